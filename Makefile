@@ -1,0 +1,65 @@
+# Every target creates what it needs. `make` alone lists the targets.
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip install --quiet --disable-pip-version-check
+CONFIG ?= broker.xml
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help install run test check bench soak docs clean
+
+help: ## list the targets
+	@echo "artemis_py: a message broker in Python. Targets:"
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo "Variables: PYTHON=python3.12 (interpreter), CONFIG=broker.xml (make run), ARGS='…' (make run, test, bench, soak)"
+
+install: $(VENV)/.installed ## create .venv with the command artemis-py
+	@echo "Ready: $(VENV)/bin/artemis-py"
+
+run: $(VENV)/.installed ## start the broker on broker.xml, in the foreground
+	@exec $(VENV)/bin/artemis-py run $(CONFIG) $(ARGS)
+
+test: $(VENV)/.installed-test ## run all tests; prints the slowest and the seed
+	$(PY) -m pytest $(ARGS)
+
+check: $(VENV)/.installed-dev ## ruff, mypy --strict and the tidy tests
+	@failed=0; \
+	$(PY) -m ruff check --output-format=concise . || failed=1; \
+	$(PY) -m mypy || failed=1; \
+	$(PY) -m pytest -q --durations=0 tests/tidy || failed=1; \
+	exit $$failed
+
+bench: $(VENV)/.installed ## start the broker and the peers found here, measure them, print one table
+	$(PY) -m bench $(ARGS)
+
+soak: $(VENV)/.installed-test ## run the model and slow tests with many more examples
+	$(PY) -m pytest -m "model or slow" --hypothesis-profile=soak --timeout=3600 $(ARGS)
+
+docs: $(VENV)/.installed ## regenerate docs/configuration.md from the settings
+	@mkdir -p docs
+	$(PY) -m artemis_py.config.docs > docs/.configuration.md
+	@mv docs/.configuration.md docs/configuration.md
+
+clean: ## remove .venv, caches and build results (never the broker's data)
+	rm -rf $(VENV) .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	find artemis_py tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Stamps: a second `make run` is instant, and a changed pyproject.toml installs again.
+$(PY):
+	@sh tools/venv.sh $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(PY)
+	@echo "Installing artemis_py into $(VENV) …"
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed
+	@echo "Installing what the tests need …"
+	@$(PIP) --editable '.[test]'
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed-test
+	@echo "Installing ruff and mypy …"
+	@$(PIP) --editable '.[test,dev]'
+	@touch $@

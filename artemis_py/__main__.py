@@ -1,0 +1,9 @@
+"""``python -m artemis_py`` is the command ``artemis-py``."""
+
+from __future__ import annotations
+
+import sys
+
+from artemis_py.cli.main import main
+
+sys.exit(main())

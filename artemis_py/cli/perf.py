@@ -1,0 +1,181 @@
+"""``artemis-py perf URL``: measures any STOMP broker."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from artemis_py.errors import PerfError
+
+if TYPE_CHECKING:
+    from artemis_py.perf.scenario import Options
+    from artemis_py.perf.target import Target
+
+HELP = "measure a STOMP broker"
+
+
+def positive(kind: Callable[[str], float]) -> Callable[[str], float]:
+    """A parser of numbers above zero for argparse."""
+
+    def parse(text: str) -> float:
+        try:
+            value = kind(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number") from error
+        if not 0 < value < float("inf"):
+            raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+        return value
+
+    return parse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of ``perf``."""
+    parser.add_argument(
+        "url",
+        metavar="URL",
+        nargs="?",
+        default="stomp://127.0.0.1:61613",
+        help="stomp://host:port (default %(default)s)",
+    )
+    parser.add_argument("--scenario", metavar="IDS", help="ids with commas between, or all (default: see --list)")
+    parser.add_argument("--list", action="store_true", help="list the scenarios and end")
+    _add_load(parser.add_argument_group("load"))
+    _add_dialect(parser.add_argument_group("what the broker wants to see"))
+    _add_process(parser.add_argument_group("the broker's process"))
+    parser.add_argument("--rounds", type=positive(int), default=1, help="how often to run all of it; medians are shown")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
+
+
+def _add_load(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--messages", type=positive(int), help="how many messages (default: as many as take --seconds)")
+    group.add_argument("--seconds", type=positive(float), default=3.0, help="how long a scenario measures (default 3)")
+    group.add_argument(
+        "--warmup", type=float, default=1.0, metavar="SECONDS", help="load before the clock starts (default 1; 0: none)"
+    )
+    group.add_argument("--size", type=positive(int), help="bytes of a body (default: 100, in scenario 2 1,024)")
+    group.add_argument(
+        "--rate", type=positive(float), default=2000.0, help="messages per second of scenario 8 (default 2000)"
+    )
+    group.add_argument(
+        "--connections", type=positive(int), default=500, help="idle connections of scenario 9 (default 500)"
+    )
+    group.add_argument(
+        "--consumers", type=positive(int), default=10, help="consumers of the topic in scenario 5 (default 10)"
+    )
+    group.add_argument(
+        "--distinct", action="store_true", help="scenario 5: a subscription id of its own for each consumer"
+    )
+    group.add_argument(
+        "--stall",
+        type=positive(float),
+        default=10.0,
+        metavar="SECONDS",
+        help="give up when nothing moves for so long (default 10)",
+    )
+    group.add_argument(
+        "--limit",
+        type=positive(float),
+        default=120.0,
+        metavar="SECONDS",
+        help="give up when a scenario takes longer (default 120)",
+    )
+
+
+def _add_dialect(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--version", choices=("1.0", "1.1", "1.2"), default="1.2", help="STOMP version (default 1.2)")
+    group.add_argument("--login", help="login header of CONNECT")
+    group.add_argument("--passcode", help="passcode header of CONNECT")
+    group.add_argument("--queue-prefix", default="/queue/", help="before the name of a queue (default %(default)s)")
+    group.add_argument("--topic-prefix", default="/topic/", help="before the name of a topic (default %(default)s)")
+    for command in ("connect", "subscribe", "send"):
+        group.add_argument(
+            f"--{command}-header",
+            metavar="NAME:VALUE",
+            action="append",
+            default=[],
+            help=f"one more header of {command.upper()}; may be repeated",
+        )
+    group.add_argument(
+        "--no-receipts", action="store_true", help="the broker sends no receipts: wait a moment after SUBSCRIBE instead"
+    )
+
+
+def _add_process(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--pid", type=positive(int), help="the broker's process: its CPU time and memory, children included"
+    )
+    group.add_argument("--start-command", metavar="COMMAND", help="scenario 10: starts the broker in the foreground")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measures and prints; returns 0 when every scenario succeeded, 1 when one failed, 2 for wrong arguments.
+
+    Raises PerfError when nothing can be measured.
+    """
+    from artemis_py.perf.process import ProcessTree
+    from artemis_py.perf.progress import Progress
+    from artemis_py.perf.registry import DEFAULT, SCENARIOS, choose
+    from artemis_py.perf.report import as_json, table
+    from artemis_py.perf.runner import any_needs_broker, check_broker, run_rounds
+    from artemis_py.perf.scenario import Run
+
+    if args.list:
+        for scenario in SCENARIOS.values():
+            print(f"{scenario.id:<4}{scenario.title}{'' if scenario.id in DEFAULT else '  (only when asked for)'}")
+        return 0
+    try:
+        scenarios = choose(DEFAULT if args.scenario is None else [name.strip() for name in args.scenario.split(",")])
+        target = _target(args)
+    except PerfError as error:
+        print(f"artemis-py perf: {error}", file=sys.stderr)
+        return 2
+    if any_needs_broker(scenarios):
+        check_broker(target)
+    process = None if args.pid is None else ProcessTree(args.pid)
+    load = Run(target, _options(args), process, Progress())
+    outcomes = run_rounds(scenarios, load, args.rounds)
+    if args.json:
+        print(as_json(target.url, args.rounds, outcomes))
+    else:
+        print(table(outcomes, colour=sys.stdout.isatty()))
+    return 1 if any(outcome.failures for outcome in outcomes) else 0
+
+
+def _target(args: argparse.Namespace) -> Target:
+    from artemis_py.perf.target import Target, parse_header, parse_url
+
+    host, port = parse_url(args.url)
+    return Target(
+        host=host,
+        port=port,
+        version=args.version,
+        login=args.login,
+        passcode=args.passcode,
+        queue_prefix=args.queue_prefix,
+        topic_prefix=args.topic_prefix,
+        connect_headers=tuple(map(parse_header, args.connect_header)),
+        subscribe_headers=tuple(map(parse_header, args.subscribe_header)),
+        send_headers=tuple(map(parse_header, args.send_header)),
+        receipts=not args.no_receipts,
+        stall_s=args.stall,
+    )
+
+
+def _options(args: argparse.Namespace) -> Options:
+    from artemis_py.perf.scenario import Options
+
+    return Options(
+        messages=args.messages,
+        size=args.size,
+        seconds=args.seconds,
+        warmup_s=max(0.0, args.warmup),
+        limit_s=args.limit,
+        rate=args.rate,
+        connections=args.connections,
+        consumers=args.consumers,
+        distinct=args.distinct,
+        start_command=args.start_command,
+    )

@@ -1,0 +1,1 @@
+"""From broker.xml to typed settings."""

@@ -1,0 +1,160 @@
+"""From a finished draft to frozen settings, with the checks that need to see the whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artemis_py.config.acceptor_checks import make_acceptors
+from artemis_py.config.checks import check_addresses, check_filters, check_limits, check_rings
+from artemis_py.config.core_settings import CoreSettings
+from artemis_py.config.draft import Draft, NamedDraft
+from artemis_py.config.entities import AddressConfig, DivertConfig, QueueConfig
+from artemis_py.config.fields import settings_of
+from artemis_py.config.matching import WildcardSyntax, check_literal_markers, check_match
+from artemis_py.config.merging import SettingsEntry, SettingsRepository
+from artemis_py.config.security_settings import SecurityConfig, SecuritySetting
+from artemis_py.config.settings import BrokerConfig
+from artemis_py.errors import MatchError
+
+
+def assemble(draft: Draft) -> BrokerConfig:
+    """Freeze a draft. What is wrong is added to its problems; with errors the result is not fit for use."""
+    core = _core_values(draft)
+    syntax = _wildcards(draft)
+    markers = core.get("literal_match_markers")
+    uuid_namespace = core.get("uuid_namespace", "")
+    settings = _address_settings(draft, syntax, markers, uuid_namespace)
+    security = _security(draft, syntax, uuid_namespace)
+    addresses = tuple(
+        AddressConfig(
+            name=address.name,
+            routing_types=tuple(address.routing_types),
+            queues=tuple(_queue(draft, name) for name in address.queues),
+            origin=address.origin,
+        )
+        for address in draft.addresses.values()
+    )
+    diverts = tuple(filter(None, (_divert(draft, divert) for divert in draft.diverts.values())))
+    security_enabled = core.get("security_enabled", True)
+    acceptors = make_acceptors(draft, security_enabled=security_enabled)
+    check_addresses(draft, settings)
+    check_filters(draft)
+    check_limits(draft, settings)
+    check_rings(draft, addresses, settings)
+    _add_notices(draft, core)
+    return BrokerConfig(
+        file=draft.file,
+        addresses=addresses,
+        diverts=diverts,
+        acceptors=acceptors,
+        wildcards=syntax,
+        address_settings=settings,
+        security=security,
+        notices=tuple(draft.problems.in_order(draft.file)),
+        origins=dict(draft.core.origins),
+        **core,
+    )
+
+
+def _core_values(draft: Draft) -> dict[str, Any]:
+    values = dict(draft.core.values)
+    markers = values.get("literal_match_markers")
+    if markers is not None:
+        try:
+            check_literal_markers(markers)
+        except MatchError as error:
+            draft.problems.error(draft.core.origins["literal_match_markers"], str(error))
+            del values["literal_match_markers"]
+    return values
+
+
+def _wildcards(draft: Draft) -> WildcardSyntax:
+    try:
+        return WildcardSyntax(**draft.wildcards.values)
+    except MatchError as error:
+        place = max(draft.wildcards.origins.values(), key=lambda origin: origin.line, default=draft.origin)
+        draft.problems.error(place, str(error))
+        return WildcardSyntax()
+
+
+def _address_settings(
+    draft: Draft, syntax: WildcardSyntax, markers: str | None, uuid_namespace: str
+) -> SettingsRepository:
+    entries: list[SettingsEntry] = []
+    for each in draft.entries.values():
+        try:
+            check_match(each.name, syntax, markers)
+        except MatchError as error:
+            draft.problems.error(each.origin, str(error))
+            continue
+        written = each.written
+        entries.append(
+            SettingsEntry(match=each.name, values=written.values, origins=written.origins, origin=each.origin)
+        )
+    return SettingsRepository(entries, syntax, literal_match_markers=markers, uuid_namespace=uuid_namespace)
+
+
+def _security(draft: Draft, syntax: WildcardSyntax, uuid_namespace: str) -> SecurityConfig:
+    mappings: dict[str, list[str]] = {}
+    for outside, inside in draft.role_mappings:
+        for role in inside:
+            mappings.setdefault(role, []).append(outside)
+    settings: list[SecuritySetting] = []
+    for each in draft.security.values():
+        try:
+            check_match(each.match, syntax)
+        except MatchError as error:
+            draft.problems.error(each.origin, str(error))
+            continue
+        roles = {
+            permission: tuple(dict.fromkeys(name for role in given for name in (role, *mappings.get(role, ()))))
+            for permission, given in each.roles.items()
+        }
+        settings.append(SecuritySetting(match=each.match, roles=roles, origin=each.origin))
+    return SecurityConfig(
+        settings,
+        syntax,
+        role_mappings={role: tuple(outside) for role, outside in mappings.items()},
+        uuid_namespace=uuid_namespace,
+    )
+
+
+def _queue(draft: Draft, name: str) -> QueueConfig:
+    queue = draft.queues[name]
+    return QueueConfig(
+        name=queue.name,
+        address=queue.address,
+        routing_type=queue.routing_type,
+        origin=queue.origin,
+        origins=tuple(queue.written.origins.items()),
+        **queue.written.values,
+    )
+
+
+def _divert(draft: Draft, divert: NamedDraft) -> DivertConfig | None:
+    values = dict(divert.written.values)
+    forwarding = values.pop("forwarding_addresses", "") or ""
+    targets = tuple(part.strip() for part in forwarding.split(",") if part.strip())
+    if not values.get("address") or not targets:
+        missing = "forwarding-address" if values.get("address") else "address"
+        draft.problems.error(divert.origin, f"divert {divert.name!r} has no {missing}")
+        return None
+    values["routing_name"] = values.get("routing_name") or divert.name
+    return DivertConfig(name=divert.name, forwarding_addresses=targets, origin=divert.origin, **values)
+
+
+def _add_notices(draft: Draft, core: dict[str, Any]) -> None:
+    for name, (origin, reason) in draft.ignored.items():
+        draft.problems.warning(origin, f"{name} is ignored: {reason}")
+    rows = settings_of(CoreSettings)
+    if core.get("persistence_enabled", True):
+        draft.problems.warning(
+            draft.core.origins.get("persistence_enabled", draft.origin),
+            f"persistence-enabled is true, but {rows['persistence-enabled'].reason}: nothing outlives a restart",
+        )
+    if core.get("security_enabled", True):
+        draft.problems.warning(
+            draft.core.origins.get("security_enabled", draft.origin),
+            "security-enabled is true, but this version checks no users, passwords or permissions: "
+            "it listens on loopback addresses only",
+        )

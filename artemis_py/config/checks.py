@@ -1,0 +1,120 @@
+"""Checks that need more than one element: what the XSD and a single value cannot tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from artemis_py.config.address_settings import AddressSettings
+from artemis_py.config.draft import Draft, Values
+from artemis_py.config.entities import AddressConfig, Origin
+from artemis_py.config.merging import SettingsEntry, SettingsRepository
+from artemis_py.errors import SelectorError
+
+_LIMITS: Final = ("max_size_bytes", "max_size_messages")
+_KEPT_IN_MEMORY: Final = "this version keeps all messages in memory"
+
+
+def check_addresses(draft: Draft, settings: SettingsRepository) -> None:
+    """Look for dead-letter and expiry addresses where nothing is declared and nothing will be created."""
+    for entry in settings.entries:
+        for attribute, flag, name in (
+            ("dead_letter_address", "auto_create_dead_letter_resources", "dead-letter-address"),
+            ("expiry_address", "auto_create_expiry_resources", "expiry-address"),
+        ):
+            target = entry.values.get(attribute)
+            if target is None or target in draft.addresses:
+                continue
+            merged = settings.settings_for(entry.match)
+            if not getattr(merged, flag) and not settings.settings_for(target).auto_create_addresses:
+                draft.problems.warning(
+                    entry.origins.get(attribute, entry.origin),
+                    f"{name} {target!r} is not declared in addresses and nothing creates it: messages sent there "
+                    "are lost",
+                )
+
+
+def check_filters(draft: Draft) -> None:
+    """Parse every selector of queues and diverts."""
+    for queue in draft.queues.values():
+        _check_filter(draft, f"queue {queue.name!r}", queue.written)
+    for divert in draft.diverts.values():
+        _check_filter(draft, f"divert {divert.name!r}", divert.written)
+
+
+def _check_filter(draft: Draft, owner: str, written: Values) -> None:
+    text = written.values.get("filter")
+    if text is None:
+        return
+    from artemis_py.selector import compile_selector
+
+    try:
+        compile_selector(text)
+    except SelectorError as error:
+        draft.problems.error(written.origins["filter"], f"filter of {owner} does not parse: {error}", value=text)
+
+
+def check_limits(draft: Draft, settings: SettingsRepository) -> None:
+    """Look for full policies without a limit, and for limits that would page."""
+    paged: Origin | None = None
+    for entry in settings.entries:
+        merged = settings.settings_for(entry.match)
+        policy = entry.values.get("address_full_policy")
+        if policy in ("BLOCK", "FAIL", "DROP") and not _limits_reached_by(entry, settings):
+            draft.problems.warning(
+                entry.origins["address_full_policy"],
+                f"address-full-policy {policy} without max-size-bytes or max-size-messages: the address is never full",
+            )
+        elif merged.address_full_policy == "PAGE" and paged is None and _has_limit(merged):
+            paged = entry.origins.get("address_full_policy") or _limit_origin(entry)
+    if paged is not None:
+        draft.problems.warning(
+            paged,
+            f"address-full-policy PAGE: {_KEPT_IN_MEMORY}, also those above max-size-bytes or max-size-messages",
+        )
+
+
+def _has_limit(settings: AddressSettings) -> bool:
+    return settings.max_size_bytes > -1 or settings.max_size_messages > -1
+
+
+def _limit_origin(entry: SettingsEntry) -> Origin | None:
+    return next((entry.origins[name] for name in _LIMITS if name in entry.origins), None)
+
+
+def _limits_reached_by(entry: SettingsEntry, settings: SettingsRepository) -> bool:
+    """Say whether some address that gets its full policy from ``entry`` has a limit."""
+    if _has_limit(settings.settings_for(entry.match)):
+        return True
+    return any(
+        settings.trace(other.match)["address_full_policy"].match == entry.match
+        for other in settings.entries
+        if any(other.values.get(name, -1) > -1 for name in _LIMITS)
+    )
+
+
+def check_rings(draft: Draft, addresses: Sequence[AddressConfig], settings: SettingsRepository) -> None:
+    """Advise against rings on addresses that page: in Artemis, paged messages do not count against a ring."""
+    for address in addresses:
+        merged = settings.settings_for(address.name)
+        for queue in address.queues:
+            ring = merged.default_ring_size if queue.ring_size is None else queue.ring_size
+            if ring > 0 and _pages(address.name, settings):
+                _advise(draft, queue.origin_of("ring_size"), f"queue {queue.name!r} is a ring")
+    for entry in settings.entries:
+        if entry.values.get("default_ring_size", -1) > 0 and _pages(entry.match, settings):
+            _advise(draft, entry.origins["default_ring_size"], f"queues of {entry.match!r} are rings")
+
+
+def _pages(address: str, settings: SettingsRepository) -> bool:
+    merged = settings.settings_for(address)
+    asked_for = settings.trace(address)["address_full_policy"].match is not None
+    return merged.address_full_policy == "PAGE" and (asked_for or _has_limit(merged))
+
+
+def _advise(draft: Draft, origin: Origin, subject: str) -> None:
+    draft.problems.warning(
+        origin,
+        f"{subject} on an address with address-full-policy PAGE: paged messages do not count against a ring",
+        allowed="DROP, FAIL or BLOCK go well with rings",
+    )

@@ -1,0 +1,124 @@
+"""A configuration while it is being read: first the XML, then the properties laid over it.
+
+Everything here can still be changed; :mod:`artemis_py.config.assemble` makes frozen settings of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, final
+
+from artemis_py.config.entities import NOWHERE, Origin
+from artemis_py.config.problems import Problems
+
+
+@final
+@dataclass(slots=True)
+class Values:
+    """Values by attribute, each with the place where it was written."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    origins: dict[str, Origin] = field(default_factory=dict)
+
+    def put(self, attribute: str, value: Any, origin: Origin) -> None:
+        """Set a value."""
+        self.values[attribute] = value
+        self.origins[attribute] = origin
+
+    def remove(self, attribute: str) -> None:
+        """Forget a value, so that the default counts."""
+        self.values.pop(attribute, None)
+        self.origins.pop(attribute, None)
+
+
+@final
+@dataclass(slots=True)
+class QueueDraft:
+    """A queue; ``written`` holds its attributes."""
+
+    name: str
+    address: str
+    routing_type: str
+    origin: Origin
+    written: Values = field(default_factory=Values)
+
+
+@final
+@dataclass(slots=True)
+class AddressDraft:
+    """An address; ``queues`` are its own, by name."""
+
+    name: str
+    origin: Origin
+    routing_types: list[str] = field(default_factory=list)
+    queues: dict[str, QueueDraft] = field(default_factory=dict)
+
+
+@final
+@dataclass(slots=True)
+class NamedDraft:
+    """A divert by its name, or an address-setting by its match, and what was written of it."""
+
+    name: str
+    origin: Origin
+    written: Values = field(default_factory=Values)
+
+
+@final
+@dataclass(slots=True)
+class AcceptorDraft:
+    """An acceptor: the URI taken apart, before its parameters are checked."""
+
+    name: str
+    origin: Origin
+    scheme: str = "tcp"
+    host: str = "localhost"
+    port: int = 61616
+    params: dict[str, str] = field(default_factory=dict)
+    param_origins: dict[str, Origin] = field(default_factory=dict)
+
+
+@final
+@dataclass(slots=True)
+class SecurityDraft:
+    """A security-setting: permission to roles as they are written, before role mappings."""
+
+    match: str
+    origin: Origin
+    roles: dict[str, list[str]] = field(default_factory=dict)
+
+
+@final
+@dataclass(slots=True)
+class Draft:
+    """Everything that was read so far."""
+
+    file: str
+    problems: Problems
+    origin: Origin = NOWHERE
+    core: Values = field(default_factory=Values)
+    wildcards: Values = field(default_factory=Values)
+    entries: dict[str, NamedDraft] = field(default_factory=dict)
+    addresses: dict[str, AddressDraft] = field(default_factory=dict)
+    queues: dict[str, QueueDraft] = field(default_factory=dict)
+    diverts: dict[str, NamedDraft] = field(default_factory=dict)
+    acceptors: list[AcceptorDraft] = field(default_factory=list)
+    security: dict[str, SecurityDraft] = field(default_factory=dict)
+    role_mappings: list[tuple[str, list[str]]] = field(default_factory=list)
+    ignored: dict[str, tuple[Origin, str]] = field(default_factory=dict)
+
+    def ignore(self, name: str, origin: Origin, reason: str) -> None:
+        """Note that ``name`` has no effect; only the first place of each name is kept."""
+        self.ignored.setdefault(name, (origin, reason))
+
+    def address(self, name: str, origin: Origin) -> AddressDraft:
+        """Return the address of that name, made here when there is none yet."""
+        return self.addresses.setdefault(name, AddressDraft(name, origin))
+
+    def add_queue(self, queue: QueueDraft) -> bool:
+        """Add a queue to its address. False: a queue of that name is there already, on this address or another."""
+        if queue.name in self.queues:
+            return False
+        self.queues[queue.name] = queue
+        self.address(queue.address, queue.origin).queues[queue.name] = queue
+        return True

@@ -1,0 +1,208 @@
+"""What stands beside each field of the settings: default, unit, meaning, limits, and how far it is honoured.
+
+A dataclass of settings is a table: its fields are made by :func:`boolean`, :func:`number` and their like, and
+:func:`settings_of` returns the table of a class. The reader, the reference documentation, ``artemis-py check`` and
+``artemis-py explain`` all work from it, so nothing is said twice.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypedDict, Unpack
+
+INT_MAX: Final = 2**31 - 1
+
+HONOURED: Final = "honoured"
+IGNORED: Final = "ignored"
+REFUSED: Final = "refused"
+
+# Why an element of Artemis has no effect here. Each is the end of a sentence "… is ignored: …".
+IN_MEMORY: Final = "this version keeps all messages in memory"
+SINGLE_NODE: Final = "this broker is a single node"
+JAVA: Final = "it concerns the Java virtual machine or Java classes"
+NOT_SPOKEN: Final = "it concerns a protocol that this broker does not speak"
+NOT_ENFORCED: Final = "this version checks no users, passwords or permissions"
+NO_EFFECT: Final = "it has no effect in Artemis either"
+NO_MANAGEMENT: Final = "this version has no management by messages or JMX"
+NO_RELOAD: Final = "this version reads its configuration once, at start"
+NO_LAST_VALUE: Final = "this version has no last-value queues"
+NO_GROUPS: Final = "this version has no message groups"
+NO_SLOW_CONSUMERS: Final = "this version does not watch for slow consumers; maxUnsentBytes of the acceptor limits them"
+NO_TLS: Final = "this version has no TLS"
+
+BOOLEAN: Final = "boolean"
+INT: Final = "int"
+LONG: Final = "long"
+DOUBLE: Final = "double"
+BYTES: Final = "bytes"
+TEXT: Final = "text"
+CHOICE: Final = "choice"
+LIST: Final = "list"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A limit on a number: the text says what is allowed, the function whether a value is."""
+
+    allowed: str
+    accepts: Callable[[float], bool]
+
+
+POSITIVE: Final = Check("a number greater than 0", lambda value: value > 0)
+NOT_NEGATIVE: Final = Check("0 or a greater number", lambda value: value >= 0)
+OFF_OR_POSITIVE: Final = Check("-1 or a number greater than 0", lambda value: value == -1 or value > 0)
+OFF_OR_NOT_NEGATIVE: Final = Check("-1, 0 or a greater number", lambda value: value >= -1)
+PERCENT: Final = Check("0 to 100", lambda value: 0 <= value <= 100)
+OFF_OR_PERCENT: Final = Check("-1 or 0 to 100", lambda value: value == -1 or 0 <= value <= 100)
+INT_SIZE: Final = Check("1 to 2147483647", lambda value: 1 <= value <= INT_MAX)
+OFF_OR_INT_SIZE: Final = Check("-1 or 1 to 2147483647", lambda value: value == -1 or 1 <= value <= INT_MAX)
+SHARE: Final = Check("0 to 1", lambda value: 0 <= value <= 1)
+RING: Final = Check("-1 (no ring) or 1 and more (0 would keep nothing)", lambda value: value == -1 or value >= 1)
+POWER_OF_TWO: Final = Check("a power of two", lambda value: value > 0 and int(value) & (int(value) - 1) == 0)
+NOT_EMPTY: Final = Check("a text that is not empty", lambda length: length > 0)
+PORT: Final = Check("0 to 65535", lambda value: 0 <= value <= 65535)
+
+
+class Options(TypedDict, total=False):
+    """What may be said of a setting besides kind, default and meaning.
+
+    ``name`` is the element or attribute, where it is not the field's name with dashes; ``unit`` is ms, s, bytes, …;
+    ``check`` limits numbers, and for texts the length; ``shown`` replaces the default in texts for people;
+    ``ignored`` and ``refused`` carry the reason; ``silent`` keeps an ignored setting out of the notices, because
+    another notice says the same; ``aliases`` are old names of the same element.
+    """
+
+    name: str
+    unit: str
+    check: Check
+    shown: str
+    ignored: str
+    refused: str
+    silent: bool
+    aliases: tuple[str, ...]
+    choices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row of a table of settings."""
+
+    name: str
+    attribute: str
+    kind: str
+    default: Any
+    meaning: str
+    unit: str = ""
+    check: Check | None = None
+    shown: str | None = None
+    treatment: str = HONOURED
+    reason: str = ""
+    silent: bool = False
+    aliases: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+
+    @property
+    def default_text(self) -> str:
+        """The default as a person would write it in the file."""
+        if self.shown is not None:
+            return self.shown
+        return show(self.default)
+
+
+def show(value: object) -> str:
+    """Write a value as it would stand in the file; None as ``none``."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return str(value)
+
+
+def make_setting(kind: str, attribute: str, default: object, meaning: str, **options: Unpack[Options]) -> Setting:
+    """Build a row; for tables whose settings are no fields of a dataclass."""
+    ignored, refused = options.get("ignored", ""), options.get("refused", "")
+    return Setting(
+        name=options.get("name", attribute.replace("_", "-")),
+        attribute=attribute,
+        kind=kind,
+        default=default,
+        meaning=meaning,
+        unit=options.get("unit", ""),
+        check=options.get("check"),
+        shown=options.get("shown"),
+        treatment=IGNORED if ignored else REFUSED if refused else HONOURED,
+        reason=ignored or refused,
+        silent=options.get("silent", False),
+        aliases=options.get("aliases", ()),
+        choices=options.get("choices", ()),
+    )
+
+
+def _field(kind: str, default: object, meaning: str, options: object) -> Any:
+    return dataclasses.field(default=default, metadata={"setting": (kind, default, meaning, options)})
+
+
+def boolean(default: bool | None, meaning: str, **options: Unpack[Options]) -> Any:
+    """A field that is true or false."""
+    return _field(BOOLEAN, default, meaning, options)
+
+
+def int32(default: int | None, meaning: str, **options: Unpack[Options]) -> Any:
+    """A field that is a whole number of 32 bits."""
+    return _field(INT, default, meaning, options)
+
+
+def int64(default: int | None, meaning: str, **options: Unpack[Options]) -> Any:
+    """A field that is a whole number of 64 bits."""
+    return _field(LONG, default, meaning, options)
+
+
+def double(default: float | None, meaning: str, **options: Unpack[Options]) -> Any:
+    """A field that is a floating-point number."""
+    return _field(DOUBLE, default, meaning, options)
+
+
+def size(default: int | None, meaning: str, **options: Unpack[Options]) -> Any:
+    """A field in bytes, which may be written with a unit (:func:`artemis_py.units.parse_bytes`)."""
+    options.setdefault("unit", "bytes")
+    return _field(BYTES, default, meaning, options)
+
+
+def text(default: str | None, meaning: str, **options: Unpack[Options]) -> Any:
+    """A field that is a text."""
+    return _field(TEXT, default, meaning, options)
+
+
+def choice(default: str | None, words: tuple[str, ...], meaning: str, **options: Unpack[Options]) -> Any:
+    """A field that is one of a few upper-case words."""
+    options["choices"] = words
+    return _field(CHOICE, default, meaning, options)
+
+
+@functools.cache
+def settings_of(table: type) -> Mapping[str, Setting]:
+    """Return the rows of a dataclass of settings by element name, in the order of its fields.
+
+    Fields that are no settings (a name, an origin) have no row.
+    """
+    rows: dict[str, Setting] = {}
+    for each in dataclasses.fields(table):
+        if "setting" in each.metadata:
+            kind, default, meaning, options = each.metadata["setting"]
+            row = make_setting(kind, each.name, default, meaning, **options)
+            rows[row.name] = row
+    return rows
+
+
+@functools.cache
+def names_of(table: type) -> Mapping[str, Setting]:
+    """Like :func:`settings_of`, with the old names too."""
+    rows = dict(settings_of(table))
+    for row in settings_of(table).values():
+        rows.update(dict.fromkeys(row.aliases, row))
+    return rows

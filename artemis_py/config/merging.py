@@ -1,0 +1,106 @@
+"""From many address-settings to the one that counts for an address.
+
+Field by field the most specific address-setting that sets the field wins; what none sets has its default, and defaults
+that follow from another setting are taken from the merged value of that setting. Writing a default explicitly stops
+inheritance; nothing can be unset.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, final
+
+from artemis_py.config.address_settings import AddressSettings
+from artemis_py.config.entities import NOWHERE, Origin
+from artemis_py.config.fields import settings_of
+from artemis_py.config.matching import DEFAULT_SYNTAX, Repository, WildcardSyntax
+
+_CACHE_SIZE: Final = 4096
+_UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingsEntry:
+    """One ``address-setting`` of the file: the values it sets, by attribute, each with the place where it is set."""
+
+    match: str
+    values: dict[str, Any] = field(default_factory=dict)
+    origins: dict[str, Origin] = field(default_factory=dict)
+    origin: Origin = NOWHERE
+
+
+class Traced(NamedTuple):
+    """The effective value of a setting, the ``match`` it came from and its place; both None for a default."""
+
+    value: Any
+    match: str | None
+    origin: Origin | None
+
+
+def uuid_key(address: str, namespace: str, delimiter: str) -> str:
+    """Return the name under which settings of ``address`` are looked up.
+
+    With ``uuid-namespace`` set, an address that is a UUID in lower case is looked up as namespace, delimiter, UUID.
+    """
+    if namespace and _UUID.fullmatch(address):
+        return f"{namespace}{delimiter}{address}"
+    return address
+
+
+@final
+class SettingsRepository:
+    """The address-settings of a configuration, in the order of the file. Immutable."""
+
+    __slots__ = ("_cached", "_repository", "_uuid_namespace", "entries")
+
+    def __init__(
+        self,
+        entries: Sequence[SettingsEntry] = (),
+        syntax: WildcardSyntax = DEFAULT_SYNTAX,
+        *,
+        literal_match_markers: str | None = None,
+        uuid_namespace: str = "",
+    ) -> None:
+        self.entries: Final = tuple(entries)
+        self._uuid_namespace: Final = uuid_namespace
+        self._repository: Final = Repository(
+            [(entry.match, entry) for entry in entries], syntax, literal_match_markers=literal_match_markers
+        )
+        self._cached: Final = functools.lru_cache(maxsize=_CACHE_SIZE)(self._merge)
+
+    def candidates(self, address: str) -> list[SettingsEntry]:
+        """Return the entries that apply to ``address`` (``address::queue`` is cut), the most specific first."""
+        key = uuid_key(address.partition("::")[0], self._uuid_namespace, self._repository.syntax.delimiter)
+        return [entry for _, entry in self._repository.candidates(key)]
+
+    def settings_for(self, address: str) -> AddressSettings:
+        """Return the merged settings of an address, remembered for the addresses asked for last."""
+        return self._cached(address.partition("::")[0])
+
+    def trace(self, address: str) -> dict[str, Traced]:
+        """Return for each attribute of :class:`AddressSettings` its effective value and where it came from."""
+        winners: dict[str, SettingsEntry] = {}
+        for entry in self.candidates(address):
+            for attribute in entry.values:
+                winners.setdefault(attribute, entry)
+        effective = self.settings_for(address)
+        traced: dict[str, Traced] = {}
+        for row in settings_of(AddressSettings).values():
+            value = getattr(effective, row.attribute)
+            winner = winners.get(row.attribute)
+            if winner is None:
+                traced[row.attribute] = Traced(value, None, None)
+            else:
+                traced[row.attribute] = Traced(value, winner.match, winner.origins.get(row.attribute, winner.origin))
+        return traced
+
+    def _merge(self, address: str) -> AddressSettings:
+        values: dict[str, Any] = {}
+        for entry in self.candidates(address):
+            for attribute, value in entry.values.items():
+                values.setdefault(attribute, value)
+        return AddressSettings(**values)

@@ -1,0 +1,95 @@
+"""Reads ``acceptors``, ``security-settings`` and ``wildcard-addresses`` into a draft."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from artemis_py.config.draft import SecurityDraft
+from artemis_py.config.parts import PARTS
+from artemis_py.config.problems import nearest
+from artemis_py.config.reading import Reading
+from artemis_py.config.security_settings import PERMISSION_ALIASES, PERMISSIONS
+from artemis_py.config.source import Element, local_name
+from artemis_py.config.uri import UriError, parse_acceptor
+
+_CHARACTERS: Final = {"delimiter": "delimiter", "any-words": "any_words", "single-word": "single_word"}
+
+
+def read_acceptors(reading: Reading, parent: Element) -> None:
+    """Read every ``acceptor``: its URI is taken apart here, its parameters are checked later."""
+    for element in parent.iterchildren("{*}acceptor"):
+        origin = reading.origin(element)
+        text = element.text or ""
+        try:
+            acceptor = parse_acceptor(element.get("name"), text, origin)
+        except UriError as problem:
+            reading.problems.error(origin, f"acceptor: {problem}", value=text.strip(), allowed=problem.allowed)
+            continue
+        reading.draft.acceptors.append(acceptor)
+
+
+def read_security(reading: Reading, parent: Element) -> None:
+    """Read permissions and role mappings. Of two settings with the same match the last counts, as in Artemis."""
+    for element in parent:
+        name = local_name(element)
+        if name == "security-setting":
+            _read_security_setting(reading, element)
+        elif name == "role-mapping":
+            outside, inside = element.get("from"), element.get("to")
+            if outside is not None and inside is not None:
+                roles = [role.strip() for role in str(inside).split(",") if role.strip()]
+                reading.draft.role_mappings.append((str(outside).strip(), roles))
+        elif name == "security-setting-plugin":
+            part = PARTS["security-settings/security-setting-plugin"]
+            reading.draft.ignore(name, reading.origin(element), part.reason)
+
+
+def _read_security_setting(reading: Reading, element: Element) -> None:
+    match = element.get("match")
+    if match is None:
+        return
+    origin = reading.origin(element)
+    setting = SecurityDraft(str(match), origin)
+    for permission in element.iterchildren("{*}permission"):
+        kind, roles = permission.get("type"), permission.get("roles")
+        if kind is None or roles is None:
+            continue
+        name = PERMISSION_ALIASES.get(str(kind), str(kind))
+        if name not in PERMISSIONS:
+            reading.problems.warning(
+                reading.origin(permission),
+                "unknown permission is left out",
+                value=str(kind),
+                allowed=", ".join(PERMISSIONS),
+                suggestion=nearest(str(kind), (*PERMISSIONS, *PERMISSION_ALIASES)),
+            )
+            continue
+        have = setting.roles.setdefault(name, [])
+        have.extend(role.strip() for role in str(roles).split(",") if role.strip())
+    earlier = reading.draft.security.get(setting.match)
+    if earlier is not None:
+        reading.problems.warning(
+            origin, f"a second security-setting for the match {setting.match!r} replaces the one at {earlier.origin}"
+        )
+    reading.draft.security[setting.match] = setting
+
+
+def read_wildcards(reading: Reading, parent: Element) -> None:
+    """Read ``wildcard-addresses``: of each text only the first character counts, as in Artemis."""
+    wildcards = reading.draft.wildcards
+    for element in parent:
+        name = local_name(element)
+        text = element.text or ""
+        origin = reading.origin(element)
+        if name in _CHARACTERS:
+            character = text.strip()
+            if not character:
+                reading.problems.error(origin, f"{name} must be a character", value=text)
+                continue
+            if len(character) > 1:
+                reading.problems.warning(
+                    origin, f"of {name} only the first character counts", value=text, allowed="one character"
+                )
+            wildcards.put(_CHARACTERS[name], character[0], origin)
+        elif name == "routing-enabled" or (name == "enabled" and "routing_enabled" not in wildcards.values):
+            wildcards.put("routing_enabled", text.strip().lower() == "true", origin)

@@ -1,0 +1,103 @@
+"""From broker.xml to a :class:`~artemis_py.config.settings.BrokerConfig`, or to everything that is wrong with it.
+
+In order: the text with its placeholders and includes, the XSD, the values, the properties laid over them, and the
+checks that need the whole. A file that passes takes the fast path only.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from artemis_py.config.assemble import assemble
+from artemis_py.config.core_settings import CoreSettings
+from artemis_py.config.draft import Draft
+from artemis_py.config.fields import names_of
+from artemis_py.config.parts import PARTS
+from artemis_py.config.problems import Problems
+from artemis_py.config.read_addresses import read_address_settings, read_addresses, read_diverts, read_old_queues
+from artemis_py.config.read_server import read_acceptors, read_security, read_wildcards
+from artemis_py.config.reading import Reading
+from artemis_py.config.schema import validate
+from artemis_py.config.settings import BrokerConfig
+from artemis_py.config.source import Element, Source, core_of, local_name, read_file, read_text
+from artemis_py.errors import ConfigError
+
+PROPERTIES_FILE: Final = "broker.properties"
+
+_READERS: Final[dict[str, Callable[[Reading, Element], None]]] = {
+    "acceptors": read_acceptors,
+    "address-settings": read_address_settings,
+    "addresses": read_addresses,
+    "diverts": read_diverts,
+    "queues": read_old_queues,
+    "security-settings": read_security,
+    "wildcard-addresses": read_wildcards,
+}
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    properties: Sequence[str | os.PathLike[str]] = (),
+    environ: Mapping[str, str] | None = None,
+) -> BrokerConfig:
+    """Read a configuration file.
+
+    ``properties`` are files, or directories ending in a slash, laid over it in that order; without any, a
+    ``broker.properties`` beside the file is. ``environ`` (the process' environment by default) answers ``${name}``.
+    Raises ConfigError with every problem found; warnings alone are in the result's ``notices``.
+    """
+    file = os.fspath(path)
+    known = os.environ if environ is None else environ
+    overlays = [os.fspath(each) for each in properties]
+    if not overlays:
+        beside = Path(file).parent / PROPERTIES_FILE
+        overlays = [str(beside)] if beside.is_file() else []
+    problems = Problems()
+    return _finish(read_file(file, known, problems), problems, overlays, known)
+
+
+def loads(
+    text: str,
+    file: str = "broker.xml",
+    *,
+    properties: Sequence[str | os.PathLike[str]] = (),
+    environ: Mapping[str, str] | None = None,
+) -> BrokerConfig:
+    """Like :func:`load` for a text; ``file`` is its name in messages, and what includes are relative to."""
+    known = os.environ if environ is None else environ
+    problems = Problems()
+    source = read_text(text, file, known, problems)
+    return _finish(source, problems, [os.fspath(each) for each in properties], known)
+
+
+def _finish(source: Source, problems: Problems, overlays: Sequence[str], environ: Mapping[str, str]) -> BrokerConfig:
+    core = core_of(source, problems)
+    config: BrokerConfig | None = None
+    if core is not None:
+        draft = Draft(source.file, problems, source.origin(core))
+        read_core(Reading(source, draft, validate(source, problems)), core)
+        if overlays:
+            from artemis_py.config.overlay import lay_over
+
+            lay_over(draft, overlays, environ)
+        config = assemble(draft)
+    if config is None or problems.has_errors:
+        raise ConfigError(problems.in_order(source.file))
+    return config
+
+
+def read_core(reading: Reading, core: Element) -> None:
+    """Read every child of ``core`` into the reading's draft."""
+    rows = names_of(CoreSettings)
+    for child in core:
+        name = local_name(child)
+        if name in rows:
+            reading.element(rows[name], child, reading.draft.core)
+        elif name in _READERS:
+            _READERS[name](reading, child)
+        elif name in PARTS:
+            reading.ignore_part(PARTS[name], child)

@@ -1,0 +1,69 @@
+"""What every part of the reader does with a single element or attribute."""
+
+from __future__ import annotations
+
+from typing import Any, Final, final
+
+from artemis_py.config.draft import Draft, Values
+from artemis_py.config.entities import Origin
+from artemis_py.config.fields import BOOLEAN, IGNORED, Setting, show
+from artemis_py.config.parts import Part
+from artemis_py.config.source import Element, Source
+from artemis_py.config.values import ValueTextError, doubtful_boolean, parse_value
+
+
+@final
+class Reading:
+    """One tree on its way into a draft. Elements in ``flagged`` have been reported already: they fail in silence."""
+
+    def __init__(self, source: Source, draft: Draft, flagged: set[Element]) -> None:
+        self.source: Final = source
+        self.draft: Final = draft
+        self.problems: Final = draft.problems
+        self._flagged: Final = flagged
+
+    def origin(self, element: Element) -> Origin:
+        """Return the place of an element."""
+        return self.source.origin(element)
+
+    def element(self, row: Setting, element: Element, into: Values) -> None:
+        """Read the text of an element."""
+        self._read(row, element, element.text or "", into, is_attribute=False)
+
+    def attribute(self, row: Setting, element: Element, text: str, into: Values) -> None:
+        """Read the text of an attribute of ``element``."""
+        self._read(row, element, text, into, is_attribute=True)
+
+    def required_name(self, element: Element, attribute: str = "name") -> str | None:
+        """Return an attribute that must be there and not empty; None after saying that it is empty."""
+        name = element.get(attribute)
+        if name == "":
+            self.problems.error(self.origin(element), f"{attribute} must not be empty")
+        return str(name) if name else None
+
+    def ignore_part(self, part: Part, element: Element) -> None:
+        """Note that a part has no effect, when its being there would make a difference in Artemis."""
+        empty = len(element) == 0 and not (element.text or "").strip()
+        lacks = part.only_with and element.find(f"{{*}}{part.only_with}") is None
+        if not (part.silent or empty or lacks):
+            self.draft.ignore(part.path.rpartition("/")[2], self.origin(element), part.reason)
+
+    def _read(self, row: Setting, element: Element, text: str, into: Values, *, is_attribute: bool) -> None:
+        origin = self.origin(element)
+        try:
+            value = parse_value(row, text, is_attribute=is_attribute)
+        except ValueTextError as problem:
+            if element not in self._flagged:
+                self.problems.error(origin, f"{row.name} is wrong", value=text, allowed=problem.allowed)
+            return
+        if row.kind == BOOLEAN and doubtful_boolean(text):
+            message = f"{row.name} counts as false, as in Artemis"
+            self.problems.warning(origin, message, value=text, allowed="true, false")
+        into.put(row.attribute, value, origin)
+        note_ignored(self.draft, row, value, origin)
+
+
+def note_ignored(draft: Draft, row: Setting, value: Any, origin: Origin) -> None:
+    """Note a setting that has no effect, unless it only repeats its default."""
+    if row.treatment == IGNORED and not row.silent and show(value) != show(row.default):
+        draft.ignore(row.name, origin, row.reason)

@@ -1,0 +1,47 @@
+"""Validation against the XSD: a fast yes or no, and, when it is no, everything that is wrong in plain words."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any, Final
+
+from lxml import etree
+
+from artemis_py.config.entities import Origin
+from artemis_py.config.problems import Problems
+from artemis_py.config.source import Element, Source
+
+MAIN_FILE: Final = "artemis-py.xsd"
+
+
+def schema_directory() -> Path:
+    """Return where the XSD files are: inside the installed package, or beside it in a checkout."""
+    package = Path(__file__).resolve().parent.parent
+    installed = package / "_schema"
+    return installed if installed.is_dir() else package.parent / "schema"
+
+
+@functools.cache
+def fast_schema() -> etree.XMLSchema:
+    """Return the compiled schema; compiling takes a few milliseconds."""
+    return etree.XMLSchema(etree.parse(str(schema_directory() / MAIN_FILE)))
+
+
+def validate(source: Source, problems: Problems) -> set[Element]:
+    """Validate the tree of ``source``; return the elements in which something is wrong."""
+    if source.root is None:
+        return set()
+    schema = fast_schema()
+    if schema.validate(source.root):
+        return set()
+    from artemis_py.config.structure import StructureCheck
+
+    check = StructureCheck(source, problems)
+    check.run()
+    if not check.flagged:
+        # The slow check disagrees with the fast one: say what the fast one says rather than nothing.
+        log: Any = schema.error_log
+        for entry in log:
+            problems.error(Origin(source.file, entry.line), entry.message)
+    return check.flagged

@@ -1,0 +1,58 @@
+"""The typed settings of a broker: what the rest of the program knows of a broker.xml.
+
+All of it is frozen. :func:`artemis_py.config.reader.load` makes it from a file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+from artemis_py.config.acceptor import AcceptorConfig
+from artemis_py.config.address_settings import AddressSettings
+from artemis_py.config.core_settings import CoreSettings
+from artemis_py.config.entities import NOWHERE, AddressConfig, DivertConfig, Origin, QueueConfig
+from artemis_py.config.matching import WildcardSyntax
+from artemis_py.config.merging import SettingsEntry, SettingsRepository, Traced
+from artemis_py.config.security_settings import SecurityConfig, SecuritySetting
+from artemis_py.errors import Problem
+
+__all__ = [
+    "NOWHERE",
+    "AcceptorConfig",
+    "AddressConfig",
+    "AddressSettings",
+    "BrokerConfig",
+    "CoreSettings",
+    "DivertConfig",
+    "Origin",
+    "QueueConfig",
+    "SecurityConfig",
+    "SecuritySetting",
+    "SettingsEntry",
+    "SettingsRepository",
+    "Traced",
+]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerConfig(CoreSettings):
+    """A configuration that has been read and found good.
+
+    ``notices`` are warnings and notes: everything in the file that is ignored, with its reason.
+    """
+
+    file: str = "broker.xml"
+    addresses: tuple[AddressConfig, ...] = ()
+    diverts: tuple[DivertConfig, ...] = ()
+    acceptors: tuple[AcceptorConfig, ...] = ()
+    wildcards: WildcardSyntax = field(default_factory=WildcardSyntax)
+    address_settings: SettingsRepository = field(default_factory=SettingsRepository)
+    security: SecurityConfig = field(default_factory=SecurityConfig)
+    notices: tuple[Problem, ...] = ()
+    origins: dict[str, Origin] = field(default_factory=dict)
+
+    def settings_for(self, address: str) -> AddressSettings:
+        """Return the merged settings of an address; ``address::queue`` is cut at the colons."""
+        return self.address_settings.settings_for(address)

@@ -1,0 +1,75 @@
+"""The text of one setting to its value, by the lexical rules of Artemis."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Final
+
+from artemis_py.config.fields import BOOLEAN, BYTES, CHOICE, DOUBLE, INT, INT_MAX, LIST, LONG, TEXT, Setting
+from artemis_py.units import LONG_MAX, LONG_MIN, parse_bytes
+
+_WHOLE: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_DECIMAL: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
+
+_ALLOWED: Final = {
+    INT: "a whole number from -2147483648 to 2147483647, without a unit",
+    LONG: "a whole number of 64 bits, without a unit",
+    DOUBLE: "a number such as 1.5",
+    BYTES: "a number of bytes, alone or with K, M or G (powers of 1024)",
+}
+
+
+class ValueTextError(Exception):
+    """A text that is no value of its setting; ``allowed`` says what would be."""
+
+    def __init__(self, allowed: str) -> None:
+        super().__init__(allowed)
+        self.allowed = allowed
+
+
+def parse_value(row: Setting, text: str, *, is_attribute: bool = False) -> Any:
+    """Return the value that ``text`` means for the setting ``row``.
+
+    Texts of elements are trimmed, those of attributes and words of a choice are not. A boolean is true when it reads
+    ``true`` in any case and false otherwise, as in Artemis: ``1`` and an empty element are false. Raises ValueTextError.
+    """
+    if row.kind == BOOLEAN:
+        return text.strip().lower() == "true"
+    if row.kind == CHOICE:
+        if text not in row.choices:
+            raise ValueTextError(", ".join(row.choices))
+        return text
+    if row.kind in (TEXT, LIST):
+        value = text if is_attribute else text.strip()
+        if row.check is not None and not row.check.accepts(len(value)):
+            raise ValueTextError(row.check.allowed)
+        return value
+    number = _parse_number(row.kind, text.strip())
+    if row.check is not None and not row.check.accepts(number):
+        raise ValueTextError(row.check.allowed)
+    return number
+
+
+def _parse_number(kind: str, text: str) -> int | float:
+    try:
+        if kind == BYTES:
+            return parse_bytes(text)
+        if kind == DOUBLE:
+            if not _DECIMAL.fullmatch(text) or not math.isfinite(float(text)):
+                raise ValueError(text)
+            return float(text)
+        if not _WHOLE.fullmatch(text):
+            raise ValueError(text)
+        value = int(text)
+    except ValueError:
+        raise ValueTextError(_ALLOWED[kind]) from None
+    low, high = (-INT_MAX - 1, INT_MAX) if kind == INT else (LONG_MIN, LONG_MAX)
+    if not low <= value <= high:
+        raise ValueTextError(_ALLOWED[kind])
+    return value
+
+
+def doubtful_boolean(text: str) -> bool:
+    """Say whether a boolean passes the XSD but may not mean what its writer thinks: ``1`` or nothing at all."""
+    return text.strip() in ("1", "")

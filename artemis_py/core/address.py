@@ -1,0 +1,148 @@
+"""An address: where messages are sent, and the queues and diverts that hang on it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Final
+
+from artemis_py.config.settings import AddressSettings
+from artemis_py.core.queue import Queue
+from artemis_py.message import Account
+from artemis_py.selector import Selector
+
+ANYCAST: Final = "ANYCAST"
+MULTICAST: Final = "MULTICAST"
+
+
+class Divert:
+    """Copies (or moves, when exclusive) messages on their way through an address to others."""
+
+    __slots__ = ("exclusive", "forwarding_addresses", "name", "routing_name", "routing_type", "selector")
+
+    def __init__(
+        self,
+        name: str,
+        routing_name: str,
+        forwarding_addresses: tuple[str, ...],
+        *,
+        exclusive: bool,
+        selector: Selector | None,
+        routing_type: str,
+    ) -> None:
+        self.name = name
+        self.routing_name = routing_name
+        self.forwarding_addresses = forwarding_addresses
+        self.exclusive = exclusive
+        self.selector = selector
+        self.routing_type = routing_type
+        """STRIP, PASS, ANYCAST or MULTICAST."""
+
+
+class DuplicateIds:
+    """The last N duplicate ids that an address has seen (Artemis manual, "Duplicate Message Detection")."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._seen: OrderedDict[str, None] = OrderedDict()
+
+    def __contains__(self, duplicate_id: str) -> bool:
+        return duplicate_id in self._seen
+
+    def add(self, duplicate_id: str) -> None:
+        """Remember an id; beyond the size the oldest is forgotten."""
+        if self._size <= 0:
+            return
+        self._seen[duplicate_id] = None
+        if len(self._seen) > self._size:
+            self._seen.popitem(last=False)
+
+
+class Plan:
+    """Where messages to one address go, worked out once and kept until a binding changes."""
+
+    __slots__ = ("anycast", "anycast_turn", "diverts", "exclusive_diverts", "multicast")
+
+    def __init__(self, queues: list[Queue], diverts: list[Divert]) -> None:
+        self.anycast = [queue for queue in queues if queue.routing_type == ANYCAST]
+        self.multicast = [queue for queue in queues if queue.routing_type == MULTICAST]
+        self.exclusive_diverts = [divert for divert in diverts if divert.exclusive]
+        self.diverts = [divert for divert in diverts if not divert.exclusive]
+        self.anycast_turn = 0
+
+
+class Address:
+    """One address. It counts and limits what its messages hold in memory; the router decides where they go."""
+
+    def __init__(
+        self, name: str, settings: AddressSettings, *, auto_created: bool = False, temporary: bool = False
+    ) -> None:
+        self.name = name
+        self.settings = settings
+        self.routing_types: set[str] = set()
+        self.queues: list[Queue] = []
+        self.diverts: list[Divert] = []
+        self.plan: Plan | None = None
+        self.account = Account()
+        self.auto_created = auto_created
+        self.temporary = temporary
+        self.deleted = False
+        self.had_binding = False
+        self.empty_since_ms = 0
+        self.duplicate_ids: DuplicateIds | None = None
+        self.routed_message_count = 0
+        self.unrouted_message_count = 0
+        self.dropped_message_count = 0
+        self.number_of_pages = 0
+        self._apply(settings)
+
+    def _apply(self, settings: AddressSettings) -> None:
+        self.messages_max = settings.max_size_messages
+        self.bytes_max = settings.max_size_bytes
+        limited = self.messages_max >= 0 or self.bytes_max >= 0
+        self.full_policy = settings.address_full_policy if limited and settings.address_full_policy != "PAGE" else None
+        """DROP, FAIL or BLOCK when a limit is set; None when nothing is ever refused."""
+        self.changes_expiry = (
+            settings.no_expiry or max(settings.expiry_delay, settings.min_expiry_delay, settings.max_expiry_delay) >= 0
+        )
+
+    @property
+    def size_bytes(self) -> int:
+        """What the address' messages hold in memory."""
+        return self.account.size_bytes
+
+    @property
+    def limit_percent(self) -> int:
+        """Fill level against ``max-size-bytes``, in percent; 0 without a limit."""
+        return self.account.size_bytes * 100 // self.bytes_max if self.bytes_max > 0 else 0
+
+    @property
+    def is_full(self) -> bool:
+        """Is a limit reached? A limit of N messages keeps exactly N."""
+        account = self.account
+        return 0 <= self.messages_max <= account.message_count or 0 <= self.bytes_max <= account.size_bytes
+
+    def has_room_for(self, count: int, size_bytes: int) -> bool:
+        """Would none of ``count`` messages of ``size_bytes`` together find the address full?"""
+        account = self.account
+        if self.messages_max >= 0 and account.message_count + count > self.messages_max:
+            return False
+        return not (self.bytes_max >= 0 and account.size_bytes + size_bytes > self.bytes_max)
+
+    def expiry_of(self, expires_ms: int, now_ms: int) -> int:
+        """The expiry that the settings give a message which asks for ``expires_ms`` (0: none). Artemis manual, "Message
+        Expiry".
+        """
+        settings = self.settings
+        if settings.no_expiry:
+            return 0
+        if settings.expiry_delay >= 0:
+            return expires_ms or now_ms + settings.expiry_delay
+        shortest, longest = settings.min_expiry_delay, settings.max_expiry_delay
+        if not expires_ms:
+            delay = longest if longest >= 0 else shortest
+            return now_ms + delay if delay >= 0 else 0
+        if longest >= 0 and expires_ms > now_ms + longest:
+            return now_ms + longest
+        if shortest >= 0 and expires_ms < now_ms + shortest:
+            return now_ms + shortest
+        return expires_ms

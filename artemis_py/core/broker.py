@@ -1,0 +1,239 @@
+"""The broker: one deterministic state machine. Requests and the time go in; entries in consumers' outboxes come out."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from artemis_py.config.settings import BrokerConfig, QueueConfig
+from artemis_py.core.address import MULTICAST, Address
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.entry import Entry
+from artemis_py.core.queue import Queue
+from artemis_py.core.registry import Registry
+from artemis_py.core.router import Forward, Route, Router
+from artemis_py.core.schedule import Schedule
+from artemis_py.core.sweep import Sweep
+from artemis_py.message import Head, Message
+from artemis_py.records import RecordLog
+
+_FORWARD_ROUNDS_MAX: Final = 32
+
+
+class Broker(Registry):
+    """Addresses, queues, routing, dispatch and time. It does no I/O; the server drives it once a turn (see
+    ``server/turns.py``).
+    """
+
+    def __init__(self, config: BrokerConfig, log: RecordLog, now_ms: int) -> None:
+        super().__init__(config)
+        self.name = config.name
+        self.log = log
+        self.started = False
+        self.router = Router(self, config.id_cache_size)
+        self.outgoing: list[Consumer] = []
+        """Consumers whose outbox is to be written out in this turn."""
+        self._ready: list[Queue] = []
+        self._scheduled: Schedule[tuple[Queue, Entry]] = Schedule()
+        self._gates: Schedule[Queue] = Schedule()
+        self._dead: list[tuple[Queue, Entry]] = []
+        self._expired: list[tuple[Queue, Entry]] = []
+        self._sweep = Sweep(config.address_queue_scan_period, config.message_expiry_scan_period, now_ms)
+        self._message_id = 0
+        self._consumer_id = 0
+        self._temporary_id = 0
+        self.deploy()
+        self._bindings_changed()
+        self.started = True
+
+    # ---- numbers ---------------------------------------------------------------------------------
+
+    def next_message_id(self) -> int:
+        self._message_id += 1
+        return self._message_id
+
+    def take_message_ids(self, count: int) -> int:
+        """Reserve ``count`` ids; returns the first."""
+        first = self._message_id + 1
+        self._message_id += count
+        return first
+
+    def next_temporary_name(self) -> str:
+        """A name for something that lives as long as a connection."""
+        self._temporary_id += 1
+        return f"temporary-{self._temporary_id}"
+
+    @property
+    def memory_bytes(self) -> int:
+        """What all addresses hold in memory."""
+        return sum(address.account.size_bytes for address in self.addresses.values())
+
+    # ---- sending ---------------------------------------------------------------------------------
+
+    def current(self, route: Route) -> bool:
+        """Is a route still what resolving its destination would give?"""
+        return route.generation == self.generation
+
+    def message(
+        self, route: Route, head: Head, body: bytes, now_ms: int, expires_ms: int = 0, origin: int = 0
+    ) -> Message:
+        """A new message for a route."""
+        return Message(head, body, self.next_message_id(), now_ms, expires_ms, route.address.account, origin)
+
+    # ---- consuming -------------------------------------------------------------------------------
+
+    def next_consumer_id(self) -> int:
+        """A number that no consumer has had."""
+        self._consumer_id += 1
+        return self._consumer_id
+
+    def attach(self, queue: Queue, consumer: Consumer, now_ms: int) -> None:
+        """Connect a consumer to a queue. Raises LimitError at ``max-consumers``."""
+        queue.attach(consumer, now_ms)
+        if queue.gate.opens_at_ms:
+            self._gates.add(queue.gate.opens_at_ms, queue)
+
+    def detach(self, queue: Queue, consumer: Consumer, *, failed: bool, now_ms: int) -> None:
+        """Disconnect a consumer; a temporary queue goes with its last one."""
+        if queue.deleted:
+            return
+        queue.detach(consumer, failed=failed, now_ms=now_ms)
+        if queue.temporary and not queue.consumer_count:
+            self.delete_queue(queue, now_ms)
+
+    # ---- host of queues --------------------------------------------------------------------------
+
+    def note_ready(self, queue: Queue) -> None:
+        if not queue.noted_ready:
+            queue.noted_ready = True
+            self._ready.append(queue)
+
+    def note_output(self, consumer: Consumer) -> None:
+        if not consumer.listed:
+            consumer.listed = True
+            self.outgoing.append(consumer)
+
+    def note_due(self, due_ms: int, queue: Queue, entry: Entry) -> None:
+        self._scheduled.add(due_ms, (queue, entry))
+
+    def note_dead(self, queue: Queue, entry: Entry) -> None:
+        self._dead.append((queue, entry))
+
+    def note_expired(self, queue: Queue, entry: Entry) -> None:
+        self._expired.append((queue, entry))
+
+    # ---- turn ------------------------------------------------------------------------------------
+
+    def tick(self, now_ms: int) -> None:
+        """Whatever is due at ``now_ms``: schedules, redelivery delays, gates, expiry scans, deletions."""
+        groups: dict[str, tuple[Queue, list[Entry]]] = {}
+        for queue, entry in self._scheduled.pop_due(now_ms):
+            if not queue.deleted:
+                groups.setdefault(queue.name, (queue, []))[1].append(entry)
+        for queue, entries in groups.values():
+            queue.fall_due(entries, now_ms)
+        for queue in self._gates.pop_due(now_ms):
+            queue.tick_gate(now_ms)
+        self._sweep.run(self, now_ms)
+
+    def dispatch(self, now_ms: int) -> None:
+        """Offer what is ready to consumers, and publish the copies that this and the turn so far brought forth."""
+        ready = self._ready
+        self._ready = []
+        for queue in ready:
+            queue.noted_ready = False
+            if not queue.deleted:
+                queue.dispatch(now_ms)
+        if self._dead or self._expired or self.router.forwards:
+            self.flush_forwards(now_ms)
+
+    @property
+    def has_ready(self) -> bool:
+        """Is there something left to dispatch in another turn?"""
+        return bool(self._ready)
+
+    def next_due_ms(self) -> int | None:
+        """When ``tick`` has something to do next, or None."""
+        times = [self._scheduled.next_due_ms(), self._gates.next_due_ms(), self._sweep.next_due_ms()]
+        return min((time for time in times if time is not None), default=None)
+
+    # ---- copies to other addresses ---------------------------------------------------------------
+
+    def flush_forwards(self, now_ms: int) -> None:
+        """Publish diverted, dead and expired copies. Bounded: what a loop of addresses still wants after that waits for
+        the next turn.
+        """
+        for _ in range(_FORWARD_ROUNDS_MAX):
+            self._make_copies(now_ms)
+            forwards = self.router.forwards
+            if not forwards:
+                return
+            self.router.forwards = []
+            for forward in forwards:
+                self._publish_forward(forward, now_ms)
+
+    def _make_copies(self, now_ms: int) -> None:
+        dead, self._dead = self._dead, []
+        for queue, entry in dead:
+            source = self._address_of(entry.message, queue)
+            target = source.settings.dead_letter_address
+            if target and target != source.name:
+                self._obtain_resources(source, target, dead=True)
+                self.router.forward_dead(target, source, queue, entry.message, "max_deliveries")
+        expired, self._expired = self._expired, []
+        for queue, entry in expired:
+            source = self._address_of(entry.message, queue)
+            target = source.settings.expiry_address
+            if target and target != source.name:
+                self._obtain_resources(source, target, dead=False)
+                self.router.forward_expired(target, source, queue, entry.message, now_ms)
+
+    def _address_of(self, message: Message, queue: Queue) -> Address:
+        """The address that the message was sent to (its settings count); the queue's when that one is gone."""
+        return self.addresses.get(message.head.address, queue.address)
+
+    def _obtain_resources(self, source: Address, target: str, *, dead: bool) -> None:
+        settings = source.settings
+        if dead:
+            wanted, prefix, suffix = (
+                settings.auto_create_dead_letter_resources,
+                settings.dead_letter_queue_prefix,
+                settings.dead_letter_queue_suffix,
+            )
+        else:
+            wanted, prefix, suffix = (
+                settings.auto_create_expiry_resources,
+                settings.expiry_queue_prefix,
+                settings.expiry_queue_suffix,
+            )
+        name = f"{prefix}{source.name}{suffix}"
+        if not wanted or name in self.queues:
+            return
+        address = self.addresses.get(target) or self.create_address(target, auto_created=True)
+        routing_type = address.settings.default_queue_routing_type
+        quoted = source.name.replace("'", "''")
+        config = QueueConfig(
+            name=name, address=target, routing_type=routing_type, filter=f"_AMQ_ORIG_ADDRESS = '{quoted}'"
+        )
+        self.create_queue(address, config, auto_created=True)
+
+    def _publish_forward(self, forward: Forward, now_ms: int) -> None:
+        address = self.addresses.get(forward.address)
+        if address is None:
+            return
+        route = Route(address, None, forward.head.routing_type, self.generation)
+        message = Message(
+            forward.head, forward.body, self.next_message_id(), now_ms, forward.expires_ms, address.account, 0
+        )
+        self.router.publish(route, [message], message.size_bytes, now_ms, plain=False, hops=forward.hops)
+
+    def create_temporary_address(self, name: str, routing_type: str) -> Address:
+        """An address that goes with its last queue (a connection's temporary destination)."""
+        address = self.create_address(name, auto_created=True, temporary=True)
+        address.routing_types.add(routing_type)
+        if routing_type != MULTICAST:
+            self.create_queue(
+                address,
+                QueueConfig(name=name, address=name, routing_type=routing_type, durable=False),
+                auto_created=True,
+            )
+        return address

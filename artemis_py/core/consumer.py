@@ -1,0 +1,133 @@
+"""A consumer: one reader of one queue, with what it may still take and what it has not settled."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from artemis_py.core.entry import Entry
+from artemis_py.core.order.priority import Cursor
+from artemis_py.message import Head, Message
+from artemis_py.selector import Selector
+
+UNLIMITED: Final = -1
+_PER_MESSAGE_IDENTIFIERS: Final = frozenset({"AMQTimestamp", "AMQExpiration", "AMQSize"})
+
+
+class Consumer:
+    """State of one reader. The queue moves entries; the session that owns the consumer turns its outbox into frames.
+
+    ``room_bytes`` is what the connection takes in this turn, ``credit_bytes`` what the window leaves; an entry goes
+    out while both are above 0, so each may be overdrawn by one message (Artemis' consumer windows). A window of 0
+    means exactly one unsettled message.
+    """
+
+    # fmt: off
+    __slots__ = (
+        "_head_only", "_last_head", "_last_verdict", "closed", "credit_bytes", "cursor", "destructive", "handed", "held", "id",
+        "id_copies", "listed", "no_local", "outbox", "overhead_bytes", "owner", "parked", "priority", "room_bytes",
+        "selector", "settles", "window_bytes",
+    )
+    # fmt: on
+
+    def __init__(  # noqa: PLR0913 - all but the first two are named where they are given
+        self,
+        id: int,
+        owner: object,
+        *,
+        settles: bool,
+        destructive: bool,
+        selector: Selector | None = None,
+        window_bytes: int = UNLIMITED,
+        priority: int = 0,
+        no_local: int = 0,
+        overhead_bytes: int = 0,
+        id_copies: int = 1,
+    ) -> None:
+        self.id = id
+        self.owner = owner
+        self.settles = settles
+        """True when being sent is being done with (ack:auto)."""
+        self.destructive = destructive
+        self.selector = selector
+        self.window_bytes = window_bytes
+        self.priority = priority
+        self.no_local = no_local
+        """The connection whose own messages are not wanted; 0 for none."""
+        self.overhead_bytes = overhead_bytes
+        """Bytes of a MESSAGE frame beside header block, body and numbers."""
+        self.id_copies = id_copies
+        """How often a frame has the message id: twice when it is also the ack id."""
+        self.credit_bytes = max(window_bytes, 1)
+        self.room_bytes = 0
+        self.held: dict[int, Entry] = {}
+        self.outbox: list[Entry] = []
+        """Entries picked for this consumer in this turn and not written yet."""
+        self.handed: list[Entry] = []
+        """Entries that never stood on the queue; they go out before the outbox."""
+        self.cursor: Cursor | None = None
+        self.listed = False
+        """True while the broker's list of consumers with output has it."""
+        self.parked = True
+        """True while the distribution does not offer it entries: no room, no credit, or nothing that matches."""
+        self.closed = False
+        self._head_only = selector is not None and not (selector.identifiers & _PER_MESSAGE_IDENTIFIERS)
+        self._last_head: Head | None = None
+        self._last_verdict = False
+
+    @property
+    def has_room(self) -> bool:
+        """May the next entry go out to this consumer?"""
+        return self.room_bytes > 0 and self.credit_bytes > 0
+
+    def wants(self, message: Message) -> bool:
+        """Does the message pass the consumer's selector and no-local? The verdict on a head is kept for the next
+        message with that head.
+        """
+        if self.no_local and message.origin == self.no_local:
+            return False
+        selector = self.selector
+        if selector is None:
+            return True
+        if self._head_only:
+            if message.head is not self._last_head:
+                self._last_head = message.head
+                self._last_verdict = selector.matches(message.lookup)
+            return self._last_verdict
+        return selector.matches(message.lookup)
+
+    def frame_bytes(self, message: Message) -> int:
+        """The size of the MESSAGE frame that carries ``message``; exact but for the word that says whether it is
+        redelivered.
+        """
+        size = self.overhead_bytes + message.head.size_bytes + len(message.body)
+        if self.window_bytes > 0:
+            size += self.id_copies * len(str(message.id)) + len(str(len(message.body)))
+            if message.expires_ms:
+                size += len(str(message.expires_ms)) - 1
+        return size
+
+    def take(self, entry: Entry) -> None:
+        """Put an entry into the outbox and charge room and window for it."""
+        message = entry.message
+        size = self.frame_bytes(message)
+        self.room_bytes -= size
+        if not self.settles:
+            self.held[message.id] = entry
+            if self.window_bytes >= 0:
+                self.credit_bytes -= size
+        self.outbox.append(entry)
+
+    def let_go(self, message_id: int) -> Entry:
+        """Remove a held entry and give its window back. Raises KeyError when it is not held."""
+        entry = self.held.pop(message_id)
+        if self.window_bytes >= 0:
+            self.credit_bytes += self.frame_bytes(entry.message)
+        return entry
+
+    def let_go_all(self) -> list[Entry]:
+        """Remove every held entry, in the order of delivery; what was not sent yet leaves the outbox too."""
+        entries = list(self.held.values())
+        self.held.clear()
+        self.outbox.clear()
+        self.credit_bytes = max(self.window_bytes, 1)
+        return entries

@@ -1,0 +1,28 @@
+"""An entry: one message in one queue."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from artemis_py.message import Message
+
+ACKED: Final = "acked"
+REPLACED: Final = "replaced"
+EXPIRED: Final = "expired"
+KILLED: Final = "killed"
+
+
+class Entry:
+    """A message's place in one queue.
+
+    ``sequence`` is its order key inside its priority; it is valid while the entry is out of the order (in delivery),
+    because inside the order the place itself is the sequence. ``attempts`` counts failed deliveries.
+    """
+
+    __slots__ = ("attempts", "message", "redelivered", "sequence")
+
+    def __init__(self, message: Message) -> None:
+        self.message = message
+        self.sequence = 0
+        self.attempts = 0
+        self.redelivered = False

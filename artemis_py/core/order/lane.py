@@ -1,0 +1,163 @@
+"""A lane: entries in sequence order, each in the slot that its sequence names.
+
+Order is a key, not a place: an append takes the next sequence, an entry that goes to the head takes the next one
+below all others, and an entry that comes back keeps its own. The slots stand in blocks of 256, found by number, so
+that every one of these costs the same at a depth of ten and of ten million. A block exists while it has an entry;
+only the tail's stays, so that a queue that is nearly empty does not make one for each message.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from typing import Final
+
+from artemis_py.core.entry import Entry
+
+_SHIFT: Final = 8
+_SIZE: Final = 1 << _SHIFT
+_MASK: Final = _SIZE - 1
+
+
+class _Block:
+    __slots__ = ("live", "slots")
+
+    def __init__(self) -> None:
+        self.slots: list[Entry | None] = [None] * _SIZE
+        self.live = 0
+
+
+class Lane:
+    """Entries of one priority. It does not know what an entry is worth, who wants it, or the time."""
+
+    __slots__ = ("_blocks", "_first", "_next_head", "_numbers", "count", "tail")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.tail = 0
+        """The sequence that the next append takes."""
+        self._next_head = -1
+        self._first = 0
+        """No entry has a lower sequence than this."""
+        self._blocks: dict[int, _Block] = {}
+        self._numbers: list[int] = []
+
+    def extend(self, entries: list[Entry]) -> None:
+        """Append ``entries`` at the tail."""
+        tail = self.tail
+        size = len(entries)
+        if not self.count:
+            self._first = tail
+        self.count += size
+        self.tail = tail + size
+        done = 0
+        while done < size:
+            block = self._block(tail >> _SHIFT)
+            offset = tail & _MASK
+            take = min(size - done, _SIZE - offset)
+            block.slots[offset : offset + take] = entries[done : done + take] if take != size else entries
+            block.live += take
+            done += take
+            tail += take
+
+    def _block(self, number: int) -> _Block:
+        block = self._blocks.get(number)
+        if block is None:
+            if self._numbers and not self._blocks[self._numbers[-1]].live:
+                del self._blocks[self._numbers.pop()]
+            block = self._blocks[number] = _Block()
+            if self._numbers and number < self._numbers[-1]:
+                insort(self._numbers, number)
+            else:
+                self._numbers.append(number)
+        return block
+
+    def restore(self, entry: Entry) -> None:
+        """Put an entry back to its own sequence."""
+        sequence = entry.sequence
+        if not self.count or sequence < self._first:
+            self._first = sequence
+        block = self._block(sequence >> _SHIFT)
+        block.slots[sequence & _MASK] = entry
+        block.live += 1
+        self.count += 1
+
+    def take_head_sequence(self) -> int:
+        """A sequence before every one given so far."""
+        sequence = self._next_head
+        self._next_head = sequence - 1
+        return sequence
+
+    def at(self, sequence: int) -> Entry | None:
+        """The entry with this sequence, if it is here."""
+        block = self._blocks.get(sequence >> _SHIFT)
+        return None if block is None else block.slots[sequence & _MASK]
+
+    def next_from(self, sequence: int) -> Entry | None:
+        """The first entry whose sequence is at least ``sequence``; its ``sequence`` field is filled in. It stays
+        here.
+        """
+        numbers = self._numbers
+        number = sequence >> _SHIFT
+        index = bisect_left(numbers, number)
+        while index < len(numbers):
+            block_number = numbers[index]
+            slots = self._blocks[block_number].slots
+            offset = sequence & _MASK if block_number == number else 0
+            while offset < _SIZE:
+                entry = slots[offset]
+                if entry is not None:
+                    entry.sequence = (block_number << _SHIFT) | offset
+                    return entry
+                offset += 1
+            index += 1
+        return None
+
+    def pop(self) -> Entry:
+        """Take the first entry out. Raises IndexError when the lane is empty."""
+        sequence = self._first
+        block = self._blocks.get(sequence >> _SHIFT)
+        if block is not None:
+            entry = block.slots[sequence & _MASK]
+            if entry is not None:
+                entry.sequence = sequence
+                block.slots[sequence & _MASK] = None
+                block.live -= 1
+                if not block.live and sequence >> _SHIFT != self.tail >> _SHIFT:
+                    self._drop(sequence >> _SHIFT)
+                self.count -= 1
+                self._first = sequence + 1
+                return entry
+        found = self.next_from(sequence)
+        if found is None:
+            raise IndexError("the lane is empty")
+        self._first = found.sequence
+        self.remove(found.sequence)
+        return found
+
+    def remove(self, sequence: int) -> None:
+        """Take the entry with this sequence out; it is known to be here."""
+        number = sequence >> _SHIFT
+        block = self._blocks[number]
+        block.slots[sequence & _MASK] = None
+        block.live -= 1
+        self.count -= 1
+        if not block.live and number != self.tail >> _SHIFT:
+            self._drop(number)
+
+    def _drop(self, number: int) -> None:
+        del self._blocks[number]
+        del self._numbers[bisect_left(self._numbers, number)]
+
+    def lowest(self) -> int:
+        """A sequence not above any entry's: where a cursor begins."""
+        return self._first if self.count else self.tail
+
+    def __iter__(self) -> Iterator[Entry]:
+        for number in list(self._numbers):
+            block = self._blocks.get(number)
+            if block is not None:
+                for offset, entry in enumerate(list(block.slots)):
+                    if entry is not None:
+                        entry.sequence = (number << _SHIFT) | offset
+                        yield entry

@@ -1,0 +1,38 @@
+"""What a full queue does."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+
+class Overflow(ABC):
+    """The axis "overflow": how many of the least entries must go."""
+
+    @abstractmethod
+    def excess(self, ready_count: int, added_count: int) -> int:
+        """How many ready entries to give up after ``added_count`` entries were put on the queue, ``ready_count`` now
+        ready.
+        """
+
+
+class Unbounded(Overflow):
+    """Keeps everything."""
+
+    def excess(self, ready_count: int, added_count: int) -> int:
+        return 0
+
+
+class Ring(Overflow):
+    """Gives up at most one entry for each one added (seed: a ring made smaller does not purge, it only stops growing).
+
+    Only ready entries count: what is in delivery or scheduled is neither counted nor given up.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def excess(self, ready_count: int, added_count: int) -> int:
+        over = ready_count - self.size
+        if over <= 0:
+            return 0
+        return min(over, added_count)

@@ -1,0 +1,36 @@
+"""What a failed delivery leads to: another attempt, later or at once, or the dead-letter address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+_SPREAD: Final = 2654435761
+"""Knuth's multiplicative constant: spreads message ids over the collision-avoidance range without a random source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redelivery:
+    """``redelivery-delay`` and its kin (Artemis manual, "Message Redelivery and Undelivered Messages"). Times in ms."""
+
+    delay_ms: int = 0
+    multiplier: float = 1.0
+    delay_ms_max: int = 0
+    collision_factor: float = 0.0
+    attempts_max: int = 10
+
+    def is_exhausted(self, attempts: int) -> bool:
+        """Has the message failed as often as it may? A limit of 0 or below means for ever."""
+        return 0 < self.attempts_max <= attempts
+
+    def delay_after(self, attempts: int, message_id: int) -> int:
+        """How long to wait after the ``attempts``-th failure, in ms."""
+        if self.delay_ms <= 0:
+            return 0
+        delay = self.delay_ms * self.multiplier ** (attempts - 1)
+        if self.collision_factor:
+            spread = (message_id * _SPREAD % 2**32) / 2**31 - 1
+            delay += delay * self.collision_factor * spread
+        if self.delay_ms_max > 0:
+            delay = min(delay, self.delay_ms_max)
+        return int(delay)

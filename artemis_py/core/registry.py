@@ -1,0 +1,212 @@
+"""The addresses and queues that exist, by name, and which of them a message or consumer may bring into being."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Final
+
+from artemis_py.config.settings import BrokerConfig, DivertConfig, QueueConfig
+from artemis_py.config.wildcards import WildcardIndex, is_wildcard
+from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert
+from artemis_py.core.queue import Host, Queue
+from artemis_py.core.recipe import build_queue
+from artemis_py.core.router import Bindings, Route
+from artemis_py.errors import BrokerError, NotFoundError
+from artemis_py.selector import compile_selector
+
+ROUTING_TYPES: Final = (ANYCAST, MULTICAST)
+
+
+class Registry(Bindings, Host):
+    """Creates, finds and deletes addresses and queues. Subclassed once, by the broker, which gives queues their
+    host.
+    """
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self.config = config
+        self.addresses: dict[str, Address] = {}
+        self.queues: dict[str, Queue] = {}
+        self.generation = 0
+        """Grows with every binding made or removed: a route of an older generation is resolved again."""
+        self._wildcards = WildcardIndex(config.wildcards)
+
+    @abstractmethod
+    def next_message_id(self) -> int: ...
+
+    # ---- declared --------------------------------------------------------------------------------
+
+    def deploy(self) -> None:
+        """Create what broker.xml declares."""
+        for address_config in self.config.addresses:
+            address = self.create_address(address_config.name, auto_created=False)
+            address.routing_types.update(address_config.routing_types)
+            for queue_config in address_config.queues:
+                if queue_config.name not in self.queues:
+                    self.create_queue(address, queue_config, auto_created=False)
+        for divert_config in self.config.diverts:
+            self._deploy_divert(divert_config)
+
+    def _deploy_divert(self, config: DivertConfig) -> None:
+        address = self.addresses.get(config.address) or self.create_address(config.address, auto_created=False)
+        address.diverts.append(
+            Divert(
+                config.name,
+                config.routing_name or config.name,
+                config.forwarding_addresses,
+                exclusive=config.exclusive,
+                selector=compile_selector(config.filter) if config.filter else None,
+                routing_type=config.routing_type,
+            )
+        )
+        address.had_binding = True
+        self._bindings_changed()
+
+    # ---- creating and deleting -------------------------------------------------------------------
+
+    def create_address(self, name: str, *, auto_created: bool, temporary: bool = False) -> Address:
+        """A new address with the settings that match its name."""
+        address = Address(name, self.config.settings_for(name), auto_created=auto_created, temporary=temporary)
+        self.addresses[name] = address
+        if self.config.wildcards.routing_enabled and is_wildcard(name, self.config.wildcards):
+            self._wildcards.add(name)
+        return address
+
+    def create_queue(
+        self, address: Address, config: QueueConfig, *, auto_created: bool, temporary: bool = False
+    ) -> Queue:
+        """A new queue on an address. Raises BrokerError when the name is taken."""
+        if config.name in self.queues:
+            raise BrokerError(f"Queue {config.name} already exists on address {self.queues[config.name].address.name}")
+        queue = build_queue(config, address, self, auto_created=auto_created, temporary=temporary)
+        self.queues[config.name] = queue
+        address.queues.append(queue)
+        address.routing_types.add(config.routing_type)
+        address.had_binding = True
+        self._bindings_changed()
+        return queue
+
+    def delete_queue(self, queue: Queue, now_ms: int) -> None:
+        """Remove a queue without consumers; what it still holds is killed."""
+        queue.remove_all()
+        queue.deleted = True
+        del self.queues[queue.name]
+        address = queue.address
+        address.queues.remove(queue)
+        if not address.queues:
+            address.empty_since_ms = now_ms
+        self._bindings_changed()
+        if address.temporary and not address.queues:
+            self.delete_address(address)
+
+    def delete_address(self, address: Address) -> None:
+        """Remove an address without queues."""
+        address.deleted = True
+        del self.addresses[address.name]
+        if is_wildcard(address.name, self.config.wildcards) and self.config.wildcards.routing_enabled:
+            self._wildcards.remove(address.name)
+        self._bindings_changed()
+
+    def _bindings_changed(self) -> None:
+        self.generation += 1
+        for address in self.addresses.values():
+            address.plan = None
+
+    def queues_for(self, address: Address) -> list[Queue]:
+        queues = list(address.queues)
+        if self.config.wildcards.routing_enabled and not is_wildcard(address.name, self.config.wildcards):
+            for pattern in self._wildcards.matching(address.name):
+                wildcard_address = self.addresses.get(pattern)
+                if wildcard_address is not None:
+                    queues.extend(wildcard_address.queues)
+        return queues
+
+    # ---- resolving -------------------------------------------------------------------------------
+
+    def route(self, name: str, queue_name: str | None, routing_type: str | None) -> Route:
+        """Where a message sent to this destination goes, creating what settings allow. Raises NotFoundError when
+        they do not.
+        """
+        if queue_name is not None:
+            queue = self.obtain_queue(name, queue_name, routing_type)
+            return Route(queue.address, queue, None, self.generation)
+        address = self.obtain_address(name, routing_type)
+        wants_anycast = routing_type == ANYCAST or (routing_type is None and ANYCAST in address.routing_types)
+        if wants_anycast and not any(queue.routing_type == ANYCAST for queue in self.queues_for(address)):
+            self._auto_create_for_send(address)
+        return Route(address, None, routing_type, self.generation)
+
+    def _auto_create_for_send(self, address: Address) -> None:
+        if address.settings.auto_create_queues and address.name not in self.queues:
+            self.create_queue(address, _plain_queue(address.name, address.name, ANYCAST), auto_created=True)
+
+    def obtain_address(self, name: str, routing_type: str | None) -> Address:
+        """An address with this routing type (None: whatever it has). Raises NotFoundError when it may not be created or
+        extended.
+        """
+        if not name:
+            raise NotFoundError("The destination names no address")
+        address = self.addresses.get(name)
+        if address is None:
+            settings = self.config.settings_for(name)
+            if not settings.auto_create_addresses:
+                raise NotFoundError(f"Address {name} does not exist and auto-create-addresses is false for it")
+            address = self.create_address(name, auto_created=True)
+            address.routing_types.add(routing_type or settings.default_address_routing_type)
+            self._bindings_changed()
+        elif routing_type is not None and routing_type not in address.routing_types:
+            if not address.settings.auto_create_addresses:
+                has = " and ".join(sorted(address.routing_types)) or "no routing type"
+                raise NotFoundError(f"Address {name} has {has}: not allowed to use it as {routing_type}")
+            address.routing_types.add(routing_type)
+        return address
+
+    def obtain_queue(self, address_name: str, queue_name: str, routing_type: str | None) -> Queue:
+        """The queue of a fully qualified name, created if settings allow. Raises NotFoundError or BrokerError."""
+        if not queue_name:
+            raise NotFoundError(f"The destination {address_name}:: names no queue")
+        queue = self.queues.get(queue_name)
+        if queue is not None:
+            if address_name and queue.address.name != address_name:
+                raise NotFoundError(f"Queue {queue_name} is on address {queue.address.name}, not on {address_name}")
+            return queue
+        address_name = address_name or queue_name
+        settings = self.config.settings_for(address_name)
+        if not settings.auto_create_queues:
+            raise NotFoundError(f"Queue {queue_name} does not exist and auto-create-queues is false for {address_name}")
+        known = self.addresses.get(address_name)
+        if routing_type is None:
+            routing_type = settings.default_queue_routing_type
+            if known is not None and routing_type not in known.routing_types and known.routing_types:
+                routing_type = min(known.routing_types)
+        address = self.obtain_address(address_name, routing_type)
+        return self.create_queue(address, _plain_queue(queue_name, address_name, routing_type), auto_created=True)
+
+    def obtain_anycast_queue(self, name: str) -> Queue:
+        """The queue that a consumer of an anycast address reads: the one of the same name (created if settings
+        allow).
+        """
+        address = self.obtain_address(name, ANYCAST)
+        queue = self.queues.get(name)
+        if queue is not None and queue.address is address and queue.routing_type == ANYCAST:
+            return queue
+        others = [queue.name for queue in address.queues if queue.routing_type == ANYCAST]
+        if len(others) == 1 and not address.auto_created:
+            return self.queues[others[0]]
+        if not address.settings.auto_create_queues or queue is not None:
+            hint = f"; subscribe to {name}::QUEUE with one of {', '.join(sorted(others))}" if others else ""
+            raise NotFoundError(f"Address {name} has no queue {name} and it may not be created{hint}")
+        return self.create_queue(address, _plain_queue(name, name, ANYCAST), auto_created=True)
+
+    def create_subscription_queue(self, name: str, address: Address, *, durable: bool, selector: str | None) -> Queue:
+        """A queue for one subscriber (or one durable subscription) of a multicast address; ``auto-create-queues`` does
+        not matter.
+        """
+        config = _plain_queue(name, address.name, MULTICAST, durable=durable, selector=selector)
+        return self.create_queue(address, config, auto_created=not durable, temporary=not durable)
+
+
+def _plain_queue(
+    name: str, address: str, routing_type: str, *, durable: bool = True, selector: str | None = None
+) -> QueueConfig:
+    """A queue nobody declared: everything from address-settings."""
+    return QueueConfig(name=name, address=address, routing_type=routing_type, durable=durable, filter=selector)

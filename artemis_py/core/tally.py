@@ -1,0 +1,83 @@
+"""A queue's counters: plain ints that the queue moves and a scrape reads."""
+
+from __future__ import annotations
+
+from artemis_py.message import Message
+
+
+class Tally:
+    """Counts and encoded sizes. ``durable_*`` look only at persistent messages; sizes are header block plus body, in
+    bytes.
+
+    ``held`` is in delivery and out of the order; ``read`` is in delivery on a non-destructive queue, where the
+    message also stays. ``added`` counts arrivals, also those that a ring gives up at once; each of the others counts
+    one way to leave.
+    """
+
+    __slots__ = (
+        "acknowledged", "added", "durable_count", "durable_size_bytes", "expired", "held_count", "held_durable_count",
+        "held_durable_size_bytes", "held_size_bytes", "killed", "read_count", "replaced", "scheduled_durable_count",
+        "scheduled_durable_size_bytes", "scheduled_size_bytes", "size_bytes",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.added = 0
+        self.acknowledged = 0
+        self.expired = 0
+        self.killed = 0
+        self.replaced = 0
+        self.size_bytes = 0
+        self.durable_count = 0
+        self.durable_size_bytes = 0
+        self.held_count = 0
+        self.held_size_bytes = 0
+        self.held_durable_count = 0
+        self.held_durable_size_bytes = 0
+        self.read_count = 0
+        self.scheduled_size_bytes = 0
+        self.scheduled_durable_count = 0
+        self.scheduled_durable_size_bytes = 0
+
+    def enter_durable(self, message: Message) -> None:
+        """A persistent message came to the queue."""
+        self.durable_count += 1
+        self.durable_size_bytes += message.size_bytes
+
+    def leave_durable(self, message: Message) -> None:
+        """A persistent message left the queue."""
+        self.durable_count -= 1
+        self.durable_size_bytes -= message.size_bytes
+
+    def enter_delivery(self, message: Message) -> None:
+        """A message went to a consumer that will settle it."""
+        size = message.size_bytes
+        self.held_count += 1
+        self.held_size_bytes += size
+        if message.head.persistent:
+            self.held_durable_count += 1
+            self.held_durable_size_bytes += size
+
+    def leave_delivery(self, message: Message) -> None:
+        """A message was settled or came back."""
+        size = message.size_bytes
+        self.held_count -= 1
+        self.held_size_bytes -= size
+        if message.head.persistent:
+            self.held_durable_count -= 1
+            self.held_durable_size_bytes -= size
+
+    def enter_scheduled(self, message: Message) -> None:
+        """A message was put aside until it is due."""
+        size = message.size_bytes
+        self.scheduled_size_bytes += size
+        if message.head.persistent:
+            self.scheduled_durable_count += 1
+            self.scheduled_durable_size_bytes += size
+
+    def leave_scheduled(self, message: Message) -> None:
+        """A scheduled message is due, or went."""
+        size = message.size_bytes
+        self.scheduled_size_bytes -= size
+        if message.head.persistent:
+            self.scheduled_durable_count -= 1
+            self.scheduled_durable_size_bytes -= size

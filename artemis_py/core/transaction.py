@@ -1,0 +1,90 @@
+"""A transaction: messages and acknowledgements that take effect together, or not at all."""
+
+from __future__ import annotations
+
+from artemis_py.core.address import Address
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.entry import Entry
+from artemis_py.core.queue import Queue
+from artemis_py.core.router import Route, Router
+from artemis_py.errors import AddressFullError, DuplicateError
+from artemis_py.message import Message
+
+
+class Transaction:
+    """Gathers work until COMMIT. Entries acknowledged in it are out of the consumer's hands at once and count as in
+    delivery.
+    """
+
+    __slots__ = ("acknowledged", "refused", "sends", "size_bytes")
+
+    def __init__(self) -> None:
+        self.sends: list[tuple[Route, Message, int]] = []
+        self.acknowledged: list[tuple[Queue, Consumer, Entry]] = []
+        self.refused: list[tuple[Queue, Consumer, Entry]] = []
+        self.size_bytes = 0
+
+    def send(self, route: Route, message: Message, due_ms: int) -> None:
+        """Keep a message until COMMIT."""
+        self.sends.append((route, message, due_ms))
+        self.size_bytes += message.memory_bytes
+
+    def blocked_by(self) -> Address | None:
+        """A full address with policy BLOCK that the commit must wait for, or None."""
+        for route, _, _ in self.sends:
+            if route.address.full_policy == "BLOCK" and route.address.is_full:
+                return route.address
+        return None
+
+    def commit(self, router: Router, now_ms: int) -> int:
+        """Carry everything out; returns the highest lsn written.
+
+        Raises AddressFullError or DuplicateError, and then nothing of the transaction has happened: the caller aborts
+        it.
+        """
+        self._check(router)
+        lsn = 0
+        for route, message, due_ms in self.sends:
+            router.publish(route, [message], message.size_bytes, now_ms, plain=False, due_ms=due_ms)
+            lsn = max(lsn, message.lsn)
+        for queue, consumer, entry in self.acknowledged:
+            if not queue.deleted:
+                queue.acknowledge(consumer, entry)
+        self._release(self.refused, now_ms)
+        return lsn
+
+    def _check(self, router: Router) -> None:
+        planned: dict[str, tuple[int, int]] = {}
+        duplicate_ids: set[tuple[str, str]] = set()
+        for route, message, _ in self.sends:
+            address = route.address
+            if address.full_policy == "FAIL":
+                count, size = planned.get(address.name, (0, 0))
+                if not _fits(address, count, size):
+                    raise AddressFullError(f"Address {address.name} is full")
+                planned[address.name] = (count + 1, size + message.memory_bytes)
+            duplicate_id = message.head.duplicate_id
+            if duplicate_id is not None:
+                if router.has_seen(address, message) or (address.name, duplicate_id) in duplicate_ids:
+                    raise DuplicateError(f"Duplicate message id {duplicate_id} on address {address.name}")
+                duplicate_ids.add((address.name, duplicate_id))
+
+    def abort(self, now_ms: int) -> None:
+        """Forget the messages; acknowledged and refused entries go back to their queues as failed deliveries."""
+        self._release(self.acknowledged + self.refused, now_ms)
+
+    def _release(self, taken: list[tuple[Queue, Consumer, Entry]], now_ms: int) -> None:
+        groups: dict[int, tuple[Queue, Consumer, list[Entry]]] = {}
+        for queue, consumer, entry in taken:
+            groups.setdefault(consumer.id, (queue, consumer, []))[2].append(entry)
+        for queue, consumer, entries in groups.values():
+            if not queue.deleted:
+                queue.release(consumer, entries, failed=True, now_ms=now_ms)
+
+
+def _fits(address: Address, planned_count: int, planned_bytes: int) -> bool:
+    """Would the next message, after ``planned_count`` others of the same transaction, still find room?"""
+    account = address.account
+    if 0 <= address.messages_max <= account.message_count + planned_count:
+        return False
+    return not 0 <= address.bytes_max <= account.size_bytes + planned_bytes

@@ -1,0 +1,212 @@
+"""A message: the publisher's header block, the body, and the few fields that the broker decides by.
+
+The header block is kept as the bytes of a STOMP 1.2 frame (LF line ends, 1.2 escapes, hop headers taken out). Journal
+record, page record and MESSAGE frame write those same bytes; nothing is decoded that no selector, key or group asks
+for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+MESSAGE_OVERHEAD_BYTES: Final = 200
+"""What a message costs in memory beside its header block and body; part of an address' size."""
+
+HEADER_ESCAPES: Final = {"\\": "\\\\", "\r": "\\r", "\n": "\\n", ":": "\\c"}
+_UNESCAPES: Final = {"\\\\": "\\", "\\r": "\r", "\\n": "\n", "\\c": ":"}
+
+
+def escape_header(text: str) -> str:
+    """Write one header name or value as STOMP 1.2 does (STOMP 1.2, "Value Encoding")."""
+    if "\\" in text or ":" in text or "\n" in text or "\r" in text:
+        return "".join(HEADER_ESCAPES.get(character, character) for character in text)
+    return text
+
+
+def unescape_header(text: str) -> str:
+    """Read one header name or value in STOMP 1.2 form; the text is known to be well formed."""
+    if "\\" not in text:
+        return text
+    parts: list[str] = []
+    position = 0
+    while (slash := text.find("\\", position)) >= 0:
+        parts.append(text[position:slash])
+        parts.append(_UNESCAPES[text[slash : slash + 2]])
+        position = slash + 2
+    parts.append(text[position:])
+    return "".join(parts)
+
+
+def encode_headers(headers: list[tuple[str, str]]) -> bytes:
+    """Header lines in STOMP 1.2 form followed by the empty line that ends a header block."""
+    lines = [f"{escape_header(name)}:{escape_header(value)}\n" for name, value in headers]
+    lines.append("\n")
+    return "".join(lines).encode()
+
+
+class Account:
+    """How much one address holds in memory: messages counted once, however many of its queues refer to them."""
+
+    __slots__ = ("message_count", "relieved", "size_bytes")
+
+    def __init__(self) -> None:
+        self.size_bytes = 0
+        self.message_count = 0
+        self.relieved = False
+        """Set when something left; senders that wait for room look at it once a turn."""
+
+    def charge(self, count: int, size_bytes: int) -> None:
+        self.message_count += count
+        self.size_bytes += size_bytes
+
+    def credit(self, size_bytes: int) -> None:
+        self.message_count -= 1
+        self.size_bytes -= size_bytes
+        self.relieved = True
+
+
+class Head:
+    """A canonical header block, shared by every message that was sent with the same headers.
+
+    ``block`` ends with the empty line. It never contains ``message-id``, ``subscription``, ``ack``, ``receipt``,
+    ``transaction``, ``redelivered``, ``timestamp`` or ``expires``: those belong to one hop or one message and are
+    written on egress.
+    """
+
+    __slots__ = (
+        "_properties",
+        "address",
+        "block",
+        "duplicate_id",
+        "persistent",
+        "priority",
+        "routing_type",
+        "sized",
+        "size_bytes",
+    )
+
+    def __init__(
+        self,
+        block: bytes,
+        address: str,
+        priority: int = 4,
+        persistent: bool = False,
+        sized: bool = False,
+        routing_type: str | None = None,
+        duplicate_id: str | None = None,
+    ) -> None:
+        self.block = block
+        self.address = address
+        self.priority = priority
+        self.persistent = persistent
+        self.sized = sized
+        """True when the sender gave a content-length (Artemis: a bytes message)."""
+        self.routing_type = routing_type
+        self.duplicate_id = duplicate_id
+        self.size_bytes = len(block)
+        self._properties: dict[str, str] | None = None
+
+    def headers(self) -> Iterator[tuple[str, str]]:
+        """Every header of the block, decoded, in order."""
+        for line in self.block[:-2].decode().split("\n"):
+            name, _, value = line.partition(":")
+            yield unescape_header(name), unescape_header(value)
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The headers by name; of repeated ones the first counts (STOMP 1.2, "Repeated Header Entries")."""
+        properties = self._properties
+        if properties is None:
+            properties = {}
+            for name, value in self.headers():
+                properties.setdefault(name, value)
+            self._properties = properties
+        return properties
+
+    def with_header(self, name: str, value: str) -> Head:
+        """The same head with one header's value replaced."""
+        headers = [(key, value if key == name else text) for key, text in self.headers()]
+        return Head(
+            encode_headers(headers), self.address, priority=self.priority, persistent=self.persistent, sized=self.sized,
+            routing_type=self.routing_type, duplicate_id=self.duplicate_id,
+        )  # fmt: skip
+
+    def forwarded(self, address: str, changes: dict[str, str], drop: frozenset[str] = frozenset()) -> Head:
+        """A new head for a copy of the message on its way to ``address``: ``changes`` go first, headers in
+        ``drop`` go.
+        """
+        kept = [
+            (name, value)
+            for name, value in self.headers()
+            if name not in changes and name not in drop and name != "destination"
+        ]
+        block = encode_headers([("destination", address), *changes.items(), *kept])
+        return Head(
+            block,
+            address,
+            priority=self.priority,
+            persistent=self.persistent,
+            sized=self.sized,
+            routing_type=None if "destination-type" in drop else self.routing_type,
+        )
+
+
+class Message:
+    """One message on the broker.
+
+    ``refs`` counts the queue entries that still need it, ``origin`` is the number of the connection that sent it (0:
+    the broker itself), ``lsn`` is 0 when nothing was journalled. ``expires_ms`` is 0 when it never expires.
+    """
+
+    __slots__ = ("account", "body", "expires_ms", "head", "id", "lsn", "origin", "refs", "timestamp_ms")
+
+    def __init__(
+        self, head: Head, body: bytes, id: int, timestamp_ms: int, expires_ms: int, account: Account, origin: int
+    ) -> None:
+        self.head = head
+        self.body = body
+        self.id = id
+        self.timestamp_ms = timestamp_ms
+        self.expires_ms = expires_ms
+        self.account = account
+        self.origin = origin
+        self.refs = 0
+        self.lsn = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Encoded size: header block and body."""
+        return self.head.size_bytes + len(self.body)
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the message adds to its address' size."""
+        return self.head.size_bytes + len(self.body) + MESSAGE_OVERHEAD_BYTES
+
+    def lookup(self, name: str) -> str | int | None:
+        """The value a selector sees under ``name``: a header as text, or one of Artemis' built-in identifiers."""
+        if name.startswith("AMQ"):
+            builtin = self._builtin(name)
+            if builtin is not None:
+                return builtin
+        return self.head.properties.get(name)
+
+    def _builtin(self, name: str) -> str | int | None:
+        if name == "AMQPriority":
+            return self.head.priority
+        if name == "AMQTimestamp":
+            return self.timestamp_ms
+        if name == "AMQExpiration":
+            return self.expires_ms
+        if name == "AMQSize":
+            return self.size_bytes
+        if name == "AMQDurable":
+            return "DURABLE" if self.head.persistent else "NON_DURABLE"
+        if name == "AMQAddress":
+            return self.head.address
+        if name == "AMQGroupID":
+            return self.head.properties.get("_AMQ_GROUP_ID")
+        if name == "AMQUserID":
+            return self.head.properties.get("JMSXUserID")
+        return None

@@ -1,0 +1,142 @@
+"""Every metric that belongs to an address or a queue: its name, what it reads, its help.
+
+Artemis registers all of its meters as gauges, counts too, so none of them ends in ``_total``; dashboards made for
+Artemis ask for exactly these names. What Artemis does not have stands under new names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from artemis_py.core.address import Address
+    from artemis_py.core.queue import Queue
+
+Owner = TypeVar("Owner")
+
+
+class Gauge(NamedTuple, Generic[Owner]):
+    """``read`` takes the address or queue when somebody scrapes; ``help`` has no quote and no backslash."""
+
+    name: str
+    read: Callable[[Owner], int]
+    help: str
+
+
+def durable(read: Callable[[Queue], int]) -> Callable[[Queue], int]:
+    """What is durable: durable messages, where the queue is durable too; on other queues nothing is."""
+    return lambda queue: read(queue) if queue.durable else 0
+
+
+ADDRESS_GAUGES: Final[tuple[Gauge[Address], ...]] = (
+    Gauge("artemis_routed_message_count", lambda it: it.routed_message_count, "Messages that reached a binding"),
+    Gauge("artemis_unrouted_message_count", lambda it: it.unrouted_message_count, "Messages that reached no binding"),
+    Gauge("artemis_address_size", lambda it: it.size_bytes, "Estimated memory of the address' messages in bytes"),
+    Gauge("artemis_number_of_pages", lambda it: it.number_of_pages, "Page files of the address"),
+    Gauge("artemis_limit_percent", lambda it: it.limit_percent, "How full the address is, in percent of its limit"),
+)
+
+_PRESENT: Final[tuple[Gauge[Queue], ...]] = (
+    Gauge(
+        "artemis_message_count",
+        lambda queue: queue.message_count,
+        "Messages in the queue: ready, scheduled, in delivery and paged",
+    ),
+    Gauge(
+        "artemis_durable_message_count",
+        durable(lambda queue: queue.tally.durable_count),
+        "Durable messages in the queue",
+    ),
+    Gauge(
+        "artemis_persistent_size",
+        lambda queue: queue.tally.size_bytes,
+        "Encoded bytes of the messages in the queue",
+    ),
+    Gauge(
+        "artemis_durable_persistent_size",
+        durable(lambda queue: queue.tally.durable_size_bytes),
+        "Encoded bytes of the durable messages in the queue",
+    ),
+)
+
+_DELIVERING: Final[tuple[Gauge[Queue], ...]] = (
+    Gauge(
+        "artemis_delivering_message_count",
+        lambda queue: queue.delivering_count,
+        "Messages sent to consumers and not settled",
+    ),
+    Gauge(
+        "artemis_delivering_durable_message_count",
+        durable(lambda queue: queue.tally.held_durable_count),
+        "Durable messages sent to consumers and not settled",
+    ),
+    Gauge(
+        "artemis_delivering_persistent_size",
+        lambda queue: queue.tally.held_size_bytes,
+        "Encoded bytes of the messages sent to consumers and not settled",
+    ),
+    Gauge(
+        "artemis_delivering_durable_persistent_size",
+        durable(lambda queue: queue.tally.held_durable_size_bytes),
+        "Encoded bytes of the durable messages sent to consumers and not settled",
+    ),
+)
+
+_SCHEDULED: Final[tuple[Gauge[Queue], ...]] = (
+    Gauge(
+        "artemis_scheduled_message_count",
+        lambda queue: len(queue.scheduled),
+        "Messages that wait for their time",
+    ),
+    Gauge(
+        "artemis_scheduled_durable_message_count",
+        durable(lambda queue: queue.tally.scheduled_durable_count),
+        "Durable messages that wait for their time",
+    ),
+    Gauge(
+        "artemis_scheduled_persistent_size",
+        lambda queue: queue.tally.scheduled_size_bytes,
+        "Encoded bytes of the messages that wait for their time",
+    ),
+    Gauge(
+        "artemis_scheduled_durable_persistent_size",
+        durable(lambda queue: queue.tally.scheduled_durable_size_bytes),
+        "Encoded bytes of the durable messages that wait for their time",
+    ),
+)
+
+_COUNTERS: Final[tuple[Gauge[Queue], ...]] = (
+    Gauge(
+        "artemis_messages_added",
+        lambda queue: queue.tally.added,
+        "Messages added since the queue exists, those too that a ring gave up at once",
+    ),
+    Gauge(
+        "artemis_messages_acknowledged",
+        lambda queue: queue.tally.acknowledged,
+        "Messages acknowledged since the queue exists",
+    ),
+    Gauge(
+        "artemis_messages_killed",
+        lambda queue: queue.tally.killed,
+        "Messages removed after too many attempts or by purge",
+    ),
+    Gauge(
+        "artemis_messages_expired",
+        lambda queue: queue.tally.expired,
+        "Messages that expired",
+    ),
+    Gauge(
+        "artemis_messages_replaced",
+        lambda queue: queue.tally.replaced,
+        "Messages given up by a ring or replaced by a newer last value",
+    ),
+    Gauge(
+        "artemis_consumer_count",
+        lambda queue: queue.consumer_count,
+        "Consumers of the queue",
+    ),
+)
+
+QUEUE_GAUGES: Final[tuple[Gauge[Queue], ...]] = _PRESENT + _DELIVERING + _SCHEDULED + _COUNTERS

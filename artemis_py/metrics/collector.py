@@ -1,0 +1,163 @@
+"""The collectors that prometheus-client asks: nothing is counted here, everything is read when somebody scrapes."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from artemis_py.metrics.catalogue import ADDRESS_GAUGES, QUEUE_GAUGES
+from artemis_py.metrics.exposition import shown_addresses, shown_queues
+from artemis_py.metrics.views import ServerView
+from artemis_py.version import VERSION
+
+if TYPE_CHECKING:
+    from artemis_py.core.broker import Broker
+
+NS_PER_SECOND: Final = 1_000_000_000
+
+
+class QueueCollector(Collector):
+    """The address and queue families as objects of prometheus-client, for whoever collects the registry.
+
+    A scrape over HTTP takes the same numbers from ``exposition``, which is faster.
+    """
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def describe(self) -> Iterable[Metric]:
+        """The families without samples, so that registration reads nothing."""
+        names = [(gauge.name, gauge.help) for gauge in ADDRESS_GAUGES]
+        names += [(gauge.name, gauge.help) for gauge in QUEUE_GAUGES]
+        return [GaugeMetricFamily(name, text) for name, text in names]
+
+    def collect(self) -> Iterable[Metric]:
+        """One family per gauge, one sample per address or queue that is shown."""
+        broker = self._broker.name
+        for of_address in ADDRESS_GAUGES:
+            family = GaugeMetricFamily(of_address.name, of_address.help, labels=["address", "broker"])
+            for address in shown_addresses(self._broker):
+                family.add_metric([address.name, broker], of_address.read(address))
+            yield family
+        for of_queue in QUEUE_GAUGES:
+            family = GaugeMetricFamily(of_queue.name, of_queue.help, labels=["address", "broker", "queue"])
+            for queue in shown_queues(self._broker):
+                family.add_metric([queue.address.name, broker, queue.name], of_queue.read(queue))
+            yield family
+
+
+class BrokerCollector(Collector):
+    """The families of the broker as a whole, its connections and its turns."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        server: ServerView,
+        *,
+        turn_bounds_s: Sequence[float],
+        global_max_size_bytes: int,
+        disk_usage: Callable[[], float],
+        scrape_seconds: Callable[[], float],
+    ) -> None:
+        self._broker = broker
+        self._server = server
+        self._turn_bounds_s = turn_bounds_s
+        self._global_max_size_bytes = global_max_size_bytes
+        self._disk_usage = disk_usage
+        self._scrape_seconds = scrape_seconds
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: no other collector has these names, and registration need not read the broker."""
+        return []
+
+    def collect(self) -> Iterable[Metric]:
+        """Artemis' broker gauges, then our own families."""
+        yield from self._artemis_gauges()
+        yield from self._authentication()
+        yield from self._connections()
+        yield from self._traffic()
+        yield from self._turns()
+        yield self._build()
+        yield self._gauge(
+            "artemis_scrape_duration_seconds", "Time the scrape before this one took", self._scrape_seconds()
+        )
+
+    def _gauge(self, name: str, text: str, value: float) -> Metric:
+        family = GaugeMetricFamily(name, text, labels=["broker"])
+        family.add_metric([self._broker.name], value)
+        return family
+
+    def _artemis_gauges(self) -> Iterable[Metric]:
+        broker, server, gauge = self._broker, self._server, self._gauge
+        yield gauge("artemis_active", "1 while the broker is started", float(broker.started))
+        yield gauge("artemis_replica_sync", "1 while a backup is in step; there is no backup", 0)
+        yield gauge("artemis_connection_count", "Connections open now", server.connections_open)
+        yield gauge("artemis_total_connection_count", "Connections since the start", server.connections_total)
+        yield gauge("artemis_session_count", "Sessions open now", server.sessions_open)
+        yield gauge("artemis_total_session_count", "Sessions since the start", server.sessions_total)
+        yield gauge("artemis_address_memory_usage", "Bytes of memory of all addresses", broker.memory_bytes)
+        limit = self._global_max_size_bytes
+        percent = broker.memory_bytes * 100 // limit if limit > 0 else 0
+        yield gauge(
+            "artemis_address_memory_usage_percentage", "Memory in percent of global-max-size, 0 without one", percent
+        )
+        yield gauge(
+            "artemis_disk_store_usage", "Used share of the disk that stores messages, 0 to 1", self._disk_usage()
+        )
+
+    def _authentication(self) -> Iterable[Metric]:
+        # Nobody is authenticated yet, so nothing has succeeded or failed.
+        for name, text in (
+            ("artemis_authentication_count", "Attempts to log in, by result"),
+            ("artemis_authorization_count", "Permission checks, by result"),
+        ):
+            family = GaugeMetricFamily(name, text, labels=["broker", "result"])
+            for result in ("failure", "success"):
+                family.add_metric([self._broker.name, result], 0)
+            yield family
+
+    def _connections(self) -> Iterable[Metric]:
+        family = GaugeMetricFamily("artemis_connections", "Connections open now, by state", labels=["broker", "state"])
+        for state, count in self._server.connections_by_state().items():
+            family.add_metric([self._broker.name, state], count)
+        yield family
+
+    def _traffic(self) -> Iterable[Metric]:
+        name, server = self._broker.name, self._server
+        frames = CounterMetricFamily("artemis_frames", "STOMP frames", labels=["broker", "command", "direction"])
+        directions: tuple[tuple[str, Mapping[str, int]], ...] = (("in", server.frames_in), ("out", server.frames_out))
+        for direction, counts in directions:
+            for command, count in counts.items():
+                frames.add_metric([name, command, direction], count)
+        yield frames
+        sizes = CounterMetricFamily("artemis_bytes", "Bytes on the sockets of clients", labels=["broker", "direction"])
+        sizes.add_metric([name, "in"], server.bytes_in)
+        sizes.add_metric([name, "out"], server.bytes_out)
+        yield sizes
+
+    def _turns(self) -> Iterable[Metric]:
+        server = self._server
+        bounds = [*map(str, self._turn_bounds_s), "+Inf"]
+        turns = HistogramMetricFamily(
+            "artemis_turn_duration_seconds", "Duration of the server's turns", labels=["broker"]
+        )
+        turns.add_metric(
+            [self._broker.name],
+            buckets=list(zip(bounds, map(float, accumulate(server.turn_buckets)), strict=True)),
+            sum_value=server.turn_ns_sum / NS_PER_SECOND,
+        )
+        yield turns
+        longest = server.turn_ns_max / NS_PER_SECOND
+        yield self._gauge("artemis_turn_duration_seconds_max", "The longest turn since the start", longest)
+
+    def _build(self) -> Metric:
+        family = GaugeMetricFamily(
+            "artemis_build_info", "What runs here; always 1", labels=["broker", "python", "version"]
+        )
+        family.add_metric([self._broker.name, platform.python_version(), VERSION], 1)
+        return family

@@ -1,0 +1,70 @@
+"""The text of the address and queue gauges, written without one object per sample.
+
+There are some twenty samples per queue. The stock encoder of prometheus-client sorts and escapes the labels of each of
+them again: 95 ms for 1,000 queues, during which the broker would stand still. Here the labels of a queue are written
+once per scrape: 3 ms. Gauges look the same in Prometheus' text format and in OpenMetrics, so one text serves both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+from artemis_py.metrics.catalogue import ADDRESS_GAUGES, QUEUE_GAUGES, Gauge, Owner
+
+if TYPE_CHECKING:
+    from artemis_py.core.address import Address
+    from artemis_py.core.broker import Broker
+    from artemis_py.core.queue import Queue
+
+# How much is written before the caller may do something else: about two milliseconds of work.
+SAMPLES_PER_CHUNK: Final = 5_000
+
+
+def escape_label(value: str) -> str:
+    """A label value between its quotes."""
+    if "\\" in value or '"' in value or "\n" in value:
+        return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return value
+
+
+def shown_addresses(broker: Broker) -> list[Address]:
+    """The addresses whose ``enable-metrics`` is not false."""
+    return [address for address in broker.addresses.values() if address.settings.enable_metrics]
+
+
+def shown_queues(broker: Broker) -> list[Queue]:
+    """The queues of those addresses."""
+    return [queue for queue in broker.queues.values() if queue.address.settings.enable_metrics]
+
+
+def render_gauges(broker: Broker) -> Iterator[str]:
+    """All address and queue families, in pieces of about SAMPLES_PER_CHUNK lines.
+
+    Which addresses and queues are shown is fixed with the first piece; a value is read when its line is written.
+    """
+    name = escape_label(broker.name)
+    addresses = [
+        (f'{{address="{escape_label(address.name)}",broker="{name}"}} ', address) for address in shown_addresses(broker)
+    ]
+    queues = [
+        (f'{{address="{escape_label(queue.address.name)}",broker="{name}",queue="{escape_label(queue.name)}"}} ', queue)
+        for queue in shown_queues(broker)
+    ]
+    lines: list[str] = []
+    for part in chain(_families(ADDRESS_GAUGES, addresses), _families(QUEUE_GAUGES, queues)):
+        lines += part
+        if len(lines) >= SAMPLES_PER_CHUNK:
+            yield "".join(lines)
+            lines.clear()
+    yield "".join(lines)
+
+
+def _families(gauges: Sequence[Gauge[Owner]], rows: Sequence[tuple[str, Owner]]) -> Iterator[list[str]]:
+    """The lines of each family; those of a long one in several lists. ``rows`` are labels as written, and whose."""
+    for gauge in gauges:
+        name, read = gauge.name, gauge.read
+        yield [f"# HELP {name} {gauge.help}\n# TYPE {name} gauge\n"]
+        for start in range(0, len(rows), SAMPLES_PER_CHUNK):
+            yield [f"{name}{labels}{read(owner)}.0\n" for labels, owner in rows[start : start + SAMPLES_PER_CHUNK]]

@@ -1,0 +1,77 @@
+"""Scenario 7: what a waiting message costs, and how fast a queue fills and drains."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from artemis_py.errors import PerfError
+from artemis_py.perf.frames import blocks, body_of, marker_of, send_frame, send_headers
+from artemis_py.perf.link import Link
+from artemis_py.perf.process import Usage
+from artemis_py.perf.pump import Pump, Receiver, Sender
+from artemis_py.perf.scenario import Run, Scenario
+
+MESSAGES: Final = 300_000
+
+
+class Backlog(Scenario):
+    """Fills a queue without a consumer, then drains it.
+
+    Asks for a fresh broker: one that has already used and freed memory shows too small a growth.
+    """
+
+    id = "7"
+    title = "fill and drain"
+    headline = "bytes_per_message"
+    fresh = True
+
+    def run(self, run: Run) -> dict[str, float]:
+        """Fill and drain rates, resident bytes per queued message (with a known process)."""
+        run.need_receipts(self.id)
+        count = run.options.messages or MESSAGES
+        body = body_of(run.options.size or 100)
+        queue = run.queue()
+        metrics: dict[str, float] = {"messages": count}
+        with Link(run.target) as producer:
+            before = None if run.process is None else run.process.usage()
+            metrics["fill_per_second"] = count / self._fill(run, producer, queue, body, count)
+            if run.process is not None and before is not None:
+                metrics |= self._memory(before, run.process.usage(), count)
+            producer.goodbye()
+        metrics["drain_per_second"] = count / self._drain(run, queue, body, count)
+        return metrics
+
+    def _fill(self, run: Run, producer: Link, queue: str, body: bytes, count: int) -> float:
+        """Sends ``count`` messages; the receipt of the last proves that the broker has taken them all."""
+        frame = send_frame(run.target, queue, body)
+        started = time.perf_counter()
+        if count > 1:
+            sender = Sender(producer, blocks(frame, count - 1))
+            self._pump(run, [sender], [], len(frame))
+        producer.confirmed("SEND", send_headers(run.target, queue, body), body)
+        return time.perf_counter() - started
+
+    def _drain(self, run: Run, queue: str, body: bytes, count: int) -> float:
+        """Subscribes and counts. Without a receipt: some brokers send the whole queue before it."""
+        with Link(run.target) as consumer:
+            started = time.perf_counter()
+            consumer.subscribe(queue, confirm=False)
+            receiver = Receiver(consumer, marker_of(body), count)
+            self._pump(run, [], [receiver], 1)
+            elapsed = time.perf_counter() - started
+            surplus = consumer.goodbye()
+        if surplus:
+            raise PerfError(f"the queue held {surplus:,} messages more than were sent")
+        return elapsed
+
+    def _pump(self, run: Run, senders: list[Sender], receivers: list[Receiver], frame_bytes: int) -> None:
+        limit_s = run.options.limit_s
+        Pump(senders, receivers, frame_bytes=frame_bytes, limit_s=limit_s, progress=run.progress).run()
+
+    def _memory(self, before: Usage, after: Usage, count: int) -> dict[str, float]:
+        return {
+            "bytes_per_message": (after.resident_bytes - before.resident_bytes) / count,
+            "resident_mb": after.resident_bytes / 1_000_000,
+            "cpu_s_per_million": (after.cpu_s - before.cpu_s) * 1_000_000 / count,
+        }

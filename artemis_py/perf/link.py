@@ -1,0 +1,205 @@
+"""One connection to the broker: logging in, subscribing, saying goodbye. Bulk traffic goes through ``pump.py``."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import time
+from types import TracebackType
+from typing import Final
+
+from artemis_py.errors import PerfError
+from artemis_py.perf.frames import frame
+from artemis_py.perf.reader import FrameReader, ServerFrame
+from artemis_py.perf.target import Headers, Target
+
+CONNECT_TIMEOUT_S: Final = 10.0
+CONTROL_BYTES: Final = 64 * 1024
+RECEIPTLESS_PAUSE_S: Final = 0.5
+
+_receipts = itertools.count(1)
+
+
+class Link:
+    """A socket to the broker in blocking mode, except while a pump has it.
+
+    Every method raises PerfError when the broker sends ERROR, closes, or is silent for ``target.stall_s`` seconds.
+    """
+
+    __slots__ = ("_reader", "sock", "target")
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self._reader = FrameReader()
+        self.sock = _connect(target)
+        try:
+            self._log_in()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Link:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the socket without a word; safe to call twice."""
+        self.sock.close()
+
+    def _log_in(self) -> None:
+        target = self.target
+        headers: list[tuple[str, str]] = []
+        if target.version != "1.0":
+            headers = [("accept-version", target.version), ("host", target.host)]
+        if target.login is not None:
+            headers.append(("login", target.login))
+        if target.passcode is not None:
+            headers.append(("passcode", target.passcode))
+        extra = dict(target.connect_headers)
+        headers = [pair for pair in headers if pair[0] not in extra]
+        self.send(frame("CONNECT", (*headers, *target.connect_headers)))
+        answer = self.next_frame("CONNECTED")
+        if answer.command != "CONNECTED":
+            raise PerfError(f"{target.url} answered CONNECT with {answer.command}")
+
+    def subscribe(self, destination: str, subscription: str = "0", confirm: bool = True) -> None:
+        """SUBSCRIBE with ``ack:auto``; with ``confirm`` it returns only when the broker has confirmed it."""
+        headers = (
+            ("id", subscription),
+            ("destination", destination),
+            ("ack", "auto"),
+            *self.target.subscribe_headers,
+        )
+        if not confirm:
+            self.send(frame("SUBSCRIBE", headers))
+        elif self.target.receipts:
+            self.confirmed("SUBSCRIBE", headers)
+        else:
+            self.send(frame("SUBSCRIBE", headers))
+            self._read_for(RECEIPTLESS_PAUSE_S)
+
+    def confirmed(self, command: str, headers: Headers, body: bytes = b"") -> None:
+        """Sends a frame and waits for its RECEIPT. Other frames that come first are passed over."""
+        receipt = f"perf-{next(_receipts)}"
+        self.send(frame(command, (*headers, ("receipt", receipt)), body))
+        while True:
+            answer = self.next_frame(f"RECEIPT of {command}")
+            if answer.command == "RECEIPT" and answer.headers.get("receipt-id") == receipt:
+                return
+
+    def goodbye(self) -> int:
+        """DISCONNECT, and close; returns how many MESSAGE frames came before the broker was done."""
+        self.sock.settimeout(self.target.stall_s)
+        messages = 0
+        try:
+            if not self.target.receipts:
+                self.send(frame("DISCONNECT", ()))
+                return 0
+            receipt = f"perf-{next(_receipts)}"
+            self.send(frame("DISCONNECT", (("receipt", receipt),)))
+            while (answer := self._frame_or_end("RECEIPT of DISCONNECT")) is not None:
+                if answer.command == "RECEIPT" and answer.headers.get("receipt-id") == receipt:
+                    break
+                messages += answer.command == "MESSAGE"
+        finally:
+            self.close()
+        return messages
+
+    def send(self, data: bytes) -> None:
+        """Sends all of ``data``."""
+        try:
+            self.sock.sendall(data)
+        except TimeoutError as error:
+            raise PerfError(f"{self.target.url} takes no bytes for {self.target.stall_s:g} s") from error
+        except OSError as error:
+            self._raise_last_words()
+            raise PerfError(f"{self.target.url} closed the connection: {error.strerror or error}") from error
+
+    def receive(self, awaited: str) -> bytes:
+        """Some bytes, at least one; ``awaited`` says in errors what they should have been."""
+        data = self._receive_or_end(awaited)
+        if not data:
+            raise PerfError(f"{self.target.url} closed the connection before {awaited}")
+        return data
+
+    def next_frame(self, awaited: str) -> ServerFrame:
+        """The next frame; ``awaited`` names it in errors. A closed connection is an error."""
+        found = self._frame_or_end(awaited)
+        if found is None:
+            raise PerfError(f"{self.target.url} closed the connection before {awaited}")
+        return found
+
+    def _receive_or_end(self, awaited: str) -> bytes:
+        try:
+            return self.sock.recv(CONTROL_BYTES)
+        except TimeoutError as error:
+            raise PerfError(f"{self.target.url} sent no {awaited} within {self.target.stall_s:g} s") from error
+        except OSError:
+            return b""
+
+    def _frame_or_end(self, awaited: str) -> ServerFrame | None:
+        """The next frame, None at the end of the stream. Raises PerfError for an ERROR frame."""
+        while (found := self._reader.pop()) is None:
+            data = self._receive_or_end(awaited)
+            if not data:
+                return None
+            self._reader.feed(data)
+        raise_if_error(found)
+        return found
+
+    def _read_for(self, seconds: float) -> None:
+        """Reads what comes for a while: an ERROR is noticed, other frames are passed over."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            self.sock.settimeout(left)
+            try:
+                data = self.sock.recv(CONTROL_BYTES)
+            except TimeoutError:
+                break
+            if not data:
+                raise PerfError(f"{self.target.url} closed the connection after SUBSCRIBE")
+            self._reader.feed(data)
+            for found in self._reader.frames():
+                raise_if_error(found)
+        self.sock.settimeout(self.target.stall_s)
+
+    def _raise_last_words(self) -> None:
+        """An ERROR that the broker sent before it closed is a better message than the failed write."""
+        self.sock.setblocking(False)
+        try:
+            while data := self.sock.recv(CONTROL_BYTES):
+                self._reader.feed(data)
+        except OSError:
+            pass
+        for found in self._reader.frames():
+            raise_if_error(found)
+
+    def take_rest(self) -> bytes:
+        """Bytes that were read with the last control frame and belong to the measured traffic."""
+        return self._reader.take_rest()
+
+    def give_back(self, data: bytes) -> None:
+        """Returns bytes after the measured traffic, so that ``goodbye`` begins at a frame."""
+        self._reader.feed(data)
+
+
+def raise_if_error(found: ServerFrame) -> None:
+    """Raises PerfError with the text of an ERROR frame."""
+    if found.command == "ERROR":
+        raise PerfError(f"the broker sent ERROR: {found.text}")
+
+
+def _connect(target: Target) -> socket.socket:
+    try:
+        sock = socket.create_connection((target.host, target.port), timeout=CONNECT_TIMEOUT_S)
+    except ConnectionRefusedError as error:
+        raise PerfError(f"cannot connect to {target.url}: connection refused; is a broker listening there?") from error
+    except OSError as error:
+        raise PerfError(f"cannot connect to {target.url}: {error.strerror or error}") from error
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.settimeout(target.stall_s)
+    return sock

@@ -1,0 +1,78 @@
+"""What a process and its children cost, read from ``/proc``. Linux only."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from artemis_py.errors import PerfError
+
+PROC: Final = Path("/proc")
+# Fields of /proc/PID/stat after the command's closing parenthesis, counted from 0 (proc_pid_stat(5)).
+STAT_PARENT: Final = 1
+STAT_TIMES: Final = slice(11, 15)
+STAT_RESIDENT_PAGES: Final = 21
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """One look at a process tree: CPU seconds since its start (children that ended included) and resident bytes."""
+
+    cpu_s: float
+    resident_bytes: int
+
+
+class ProcessTree:
+    """A process and whatever it has started. Pages that processes share are counted once for each."""
+
+    __slots__ = ("_pid", "_tick_s")
+
+    def __init__(self, pid: int) -> None:
+        """Raises PerfError when there is no such process or no ``/proc``."""
+        self._pid = pid
+        self._tick_s = 1 / os.sysconf("SC_CLK_TCK")
+        self.usage()
+
+    def usage(self) -> Usage:
+        """The tree as it is now, to a clock tick (10 ms). Raises PerfError when the process has ended."""
+        stats = _all_stats()
+        if self._pid not in stats:
+            raise PerfError(f"process {self._pid} does not exist, or not any more")
+        members = {self._pid}
+        grown = True
+        while grown:
+            children = {pid for pid, stat in stats.items() if int(stat[STAT_PARENT]) in members}
+            grown = not children <= members
+            members |= children
+        ticks = sum(sum(map(int, stats[pid][STAT_TIMES])) for pid in members)
+        return Usage(ticks * self._tick_s, sum(_resident_bytes(pid, stats[pid]) for pid in members))
+
+
+def _all_stats() -> dict[int, list[str]]:
+    """The fields of each process's ``stat`` from its state on. Processes that end meanwhile are left out."""
+    stats: dict[int, list[str]] = {}
+    try:
+        names = [name for name in os.listdir(PROC) if name.isdigit()]
+    except OSError as error:
+        raise PerfError("the cost of a process is read from /proc, which is not there") from error
+    for name in names:
+        try:
+            text = (PROC / name / "stat").read_text(errors="replace")
+        except OSError:
+            continue
+        stats[int(name)] = text[text.rindex(")") + 2 :].split()
+    return stats
+
+
+def _resident_bytes(pid: int, stat: list[str]) -> int:
+    """Exact from ``smaps_rollup``. Where that is not allowed, ``stat`` serves, which may be some hundred kB behind."""
+    try:
+        rollup = (PROC / str(pid) / "smaps_rollup").read_text()
+    except OSError:
+        return int(stat[STAT_RESIDENT_PAGES]) * os.sysconf("SC_PAGE_SIZE")
+    for line in rollup.splitlines():
+        if line.startswith("Rss:"):
+            return int(line.split()[1]) * 1024
+    return 0

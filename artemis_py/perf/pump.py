@@ -1,0 +1,214 @@
+"""Moves the measured traffic: one thread, one selector, large blocks out, counted blocks in."""
+
+from __future__ import annotations
+
+import selectors
+import time
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from artemis_py.errors import PerfError
+from artemis_py.perf.counter import ERROR_SPAN, RECEIVE_BYTES, MarkerCounter
+from artemis_py.perf.frames import MARKER_BYTES_MAX
+from artemis_py.perf.link import Link
+from artemis_py.perf.progress import Progress
+
+POLL_S: Final = 0.25
+BUFFER_START_MAX: Final = MARKER_BYTES_MAX + ERROR_SPAN
+# A marker no broker sends: on a producer's connection only ERROR frames matter.
+NOTHING: Final = b"\0\0"
+
+
+class Sender:
+    """A producer: writes blocks as fast as the broker reads them."""
+
+    __slots__ = ("_block", "_blocks", "_burst", "counter", "link", "sent_bytes")
+
+    def __init__(self, link: Link, blocks: Iterator[memoryview], burst: int = 1) -> None:
+        """``burst`` blocks at most are sent per turn, each by a call of its own."""
+        self.link = link
+        self.counter = MarkerCounter(NOTHING)
+        self.sent_bytes = 0
+        self._blocks = blocks
+        self._burst = burst
+        self._block: memoryview | None = next(blocks, None)
+
+    @property
+    def done(self) -> bool:
+        """Whether everything has been handed to the operating system."""
+        return self._block is None
+
+    def write(self) -> None:
+        """Sends until the socket is full or the burst is over. Raises OSError when the connection is gone."""
+        send = self.link.sock.send
+        for _ in range(self._burst):
+            block = self._block
+            if block is None:
+                return
+            try:
+                sent = send(block)
+            except BlockingIOError:
+                return
+            self.sent_bytes += sent
+            if sent < len(block):
+                self._block = block[sent:]
+                return
+            self._block = next(self._blocks, None)
+
+
+class Receiver:
+    """A consumer: counts messages until ``expected`` have come."""
+
+    __slots__ = ("counter", "expected", "link")
+
+    def __init__(self, link: Link, marker: bytes, expected: int = 0) -> None:
+        self.link = link
+        self.counter = MarkerCounter(marker)
+        self.expected = expected
+
+    @property
+    def done(self) -> bool:
+        """Whether all that is awaited has come."""
+        return self.counter.count >= self.expected
+
+
+class Pump:
+    """Runs senders and receivers until all is sent and all has arrived.
+
+    Raises PerfError for an ERROR frame, a closed connection, a stall, a wrong count, or when ``limit_s`` seconds are
+    over; the text says how far it got. ``frame_bytes`` (length of one SEND) turns bytes sent into messages there.
+    """
+
+    def __init__(
+        self,
+        senders: Sequence[Sender],
+        receivers: Sequence[Receiver],
+        *,
+        frame_bytes: int,
+        limit_s: float,
+        progress: Progress,
+    ) -> None:
+        self._senders = senders
+        self._receivers = receivers
+        self._frame_bytes = frame_bytes
+        self._limit_s = limit_s
+        self._progress = progress
+        self._selector = selectors.DefaultSelector()
+        self._buffer = bytearray(BUFFER_START_MAX + RECEIVE_BYTES)
+        self._view = memoryview(self._buffer)
+        self._wanted = sum(receiver.expected - receiver.counter.count for receiver in receivers)
+        self._missing = self._wanted
+        self._sending = sum(not sender.done for sender in senders)
+        self._moves = 0
+
+    def run(self) -> float:
+        """Returns the seconds from the first send to the last arrival (to the last send if there are no receivers)."""
+        ends: list[Sender | Receiver] = [*self._receivers, *self._senders]
+        stall_s = ends[0].link.target.stall_s
+        try:
+            for end in ends:
+                end.link.sock.setblocking(False)
+            started = time.perf_counter()
+            for receiver in self._receivers:
+                self._selector.register(receiver.link.sock, selectors.EVENT_READ, receiver)
+                self._feed_rest(receiver)
+            for sender in self._senders:
+                events = selectors.EVENT_READ if sender.done else selectors.EVENT_READ | selectors.EVENT_WRITE
+                self._selector.register(sender.link.sock, events, sender)
+            self._loop(started, stall_s)
+            elapsed = time.perf_counter() - started
+        finally:
+            self._selector.close()
+            for end in ends:
+                end.link.sock.settimeout(stall_s)
+        self._check_counts()
+        return elapsed
+
+    def _loop(self, started: float, stall_s: float) -> None:
+        seen, seen_at = self._moves, started
+        while self._missing > 0 or self._sending:
+            for key, events in self._selector.select(POLL_S):
+                if isinstance(key.data, Receiver):
+                    self._on_receiver(key.data)
+                else:
+                    self._on_sender(key.data, events)
+            now = time.perf_counter()
+            if self._moves != seen:
+                seen, seen_at = self._moves, now
+            elif now - seen_at > stall_s:
+                raise PerfError(f"stalled: nothing moved for {stall_s:g} s; {self._how_far()}")
+            if now - started > self._limit_s:
+                raise PerfError(f"not finished after {self._limit_s:g} s; {self._how_far()}")
+            self._progress.show(self._how_far)
+
+    def _on_receiver(self, receiver: Receiver) -> None:
+        counter = receiver.counter
+        size = self._receive(receiver.link, counter)
+        if not size:
+            return
+        self._count(receiver, size)
+
+    def _count(self, receiver: Receiver, size: int) -> None:
+        counter = receiver.counter
+        found = counter.feed(self._buffer, size)
+        counter.raise_error()
+        self._moves += 1
+        self._missing -= found
+        if found and receiver.done:
+            receiver.link.give_back(counter.after_last(self._buffer, size))
+
+    def _feed_rest(self, receiver: Receiver) -> None:
+        """Messages that came in one read with the last control frame belong to the count."""
+        rest = receiver.link.take_rest()
+        if rest:
+            start = receiver.counter.start
+            self._buffer[start : start + len(rest)] = rest
+            self._count(receiver, len(rest))
+
+    def _on_sender(self, sender: Sender, events: int) -> None:
+        if events & selectors.EVENT_READ:
+            size = self._receive(sender.link, sender.counter)
+            if size:
+                sender.counter.feed(self._buffer, size)
+                sender.counter.raise_error()
+        if events & selectors.EVENT_WRITE:
+            before = sender.sent_bytes
+            try:
+                sender.write()
+            except OSError:
+                # The reason, if the broker gave one, waits to be read: the next turn finds it, or the stream's end.
+                self._selector.modify(sender.link.sock, selectors.EVENT_READ, sender)
+                return
+            self._moves += sender.sent_bytes - before
+            if sender.done:
+                self._sending -= 1
+                self._selector.modify(sender.link.sock, selectors.EVENT_READ, sender)
+
+    def _receive(self, link: Link, counter: MarkerCounter) -> int:
+        """Reads what is there; 0 when nothing was. Raises PerfError at the end of the stream."""
+        start = counter.start
+        try:
+            size = link.sock.recv_into(self._view[start : start + RECEIVE_BYTES])
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            counter.raise_error(closed=True)
+            raise PerfError(f"the broker broke the connection ({error.strerror}); {self._how_far()}") from error
+        if not size:
+            counter.raise_error(closed=True)
+            raise PerfError(f"the broker closed the connection; {self._how_far()}")
+        return size
+
+    def _how_far(self) -> str:
+        sent = sum(sender.sent_bytes for sender in self._senders) // self._frame_bytes
+        parts = [f"sent {sent:,}"] if self._senders else []
+        if self._receivers:
+            parts.append(f"received {self._wanted - self._missing:,} of {self._wanted:,}")
+        return ", ".join(parts)
+
+    def _check_counts(self) -> None:
+        for place, receiver in enumerate(self._receivers):
+            if receiver.counter.count != receiver.expected:
+                raise PerfError(
+                    f"consumer {place} received {receiver.counter.count:,} messages instead of {receiver.expected:,}"
+                )

@@ -1,0 +1,78 @@
+"""The results as a table for people and as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from artemis_py.perf.result import METRICS, Outcome
+
+COLUMNS: Final = (
+    "messages_per_second",
+    "cpu_s_per_million",
+    "generator_cpu_s_per_million",
+    "resident_mb",
+    "p50_us",
+    "p99_us",
+    "p999_us",
+)
+HIDDEN: Final = frozenset({"messages", "max_us"})
+RED: Final = "\x1b[31m"
+BOLD: Final = "\x1b[1m"
+PLAIN: Final = "\x1b[0m"
+
+
+def number(metric: str, value: float) -> str:
+    """A value with the digits of its metric and commas between thousands."""
+    return f"{value:,.{METRICS[metric].digits}f}"
+
+
+def with_unit(metric: str, value: float) -> str:
+    """A value with its unit, as in ``1,234 B`` or ``5,678/s``."""
+    unit = METRICS[metric].unit
+    gap = "" if unit.startswith("/") or not unit else " "
+    return f"{number(metric, value)}{gap}{unit}"
+
+
+def align(rows: Sequence[Sequence[str]], left: frozenset[int]) -> list[str]:
+    """Rows of cells as lines: the columns in ``left`` to the left, the others to the right."""
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(widths[place]) if place in left else cell.rjust(widths[place]) for place, cell in enumerate(row)
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def table(outcomes: Sequence[Outcome], colour: bool) -> str:
+    """One line per scenario with medians over its rounds, without columns that nobody measured. Failures follow."""
+    used = [name for name in COLUMNS if any(name in outcome.medians() for outcome in outcomes)]
+    extras = [_extras(outcome) for outcome in outcomes]
+    header = ["", "scenario", *(METRICS[name].label for name in used)]
+    rows = [header + ([""] if any(extras) else [])]
+    for outcome, extra in zip(outcomes, extras, strict=True):
+        medians = outcome.medians()
+        cells = [number(name, medians[name]) if name in medians else "-" for name in used]
+        rows.append([outcome.scenario, outcome.title, *cells] + ([extra] if any(extras) else []))
+    left = frozenset({0, 1, len(used) + 2})
+    lines = align(rows, left)
+    if colour:
+        lines[0] = f"{BOLD}{lines[0]}{PLAIN}"
+    for outcome in outcomes:
+        for failure in outcome.failures:
+            text = f"scenario {outcome.scenario} failed: {failure}"
+            lines.append(f"{RED}{text}{PLAIN}" if colour else text)
+    return "\n".join(lines)
+
+
+def _extras(outcome: Outcome) -> str:
+    shown = {name: value for name, value in outcome.medians().items() if name not in COLUMNS and name not in HIDDEN}
+    return ", ".join(f"{METRICS[name].label} {with_unit(name, value)}" for name, value in shown.items())
+
+
+def as_json(url: str, rounds: int, outcomes: Sequence[Outcome]) -> str:
+    """Everything measured, one object."""
+    return json.dumps({"url": url, "rounds": rounds, "results": [outcome.as_json() for outcome in outcomes]}, indent=2)

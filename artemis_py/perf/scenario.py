@@ -1,0 +1,128 @@
+"""What every scenario has, and what it is given."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+from artemis_py.errors import PerfError
+from artemis_py.perf.process import ProcessTree
+from artemis_py.perf.progress import Progress
+from artemis_py.perf.result import MEGABYTE, MILLION
+from artemis_py.perf.target import Target
+
+BATCH_FIRST: Final = 1_000
+BATCH_LONG_ENOUGH_S: Final = 0.3
+MESSAGES_MAX: Final = 20_000_000
+
+_names = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How much load. None leaves the choice to the scenario.
+
+    Without ``messages`` a scenario warms the broker up for ``warmup_s`` and then sends what takes about ``seconds`` at
+    the rate seen, so that a slow broker and a fast one are measured equally long.
+    """
+
+    messages: int | None = None
+    size: int | None = None
+    seconds: float = 3.0
+    warmup_s: float = 1.0
+    limit_s: float = 120.0
+    rate: float = 2000.0
+    connections: int = 500
+    consumers: int = 10
+    distinct: bool = False
+    start_command: str | None = None
+
+
+@dataclass(slots=True)
+class Run:
+    """One run of one scenario: the broker, the load, the process to watch (None: not known), the terminal."""
+
+    target: Target
+    options: Options = field(default_factory=Options)
+    process: ProcessTree | None = None
+    progress: Progress = field(default_factory=Progress)
+
+    def destination(self, prefix: str) -> str:
+        """A name that no earlier run has used, so that left-over messages cannot be counted."""
+        return f"{prefix}perf.{os.getpid()}.{time.time_ns() // 1_000_000}.{next(_names)}"
+
+    def queue(self) -> str:
+        """A fresh queue."""
+        return self.destination(self.target.queue_prefix)
+
+    def topic(self) -> str:
+        """A fresh topic."""
+        return self.destination(self.target.topic_prefix)
+
+    def resident_mb(self) -> dict[str, float]:
+        """The broker's resident memory now, as a metric; nothing without a known process."""
+        return {} if self.process is None else {"resident_mb": self.process.usage().resident_bytes / MEGABYTE}
+
+    @contextmanager
+    def cpu(self, metrics: dict[str, float]) -> Iterator[Callable[[int], None]]:
+        """Measures the CPU time of the block; call what it yields with the number of messages before the block ends."""
+        counts: list[int] = []
+        before = None if self.process is None else self.process.usage().cpu_s
+        own = time.process_time()
+        yield counts.append
+        own = time.process_time() - own
+        spent = None if self.process is None or before is None else self.process.usage().cpu_s - before
+        if not counts or counts[0] <= 0:
+            return
+        metrics["generator_cpu_s_per_million"] = own * MILLION / counts[0]
+        if spent is not None:
+            metrics["cpu_s_per_million"] = spent * MILLION / counts[0]
+
+    def need_receipts(self, scenario: str) -> None:
+        """Raises PerfError when the broker is said to send none."""
+        if not self.target.receipts:
+            raise PerfError(f"scenario {scenario} counts on receipts and cannot run without them")
+
+
+class Scenario(ABC):
+    """One kind of load.
+
+    ``headline`` is the metric by which brokers are compared; ``fresh`` asks for a broker that has done nothing yet.
+    """
+
+    id: ClassVar[str]
+    title: ClassVar[str]
+    headline: ClassVar[str] = "messages_per_second"
+    fresh: ClassVar[bool] = False
+    needs_broker: ClassVar[bool] = True
+
+    @abstractmethod
+    def run(self, run: Run) -> dict[str, float]:
+        """Measures once and returns metrics by name (``result.METRICS``). Raises PerfError."""
+
+
+def warm_up(run: Run, batch: Callable[[int], float]) -> int:
+    """Runs batches of growing size and returns how many messages to measure.
+
+    ``batch(n)`` sends n messages and returns the seconds they took.
+    """
+    options = run.options
+    if options.messages is not None:
+        if options.warmup_s > 0:
+            batch(max(1, options.messages // 10))
+        return options.messages
+    size, spent = BATCH_FIRST, 0.0
+    while True:
+        took = batch(size)
+        spent += took
+        if took >= BATCH_LONG_ENOUGH_S and spent >= options.warmup_s:
+            break
+        if took < BATCH_LONG_ENOUGH_S:
+            size *= 2
+    return min(MESSAGES_MAX, max(BATCH_FIRST, int(size / took * options.seconds)))

@@ -1,0 +1,124 @@
+"""Starting a broker and stopping it again; scenario 10: from the start command to the first CONNECTED."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import IO, Final
+
+from artemis_py.errors import PerfError
+from artemis_py.perf.link import Link
+from artemis_py.perf.process import ProcessTree
+from artemis_py.perf.scenario import Run, Scenario
+from artemis_py.perf.target import Target
+
+POLL_S: Final = 0.002
+STOP_S: Final = 20.0
+LAST_LINES: Final = 5
+
+
+class Startup(Scenario):
+    """Starts the broker itself, asks for a connection every 2 ms, and stops the broker with SIGTERM."""
+
+    id = "10"
+    title = "start to first CONNECTED"
+    headline = "start_ms"
+    needs_broker = False
+
+    def run(self, run: Run) -> dict[str, float]:
+        """Milliseconds from the process's start, and its memory then. Raises PerfError when it does not come up."""
+        if not run.options.start_command:
+            raise PerfError("scenario 10 needs --start-command, the command that starts the broker in the foreground")
+        command = shlex.split(run.options.start_command)
+        with running(command, run.target, run.options.limit_s, run.progress.show) as broker:
+            metrics = {"start_ms": broker.start_s * 1000}
+            metrics |= replace(run, process=ProcessTree(broker.pid)).resident_mb()
+        return metrics
+
+
+@dataclass(frozen=True, slots=True)
+class RunningBroker:
+    """A broker that has said CONNECTED; ``start_s`` is how long that took."""
+
+    pid: int
+    start_s: float
+
+
+@contextmanager
+def running(
+    command: Sequence[str], target: Target, limit_s: float, show: Callable[[Callable[[], str]], None]
+) -> Iterator[RunningBroker]:
+    """Starts a broker in a process group of its own and stops the whole group at the end of the block.
+
+    Raises PerfError when the address is taken, the command ends, or no CONNECTED comes within ``limit_s`` seconds.
+    """
+    if _listening(target):
+        raise PerfError(f"something listens on {target.url} already")
+    with tempfile.TemporaryFile() as output:
+        started = time.perf_counter()
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+            )
+        except OSError as error:
+            raise PerfError(f"cannot start {command[0]}: {error.strerror}") from error
+        try:
+            _await_connected(process, target, limit_s, output, show)
+            yield RunningBroker(process.pid, time.perf_counter() - started)
+        finally:
+            _stop_group(process)
+
+
+def _listening(target: Target) -> bool:
+    try:
+        socket.create_connection((target.host, target.port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def _await_connected(
+    process: subprocess.Popen[bytes],
+    target: Target,
+    limit_s: float,
+    output: IO[bytes],
+    show: Callable[[Callable[[], str]], None],
+) -> None:
+    until = time.monotonic() + limit_s
+    while time.monotonic() < until:
+        if process.poll() is not None:
+            raise PerfError(f"the start command ended with exit code {process.returncode}: {_last_lines(output)}")
+        if _listening(target):
+            Link(target).close()
+            return
+        show(lambda: "waiting for CONNECTED")
+        time.sleep(POLL_S)
+    raise PerfError(f"no CONNECTED within {limit_s:g} s of the start: {_last_lines(output)}")
+
+
+def _last_lines(output: IO[bytes]) -> str:
+    output.seek(0)
+    lines = output.read().decode(errors="replace").splitlines()
+    return " | ".join(line.strip() for line in lines[-LAST_LINES:] if line.strip()) or "(no output)"
+
+
+def _stop_group(process: subprocess.Popen[bytes]) -> None:
+    """SIGTERM to the process group, SIGKILL to what is left of it after 20 seconds."""
+    _signal_group(process, signal.SIGTERM)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(STOP_S)
+    _signal_group(process, signal.SIGKILL)
+    process.wait()
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)

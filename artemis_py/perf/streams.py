@@ -1,0 +1,183 @@
+"""Scenarios of throughput: producers write blocks as fast as they are read, consumers count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import ClassVar, Final
+
+from artemis_py.errors import PerfError
+from artemis_py.perf.frames import blocks, body_of, marker_of, send_frame, single_frames, unique_blocks, unique_frame
+from artemis_py.perf.link import Link
+from artemis_py.perf.pump import Pump, Receiver, Sender
+from artemis_py.perf.scenario import Run, Scenario, warm_up
+
+SINGLE_BURST: Final = 64
+
+
+class Stream(Scenario):
+    """Producers, destinations and consumers side by side: producer i sends to destination i, which consumer i reads."""
+
+    size: ClassVar[int] = 100
+    lanes: ClassVar[int] = 1
+
+    def run(self, run: Run) -> dict[str, float]:
+        """Deliveries per second from the first send to the last arrival, the broker's CPU time and memory."""
+        body = body_of(run.options.size or self.size)
+        with ExitStack() as stack:
+            traffic = self._open(run, body, stack)
+            count = warm_up(run, traffic.batch)
+            metrics: dict[str, float] = {}
+            with run.cpu(metrics) as counted:
+                elapsed = traffic.batch(count)
+                counted(traffic.delivered)
+            metrics["messages"] = traffic.delivered
+            metrics["messages_per_second"] = traffic.delivered / elapsed
+            metrics |= run.resident_mb()
+            traffic.finish()
+        return metrics
+
+    def _open(self, run: Run, body: bytes, stack: ExitStack) -> Traffic:
+        traffic = Traffic(self, run, body)
+        for _ in range(self.lanes):
+            destination = self.destination(run)
+            for place in range(self.consumers(run)):
+                link = stack.enter_context(Link(run.target))
+                link.subscribe(destination, self.subscription(run, place))
+                traffic.receivers.append(Receiver(link, marker_of(body)))
+            traffic.producers.append((stack.enter_context(Link(run.target)), destination))
+        return traffic
+
+    def destination(self, run: Run) -> str:
+        """Where one lane sends to."""
+        return run.queue()
+
+    def consumers(self, run: Run) -> int:
+        """How many consumers read each lane, every one all of it."""
+        return 1
+
+    def subscription(self, run: Run, place: int) -> str:
+        """The subscription id of one consumer."""
+        return "0"
+
+    def frame_bytes(self, run: Run, destination: str, body: bytes) -> int:
+        """Length of one SEND."""
+        return len(send_frame(run.target, destination, body))
+
+    def sender(self, run: Run, link: Link, destination: str, body: bytes, total: int) -> Sender:
+        """A producer of ``total`` messages."""
+        return Sender(link, blocks(send_frame(run.target, destination, body), total))
+
+
+class Traffic:
+    """The open connections of a stream scenario; each ``batch`` is one use of them."""
+
+    def __init__(self, stream: Stream, run: Run, body: bytes) -> None:
+        self._stream = stream
+        self._run = run
+        self._body = body
+        self.producers: list[tuple[Link, str]] = []
+        self.receivers: list[Receiver] = []
+        self.delivered = 0
+
+    def batch(self, deliveries: int) -> float:
+        """Sends what makes ``deliveries`` in all, rounded up to equal shares; returns the seconds it took."""
+        share = -(-deliveries // len(self.receivers))
+        self.delivered = share * len(self.receivers)
+        for receiver in self.receivers:
+            receiver.expected += share
+        senders = [
+            self._stream.sender(self._run, link, destination, self._body, share) for link, destination in self.producers
+        ]
+        frame_bytes = self._stream.frame_bytes(self._run, self.producers[0][1], self._body)
+        return Pump(
+            senders,
+            self.receivers,
+            frame_bytes=frame_bytes,
+            limit_s=self._run.options.limit_s,
+            progress=self._run.progress,
+        ).run()
+
+    def finish(self) -> None:
+        """Says goodbye. Raises PerfError when a consumer gets more than was sent."""
+        for link, _destination in self.producers:
+            link.goodbye()
+        surplus = sum(receiver.link.goodbye() for receiver in self.receivers)
+        if surplus:
+            raise PerfError(f"the consumers received {surplus:,} messages more than were sent")
+
+
+class Transient(Stream):
+    """The plain case."""
+
+    id = "1"
+    title = "transient 100 B"
+
+
+class TransientSingle(Transient):
+    """Each frame is a ``send()`` of its own: system calls, more than parsing. The generator comes near its limit."""
+
+    id = "1s"
+    title = "transient 100 B, one send per frame"
+
+    def sender(self, run: Run, link: Link, destination: str, body: bytes, total: int) -> Sender:
+        """A producer of ``total`` messages, one by one."""
+        return Sender(link, single_frames(send_frame(run.target, destination, body), total), SINGLE_BURST)
+
+
+class TransientUnique(Transient):
+    """No two frames are alike, so a broker cannot live off header blocks seen before."""
+
+    id = "1u"
+    title = "transient 100 B, unique header"
+
+    def frame_bytes(self, run: Run, destination: str, body: bytes) -> int:
+        """Length of one SEND."""
+        return len(unique_frame(run.target, destination, body, 0))
+
+    def sender(self, run: Run, link: Link, destination: str, body: bytes, total: int) -> Sender:
+        """A producer of ``total`` messages, each with a ``correlation-id`` of its own within the batch."""
+        found: Iterator[memoryview] = unique_blocks(run.target, destination, body, total)
+        return Sender(link, found)
+
+
+class TransientLarge(Transient):
+    """More bytes per message."""
+
+    id = "2"
+    title = "transient 1 KiB"
+    size = 1024
+
+
+class FanOut(Stream):
+    """A topic: each message to every consumer; deliveries are counted."""
+
+    id = "5"
+    title = "topic 1 to n"
+
+    def destination(self, run: Run) -> str:
+        """A topic."""
+        return run.topic()
+
+    def consumers(self, run: Run) -> int:
+        """As many as asked for."""
+        return run.options.consumers
+
+    def subscription(self, run: Run, place: int) -> str:
+        """The same id on each connection unless ``--distinct`` asks for different ones."""
+        return f"s{place}" if run.options.distinct else "0"
+
+
+class Lanes(Stream):
+    """Many queues at once."""
+
+    id = "6"
+    title = "20 producers, 20 queues, 20 consumers"
+    lanes = 20
+
+
+class LanesSingle(Lanes, TransientSingle):
+    """Many queues, and a ``send()`` for each frame."""
+
+    id = "6s"
+    title = "20 × 20 × 20, one send per frame"

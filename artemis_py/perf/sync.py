@@ -1,0 +1,161 @@
+"""Scenario 12: many producers that each wait for the receipt of a message before they send the next."""
+
+from __future__ import annotations
+
+import selectors
+import time
+from contextlib import ExitStack
+from typing import ClassVar, Final
+
+from artemis_py.errors import PerfError
+from artemis_py.perf.frames import body_of, frame, marker_of, send_headers
+from artemis_py.perf.link import Link, raise_if_error
+from artemis_py.perf.pump import Pump, Receiver
+from artemis_py.perf.reader import FrameReader
+from artemis_py.perf.result import latency_metrics
+from artemis_py.perf.scenario import Run, Scenario
+from artemis_py.perf.target import Headers
+
+POLL_S: Final = 0.25
+
+
+class SyncProducers(Scenario):
+    """A queue for each producer and no consumer; afterwards, off the clock, the queues are drained and counted."""
+
+    id = "12"
+    title = "100 producers, window 1, receipts"
+    producers: ClassVar[int] = 100
+    extra_headers: ClassVar[Headers] = ()
+
+    def run(self, run: Run) -> dict[str, float]:
+        """Messages per second over all producers, the time to a receipt, the broker's CPU time and memory."""
+        run.need_receipts(self.id)
+        body = body_of(run.options.size or 100)
+        with ExitStack() as stack:
+            windows = [self._producer(run, body, stack) for _ in range(self.producers)]
+            if run.options.warmup_s > 0:
+                Rounds(run, windows).send_for(run.options.warmup_s, None)
+            metrics: dict[str, float] = {}
+            with run.cpu(metrics) as counted:
+                rounds = Rounds(run, windows)
+                elapsed = rounds.send_for(run.options.seconds, run.options.messages)
+                counted(len(rounds.latencies_ns))
+            count = len(rounds.latencies_ns)
+            metrics |= {
+                "messages": count,
+                "messages_per_second": count / elapsed,
+                **latency_metrics(rounds.latencies_ns),
+            }
+            metrics |= run.resident_mb()
+            for window in windows:
+                window.link.goodbye()
+            self._drain(run, windows, marker_of(body), stack)
+        return metrics
+
+    def _producer(self, run: Run, body: bytes, stack: ExitStack) -> Window:
+        queue = run.queue()
+        headers = (*send_headers(run.target, queue, body), *self.extra_headers)
+        return Window(stack.enter_context(Link(run.target)), queue, headers, body)
+
+    def _drain(self, run: Run, windows: list[Window], marker: bytes, stack: ExitStack) -> None:
+        """Reads every queue on one connection. Raises PerfError unless exactly the confirmed messages come."""
+        consumer = stack.enter_context(Link(run.target))
+        for place, window in enumerate(windows):
+            consumer.subscribe(window.queue, f"s{place}", confirm=False)
+        confirmed = sum(window.confirmed for window in windows)
+        receiver = Receiver(consumer, marker, confirmed)
+        Pump([], [receiver], frame_bytes=1, limit_s=run.options.limit_s, progress=run.progress).run()
+        surplus = consumer.goodbye()
+        if surplus:
+            raise PerfError(f"{confirmed:,} messages were confirmed and {surplus:,} more were queued")
+
+
+class Window:
+    """A producer with at most one message under way. The receipt's id is the number of the message."""
+
+    __slots__ = ("_after", "_before", "confirmed", "link", "queue", "reader", "sent_ns")
+
+    def __init__(self, link: Link, queue: str, headers: Headers, body: bytes) -> None:
+        placeholder = b"#" * 12
+        rendered = frame("SEND", (*headers, ("receipt", placeholder.decode())), body)
+        self._before, self._after = rendered.split(placeholder)
+        self.link = link
+        self.queue = queue
+        self.reader = FrameReader()
+        self.confirmed = 0
+        self.sent_ns = 0
+
+    def send(self) -> None:
+        """Sends the next message."""
+        data = b"%b%d%b" % (self._before, self.confirmed, self._after)
+        self.sent_ns = time.monotonic_ns()
+        self.link.send(data)
+
+    def receive(self) -> bool:
+        """Reads; True when the awaited receipt is there. Raises PerfError for anything else."""
+        self.reader.feed(self.link.receive(f"receipt {self.confirmed}"))
+        found = self.reader.pop()
+        if found is None:
+            return False
+        raise_if_error(found)
+        if found.command != "RECEIPT" or found.headers.get("receipt-id") != str(self.confirmed):
+            raise PerfError(f"receipt {self.confirmed} was awaited and {found.command} {found.headers} came")
+        self.confirmed += 1
+        return True
+
+
+class Rounds:
+    """Keeps every window full until the time or the number is over."""
+
+    def __init__(self, run: Run, windows: list[Window]) -> None:
+        self._run = run
+        self._windows = windows
+        self.latencies_ns: list[int] = []
+
+    def send_for(self, seconds: float, messages: int | None) -> float:
+        """Sends for ``seconds``, or ``messages`` in all when given; returns the seconds until the last receipt.
+
+        Raises PerfError.
+        """
+        limit_s = seconds if messages is None else self._run.options.limit_s
+        left = (1 << 62) if messages is None else messages
+        started = time.perf_counter()
+        with selectors.DefaultSelector() as selector:
+            busy = 0
+            for window in self._windows[:left]:
+                selector.register(window.link.sock, selectors.EVENT_READ, window)
+                window.send()
+                busy += 1
+            left -= busy
+            self._loop(selector, busy, left, started + limit_s)
+        if messages is not None and len(self.latencies_ns) < messages:
+            raise PerfError(f"not finished after {limit_s:g} s: {len(self.latencies_ns):,} of {messages:,} receipts")
+        return time.perf_counter() - started
+
+    def _loop(self, selector: selectors.BaseSelector, busy: int, left: int, until: float) -> None:
+        latencies = self.latencies_ns
+        moved_at = time.perf_counter()
+        while busy:
+            ready = selector.select(POLL_S)
+            over = time.perf_counter() > until
+            for key, _events in ready:
+                window: Window = key.data
+                if not window.receive():
+                    continue
+                latencies.append(time.monotonic_ns() - window.sent_ns)
+                if left and not over:
+                    window.send()
+                    left -= 1
+                else:
+                    busy -= 1
+            moved_at = self._watch(bool(ready), moved_at)
+            self._run.progress.show(lambda: f"{len(latencies):,} receipts")
+
+    def _watch(self, moved: bool, moved_at: float) -> float:
+        now = time.perf_counter()
+        stall_s = self._run.target.stall_s
+        if moved:
+            return now
+        if now - moved_at > stall_s:
+            raise PerfError(f"stalled: no receipt for {stall_s:g} s after {len(self.latencies_ns):,}")
+        return moved_at

@@ -1,0 +1,65 @@
+"""Which broker to measure, and what it wants to see in its frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from artemis_py.errors import PerfError
+
+DEFAULT_PORT: Final = 61613
+VERSIONS: Final = ("1.0", "1.1", "1.2")
+SCHEMES: Final = ("stomp", "tcp")
+
+Headers = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A broker and the dialect it speaks.
+
+    ``stall_s`` is how long nothing may move before a measurement is given up; ``receipts`` is False for a broker that
+    sends none.
+    """
+
+    host: str
+    port: int
+    version: str = "1.2"
+    login: str | None = None
+    passcode: str | None = None
+    queue_prefix: str = "/queue/"
+    topic_prefix: str = "/topic/"
+    connect_headers: Headers = ()
+    subscribe_headers: Headers = ()
+    send_headers: Headers = ()
+    receipts: bool = True
+    stall_s: float = 10.0
+
+    @property
+    def url(self) -> str:
+        """``stomp://host:port``, an IPv6 host in brackets."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"stomp://{host}:{self.port}"
+
+
+def parse_url(url: str) -> tuple[str, int]:
+    """Host and port of ``stomp://host:port`` (also ``tcp://``, port 61613 when absent). Raises PerfError."""
+    parts = urlsplit(url)
+    try:
+        port = parts.port
+    except ValueError as error:
+        raise PerfError(f"{url!r} has no valid port: {error}") from error
+    if parts.scheme not in SCHEMES or not parts.hostname:
+        raise PerfError(f"{url!r} is not a URL of a STOMP broker; write stomp://host:port")
+    if parts.path not in ("", "/") or parts.query or parts.username is not None:
+        raise PerfError(f"{url!r}: only host and port belong in the URL; logins and headers have options of their own")
+    return parts.hostname, DEFAULT_PORT if port is None else port
+
+
+def parse_header(text: str) -> tuple[str, str]:
+    """``name:value`` as a pair; the value may hold further colons. Raises PerfError."""
+    name, colon, value = text.partition(":")
+    if not colon or not name or any(character in text for character in "\r\n\0"):
+        raise PerfError(f"{text!r} is not a header; write name:value")
+    return name, value

@@ -1,0 +1,12 @@
+"""Selectors: a condition over one message's headers, written in the SQL-92 subset of JMS.
+
+``compile_selector("region = 'eu' AND AMQPriority > 4")`` parses once; ``Selector.matches(lookup)`` then asks ``lookup``
+for each name it needs. Grammar and limits are described in :mod:`artemis_py.selector.grammar`, what the operators do
+in :mod:`artemis_py.selector.evaluate`.
+"""
+
+from __future__ import annotations
+
+from artemis_py.selector.evaluate import Selector, compile_selector
+
+__all__ = ["Selector", "compile_selector"]

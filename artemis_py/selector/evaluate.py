@@ -1,0 +1,312 @@
+"""Trees to conditions: each node becomes one function, made once per selector.
+
+Three-valued logic: a name without a value is NULL, an operator with a NULL operand gives NULL (unknown), NOT NULL is
+NULL, AND is FALSE if any operand is, else NULL if any is; OR likewise with TRUE. A message matches when the whole is
+TRUE. What cannot be computed (a text in arithmetic, division by zero, a result too large) is NULL too, so the order of
+operands never matters.
+
+Kinds of values. STOMP headers are texts, built-ins such as AMQPriority are numbers. Between different kinds ``=`` is
+FALSE, ``<>`` (which is NOT ``=``) is TRUE, and ``<``, ``<=``, ``>``, ``>=``, BETWEEN and NOT BETWEEN are FALSE: so
+``age > 18`` does not match a header ``age:21``. Two headers are ordered by their characters. LIKE is FALSE for what is
+not a text, NOT LIKE is TRUE; IN and NOT IN are NULL. A name used as a condition is TRUE only for the boolean true, and
+``flag = TRUE`` too: a header ``flag:true`` is the text 'true' and equals ``'true'``.
+
+``convert_string_expressions:`` lets texts that look like decimal numbers (sign, fraction, exponent; no blanks) stand
+for them beside a number, in arithmetic, and between two headers compared by ``<`` and its like; and 'true' and 'false',
+in any case, for booleans beside a boolean and as a condition. Two texts compared by ``=`` remain texts.
+
+Arithmetic is exact for integers, except that ``/`` always gives a floating-point number, as in Artemis: ``5 / 2`` is
+2.5. ``%`` has the sign of its left operand. ``+`` with a text on its left joins texts.
+
+Departures from Artemis: an error inside an expression makes that expression NULL, not the whole selector; division by
+zero is NULL, not infinite; integers do not overflow; converting accepts '21.5' beside an integer, adds numeric texts
+instead of joining them, and takes nothing but 'true' and 'false' for booleans.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Final, TypeAlias, final
+
+from artemis_py.selector.grammar import parse
+from artemis_py.selector.like import compile_like
+from artemis_py.selector.tree import (
+    And,
+    Arithmetic,
+    Between,
+    Comparison,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Negative,
+    Node,
+    Not,
+    Or,
+    Property,
+    Truth,
+)
+from artemis_py.selector.values import (
+    Value,
+    are_equal,
+    are_equal_converted,
+    are_ordered,
+    are_ordered_converted,
+    joined,
+    number_in,
+    number_of,
+    remainder,
+)
+
+Lookup: TypeAlias = Callable[[str], Value]
+"""Gives the value of a header or built-in by its name as written, None where there is none."""
+
+_Evaluator: TypeAlias = Callable[[Lookup], Value]
+_Condition: TypeAlias = Callable[[Lookup], bool | None]
+
+_ORDERS: Final[dict[str, Callable[[float | str, float | str], bool]]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_CALCULATIONS: Final[dict[str, Callable[[float, float], float]]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "%": remainder,
+}
+
+
+@final
+class Selector:
+    """A condition ready to be asked. Immutable; knows nothing of messages."""
+
+    __slots__ = ("text", "identifiers", "_condition")
+
+    def __init__(self, text: str, identifiers: frozenset[str], condition: _Condition) -> None:
+        self.text: Final = text
+        self.identifiers: Final = identifiers
+        self._condition: Final = condition
+
+    def matches(self, lookup: Lookup) -> bool:
+        """Say whether the condition is TRUE. Raises only what ``lookup`` raises."""
+        return self._condition(lookup) is True
+
+    def __repr__(self) -> str:
+        return f"Selector({self.text!r})"
+
+
+def compile_selector(text: str) -> Selector:
+    """Parse ``text`` into a selector.
+
+    Raises :class:`~artemis_py.errors.SelectorError` with line and column, also for an empty text: that no selector
+    means every message is for the caller to see to.
+    """
+    parsed = parse(text)
+    return Selector(text, parsed.identifiers, _Compiler(parsed.convert_strings).condition(parsed.tree))
+
+
+@final
+class _Compiler:
+    """Makes one function per node; chooses between the two sets of comparisons once."""
+
+    __slots__ = ("_convert", "_number", "_equal", "_ordered")
+
+    def __init__(self, convert_strings: bool) -> None:
+        self._convert: Final = convert_strings
+        self._number: Final = number_in if convert_strings else number_of
+        self._equal: Final = are_equal_converted if convert_strings else are_equal
+        self._ordered: Final = are_ordered_converted if convert_strings else are_ordered
+
+    def condition(self, node: Node) -> _Condition:
+        """Compile a node that is a condition by its form."""
+        match node:
+            case Comparison():
+                return self._comparison(node)
+            case Between():
+                return self._between(node)
+            case In():
+                return _in(node)
+            case Like():
+                return self._like(node)
+            case IsNull():
+                return self._is_null(node)
+            case Truth():
+                return self._truth(node)
+            case Not():
+                return _not(self.condition(node.condition))
+            case And():
+                return _all([self.condition(part) for part in node.conditions], stop_at=False)
+            case Or():
+                return _all([self.condition(part) for part in node.conditions], stop_at=True)
+            case Literal(value=bool() | None as value):
+                return lambda _: value
+        raise TypeError(f"{type(node).__name__} is not a condition")
+
+    def _value(self, node: Node) -> _Evaluator:
+        match node:
+            case Literal():
+                value = node.value
+                return lambda _: value
+            case Property():
+                name = node.name
+                return lambda lookup: lookup(name)
+            case Negative():
+                return self._negative(node)
+            case Arithmetic():
+                return self._arithmetic(node)
+        return self.condition(node)
+
+    def _comparison(self, node: Comparison) -> _Condition:
+        if node.operator in _ORDERS:
+            return self._order(node)
+        left, right = node.left, node.right
+        if isinstance(left, Literal):
+            left, right = right, left
+        wanted = node.operator == "="
+        if isinstance(left, Property) and isinstance(right, Literal):
+            text = right.value
+            if isinstance(text, str) and not self._convert:
+                return _equals_text(left.name, text, wanted)
+        first, second, equal = self._value(left), self._value(right), self._equal
+
+        def compare(lookup: Lookup) -> bool | None:
+            a = first(lookup)
+            if a is None:
+                return None
+            b = second(lookup)
+            return None if b is None else equal(a, b) is wanted
+
+        return compare
+
+    def _order(self, node: Comparison) -> _Condition:
+        left, right = self._value(node.left), self._value(node.right)
+        ordered, in_order = self._ordered, _ORDERS[node.operator]
+
+        def compare(lookup: Lookup) -> bool | None:
+            a = left(lookup)
+            if a is None:
+                return None
+            b = right(lookup)
+            return None if b is None else ordered(a, b, in_order)
+
+        return compare
+
+    def _between(self, node: Between) -> _Condition:
+        """BETWEEN is ``>= low AND <= high``, NOT BETWEEN is ``< low OR > high``: neither is the other's NOT."""
+        operand, low, high = self._value(node.operand), self._value(node.low), self._value(node.high)
+        ordered = self._ordered
+        negated = node.negated
+        at_low, at_high = (operator.lt, operator.gt) if negated else (operator.ge, operator.le)
+
+        def compare(lookup: Lookup) -> bool | None:
+            value, lowest, highest = operand(lookup), low(lookup), high(lookup)
+            if value is None:
+                return None
+            first = None if lowest is None else ordered(value, lowest, at_low)
+            second = None if highest is None else ordered(value, highest, at_high)
+            if first is negated or second is negated:
+                return negated
+            return None if first is None or second is None else not negated
+
+        return compare
+
+    def _like(self, node: Like) -> _Condition:
+        operand, fits = self._value(node.operand), compile_like(node.pattern, node.escape)
+        negated = node.negated
+
+        def like(lookup: Lookup) -> bool | None:
+            value = operand(lookup)
+            if value is None:
+                return None
+            return (isinstance(value, str) and fits(value)) is not negated
+
+        return like
+
+    def _is_null(self, node: IsNull) -> _Condition:
+        operand, negated = self._value(node.operand), node.negated
+        return lambda lookup: (operand(lookup) is None) is not negated
+
+    def _truth(self, node: Truth) -> _Condition:
+        name, equal = node.operand.name, self._equal
+
+        def truth(lookup: Lookup) -> bool | None:
+            value = lookup(name)
+            return None if value is None else equal(value, True)
+
+        return truth
+
+    def _negative(self, node: Negative) -> _Evaluator:
+        operand, number = self._value(node.operand), self._number
+
+        def negative(lookup: Lookup) -> Value:
+            value = number(operand(lookup))
+            return None if value is None else -value
+
+        return negative
+
+    def _arithmetic(self, node: Arithmetic) -> _Evaluator:
+        left, right, number = self._value(node.left), self._value(node.right), self._number
+        calculate, joins = _CALCULATIONS[node.operator], node.operator == "+"
+
+        def arithmetic(lookup: Lookup) -> Value:
+            a = left(lookup)
+            b = right(lookup)
+            if a is None or b is None:
+                return None
+            first, second = number(a), number(b)
+            try:
+                if first is not None and second is not None:
+                    return calculate(first, second)
+                return joined(a, b) if joins and isinstance(a, str) else None
+            except (ArithmeticError, ValueError):
+                return None
+
+        return arithmetic
+
+
+def _equals_text(name: str, text: str, wanted: bool) -> _Condition:
+    """The condition of most selectors, without a detour."""
+
+    def equals(lookup: Lookup) -> bool | None:
+        value = lookup(name)
+        return None if value is None else (value == text) is wanted
+
+    return equals
+
+
+def _in(node: In) -> _Condition:
+    name, texts, negated = node.operand.name, node.texts, node.negated
+
+    def contains(lookup: Lookup) -> bool | None:
+        value = lookup(name)
+        return (value in texts) is not negated if isinstance(value, str) else None
+
+    return contains
+
+
+def _not(condition: _Condition) -> _Condition:
+    def negation(lookup: Lookup) -> bool | None:
+        value = condition(lookup)
+        return None if value is None else not value
+
+    return negation
+
+
+def _all(conditions: list[_Condition], stop_at: bool) -> _Condition:
+    """AND stops at the first FALSE, OR at the first TRUE; else one NULL makes the whole NULL."""
+
+    def junction(lookup: Lookup) -> bool | None:
+        result: bool | None = not stop_at
+        for condition in conditions:
+            value = condition(lookup)
+            if value is stop_at:
+                return stop_at
+            if value is None:
+                result = None
+        return result
+
+    return junction

@@ -1,0 +1,329 @@
+"""Tokens to tree.
+
+::
+
+    selector    = { prefix } condition
+    prefix      = "convert_string_expressions:" | "hyphenated_props:" | "no_convert_string_expressions:"
+                | "no_hyphenated_props:"                       of two that contradict each other the last counts
+    condition   = conjunction { OR conjunction }
+    conjunction = negation { AND negation }
+    negation    = NOT negation | equality
+    equality    = comparison { ("=" | "<>") comparison | IS [NOT] NULL }
+    comparison  = sum { ("<" | "<=" | ">" | ">=") sum
+                      | [NOT] BETWEEN sum AND sum
+                      | [NOT] LIKE text [ESCAPE text]
+                      | [NOT] IN "(" text { "," text } ")" }
+    sum         = product { ("+" | "-") product }
+    product     = operand { ("*" | "/" | "%") operand }
+    operand     = ("+" | "-") operand | literal | name | "(" condition ")"
+    literal     = text | number | TRUE | FALSE | NULL
+
+Beyond the grammar, as in Artemis: what stands beside AND, OR and NOT must be a condition or a name; what is compared by
+``<`` and its like must not be a text literal or a condition, so neither must the bounds of BETWEEN; ``= NULL`` is
+refused (``IS NULL`` is meant); IN wants a name on its left. There are no functions, and XPATH and XQUERY are refused.
+
+Departure from Artemis: there, NOT binds like a minus sign and ``NOT a = 'x'`` means ``(NOT a) = 'x'``, which is never
+true. Here NOT takes the whole comparison, as in SQL.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NoReturn, final
+
+from artemis_py.selector.lexer import END, NAME, NUMBER, TEXT, Token, fail, tokens
+from artemis_py.selector.tree import (
+    And,
+    Arithmetic,
+    Between,
+    Comparison,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Negative,
+    Node,
+    Not,
+    Or,
+    Property,
+    Truth,
+    is_condition,
+)
+
+MAX_NESTING: Final = 100
+"""How deep parentheses, signs, NOTs and chains of arithmetic or comparisons may nest. AND and OR do not count."""
+
+_CONDITION: Final = 1
+_CONJUNCTION: Final = 2
+_NEGATION: Final = 3
+_EQUALITY: Final = 4
+_COMPARISON: Final = 5
+_SUM: Final = 6
+_PRODUCT: Final = 7
+
+_LEVELS: Final = {
+    "OR": _CONDITION,
+    "AND": _CONJUNCTION,
+    "=": _EQUALITY,
+    "<>": _EQUALITY,
+    "IS": _EQUALITY,
+    "<": _COMPARISON,
+    "<=": _COMPARISON,
+    ">": _COMPARISON,
+    ">=": _COMPARISON,
+    "BETWEEN": _COMPARISON,
+    "LIKE": _COMPARISON,
+    "IN": _COMPARISON,
+    "NOT": _COMPARISON,  # after an operand only NOT BETWEEN, NOT LIKE and NOT IN can follow
+    "+": _SUM,
+    "-": _SUM,
+    "*": _PRODUCT,
+    "/": _PRODUCT,
+    "%": _PRODUCT,
+}
+
+_PREFIX: Final = re.compile(r"\s*(no_)?(convert_string_expressions|hyphenated_props):")
+
+
+@final
+class Parsed:
+    """A selector's tree, the names it asks for, and whether texts that look like numbers are numbers."""
+
+    __slots__ = ("tree", "identifiers", "convert_strings")
+
+    def __init__(self, tree: Node, identifiers: frozenset[str], convert_strings: bool) -> None:
+        self.tree: Final = tree
+        self.identifiers: Final = identifiers
+        self.convert_strings: Final = convert_strings
+
+
+def parse(text: str) -> Parsed:
+    """Parse a selector. Raises SelectorError, which says what was expected and where."""
+    convert_strings = False
+    hyphenated = False
+    start = 0
+    while prefix := _PREFIX.match(text, start):
+        if prefix[2] == "hyphenated_props":
+            hyphenated = prefix[1] is None
+        else:
+            convert_strings = prefix[1] is None
+        start = prefix.end()
+    parser = _Parser(text, tokens(text, start, hyphenated))
+    tree = parser.selector()
+    return Parsed(tree, frozenset(parser.identifiers), convert_strings)
+
+
+@final
+class _Parser:
+    """Recursive descent, with one method for all levels of binary operators."""
+
+    __slots__ = ("identifiers", "_text", "_tokens", "_place", "_token", "_nesting")
+
+    def __init__(self, text: str, found: list[Token]) -> None:
+        self.identifiers: Final[set[str]] = set()
+        self._text: Final = text
+        self._tokens: Final = found
+        self._place = 0
+        self._token = found[0]
+        self._nesting = 0
+
+    def selector(self) -> Node:
+        start = self._token.offset
+        tree = self._expression(_CONDITION)
+        if self._token.kind != END:
+            self._fail_after_operand("AND, OR or the end of the selector")
+        return self._condition(tree, start)
+
+    def _expression(self, level_min: int) -> Node:
+        """Parse operands joined by operators that bind at ``level_min`` or tighter."""
+        start = self._token.offset
+        self._enter()
+        left = self._negation() if self._token.kind == "NOT" and level_min <= _NEGATION else self._operand()
+        while _LEVELS.get(self._token.kind, 0) >= level_min:
+            left = self._operation(left, start)
+            if left.height > MAX_NESTING:
+                self._fail_nesting(start)
+        self._nesting -= 1
+        return left
+
+    def _operation(self, left: Node, start: int) -> Node:
+        kind = self._token.kind
+        level = _LEVELS[kind]
+        if level <= _CONJUNCTION:
+            return self._junction(left, start)
+        if kind in ("=", "<>"):
+            return self._equality(left, start)
+        if kind == "IS":
+            return self._is_null(left)
+        if level == _COMPARISON:
+            return self._comparison(left, start)
+        self._advance()
+        return Arithmetic(kind, self._value(left, start), self._value_expression(level + 1))
+
+    def _junction(self, left: Node, start: int) -> Node:
+        kind = self._token.kind
+        conditions = [self._condition(left, start)]
+        while self._token.kind == kind:
+            self._advance()
+            start = self._token.offset
+            conditions.append(self._condition(self._expression(_LEVELS[kind] + 1), start))
+        return Or(conditions) if kind == "OR" else And(conditions)
+
+    def _negation(self) -> Node:
+        self._advance()
+        start = self._token.offset
+        return Not(self._condition(self._expression(_NEGATION), start))
+
+    def _equality(self, left: Node, start: int) -> Node:
+        operator = self._advance()
+        right_start = self._token.offset
+        right = self._expression(_COMPARISON)
+        for operand, offset in ((left, start), (right, right_start)):
+            if isinstance(operand, Literal) and operand.value is None:
+                wanted = "IS NULL" if operator.kind == "=" else "IS NOT NULL"
+                fail(f"nothing is equal to NULL, write {wanted}", self._text, offset)
+        return Comparison(operator.kind, left, right)
+
+    def _is_null(self, operand: Node) -> Node:
+        self._advance()
+        negated = self._accept("NOT")
+        self._expect("NULL", "NULL" if negated else "NULL or NOT NULL")
+        return IsNull(operand, negated)
+
+    def _comparison(self, left: Node, start: int) -> Node:
+        """Parse what follows an operand at this level, LIKE, BETWEEN and IN included."""
+        negated = self._accept("NOT")
+        operator = self._token
+        if operator.kind == "IN":
+            return self._in(left, start, negated)
+        if operator.kind == "LIKE":
+            return self._like(self._value(left, start), negated)
+        if operator.kind == "BETWEEN":
+            self._advance()
+            low = self._ordered_expression()
+            self._expect("AND", "AND between the two bounds")
+            return Between(self._ordered(left, start), low, self._ordered_expression(), negated)
+        if negated:
+            self._fail_expected("BETWEEN, LIKE or IN after NOT")
+        self._advance()
+        return Comparison(operator.kind, self._ordered(left, start), self._ordered_expression())
+
+    def _in(self, left: Node, start: int, negated: bool) -> Node:
+        if not isinstance(left, Property):
+            fail("IN expects a name on its left", self._text, start)
+        self._advance()
+        self._expect("(", "'('")
+        texts = {self._quoted_text()}
+        while self._accept(","):
+            texts.add(self._quoted_text())
+        self._expect(")", "',' or ')'")
+        return In(left, frozenset(texts), negated)
+
+    def _like(self, left: Node, negated: bool) -> Node:
+        self._advance()
+        pattern = self._quoted_text()
+        escape = None
+        if self._accept("ESCAPE"):
+            offset = self._token.offset
+            escape = self._quoted_text()
+            if len(escape) != 1:
+                fail(f"ESCAPE expects exactly one character, found {escape!r}", self._text, offset)
+        return Like(left, pattern, escape, negated)
+
+    def _operand(self) -> Node:
+        token = self._token
+        if token.kind in ("+", "-"):
+            return self._signed()
+        if token.kind == "(":
+            self._advance()
+            inner = self._expression(_CONDITION)
+            if self._token.kind != ")":
+                self._fail_after_operand("')' or an operator")
+            self._advance()
+            return inner
+        if token.kind == NAME:
+            self._advance()
+            self.identifiers.add(str(token.value))
+            return Property(str(token.value))
+        if token.kind in (TEXT, NUMBER):
+            self._advance()
+            return Literal(token.value)
+        if token.kind in ("XPATH", "XQUERY"):
+            fail(f"{token.kind} is not supported: a selector sees headers, not the body", self._text, token.offset)
+        if token.kind not in ("TRUE", "FALSE", "NULL"):
+            self._fail_expected("a name, a text, a number or '('")
+        self._advance()
+        return Literal(None if token.kind == "NULL" else token.kind == "TRUE")
+
+    def _signed(self) -> Node:
+        sign = self._advance()
+        start = self._token.offset
+        self._enter()
+        operand = self._value(self._operand(), start)
+        self._nesting -= 1
+        return Negative(operand) if sign.kind == "-" else operand
+
+    def _condition(self, node: Node, start: int) -> Node:
+        if isinstance(node, Property):
+            return Truth(node)
+        if not is_condition(node):
+            fail("a condition is expected here, such as a comparison, found a value", self._text, start)
+        return node
+
+    def _value(self, node: Node, start: int) -> Node:
+        if is_condition(node) and not isinstance(node, Literal):
+            fail("a value is expected here, found a condition", self._text, start)
+        return node
+
+    def _value_expression(self, level_min: int) -> Node:
+        start = self._token.offset
+        return self._value(self._expression(level_min), start)
+
+    def _ordered(self, node: Node, start: int) -> Node:
+        if isinstance(node, Literal) and not isinstance(node.value, (int, float)):
+            fail("'<', '>' and BETWEEN compare numbers; for a text use '=', '<>', LIKE or IN", self._text, start)
+        if is_condition(node):
+            fail("'<', '>' and BETWEEN compare numbers, found a condition", self._text, start)
+        return node
+
+    def _ordered_expression(self) -> Node:
+        start = self._token.offset
+        return self._ordered(self._expression(_SUM), start)
+
+    def _quoted_text(self) -> str:
+        return str(self._expect(TEXT, "a text in single quotes").value)
+
+    def _advance(self) -> Token:
+        token = self._token
+        self._place += 1
+        self._token = self._tokens[self._place]
+        return token
+
+    def _accept(self, kind: str) -> bool:
+        if self._token.kind != kind:
+            return False
+        self._advance()
+        return True
+
+    def _expect(self, kind: str, expected: str) -> Token:
+        if self._token.kind != kind:
+            self._fail_expected(expected)
+        return self._advance()
+
+    def _enter(self) -> None:
+        self._nesting += 1
+        if self._nesting > MAX_NESTING:
+            self._fail_nesting(self._token.offset)
+
+    def _fail_nesting(self, offset: int) -> NoReturn:
+        fail(f"the selector is nested deeper than {MAX_NESTING} levels", self._text, offset)
+
+    def _fail_expected(self, expected: str) -> NoReturn:
+        found = "the end of the selector" if self._token.kind == END else f"{self._token.image!r}"
+        fail(f"expected {expected}, found {found}", self._text, self._token.offset)
+
+    def _fail_after_operand(self, expected: str) -> NoReturn:
+        before = self._tokens[self._place - 1]
+        if self._token.kind == "(" and before.kind == NAME:
+            fail(f"a selector has no functions, found {before.image!r} with '('", self._text, before.offset)
+        self._fail_expected(expected)

@@ -1,0 +1,94 @@
+"""What operators do to two values, neither of which is NULL.
+
+A value is a text, a number or a boolean. Values of different kinds are never equal and never in order; this module
+decides what counts as a number under ``convert_string_expressions:``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+Value: TypeAlias = str | int | float | bool | None
+
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+def number_of(value: Value) -> int | float | None:
+    """Return a number as it is, None for all else: booleans are no numbers."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    return None
+
+
+def number_in(value: Value) -> int | float | None:
+    """Return a number as it is and what a text means as a decimal number; None for all else."""
+    if not isinstance(value, str):
+        return number_of(value)
+    if _NUMBER.fullmatch(value) is None:
+        return None
+    try:
+        return int(value)
+    except ValueError:  # not an integer, or one of more digits than Python reads
+        return float(value)
+
+
+def _boolean_in(value: Value) -> bool | None:
+    """Return a boolean as it is and what 'true' and 'false', in any case, mean; None for all else."""
+    if isinstance(value, str):
+        return {"true": True, "false": False}.get(value.lower())
+    return value if isinstance(value, bool) else None
+
+
+def are_equal(left: Value, right: Value) -> bool:
+    """``=`` between values as they are."""
+    if type(left) is type(right):
+        return left == right
+    first, second = number_of(left), number_of(right)
+    return first is not None and second is not None and first == second
+
+
+def are_equal_converted(left: Value, right: Value) -> bool:
+    """``=`` where a text beside a number or boolean may become one; two texts stay texts."""
+    if type(left) is type(right):
+        return left == right
+    if isinstance(left, bool) or isinstance(right, bool):
+        truth, other = _boolean_in(left), _boolean_in(right)
+        return truth is not None and truth is other
+    first, second = number_in(left), number_in(right)
+    return first is not None and second is not None and first == second
+
+
+def are_ordered(left: Value, right: Value, in_order: Callable[[float | str, float | str], bool]) -> bool:
+    """``<`` and its like between two numbers or two texts; the latter by their characters."""
+    if isinstance(left, str):
+        return isinstance(right, str) and in_order(left, right)
+    first, second = number_of(left), number_of(right)
+    return first is not None and second is not None and in_order(first, second)
+
+
+def are_ordered_converted(left: Value, right: Value, in_order: Callable[[float | str, float | str], bool]) -> bool:
+    """``<`` and its like where texts that look like numbers are numbers."""
+    first, second = number_in(left), number_in(right)
+    if first is not None and second is not None:
+        return in_order(first, second)
+    return isinstance(left, str) and isinstance(right, str) and in_order(left, right)
+
+
+def joined(left: str, right: Value) -> str:
+    """``+`` with a text on its left."""
+    if isinstance(right, bool):
+        return left + ("true" if right else "false")
+    return left + str(right)
+
+
+def remainder(left: float, right: float) -> float:
+    """``%``: the sign is that of ``left``. Raises ZeroDivisionError, or ValueError for an infinite ``left``."""
+    if isinstance(left, int) and isinstance(right, int):
+        size = abs(left) % abs(right)
+        return -size if left < 0 else size
+    if right == 0:
+        raise ZeroDivisionError
+    return math.fmod(left, right)

@@ -1,0 +1,250 @@
+"""One STOMP socket: bytes between the loop and a session, at the times the turn says."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final, cast
+
+from artemis_py.server.turns import Turns
+from artemis_py.stomp.service import StompService
+from artemis_py.stomp.session import Session
+
+WRITE_HIGH_BYTES: Final = 1048576
+WRITE_LOW_BYTES: Final = 262144
+LINGER_MS: Final = 2000
+"""How long a closing connection waits for the client to read the last frames and close its side; else the ERROR
+could be lost to a reset.
+"""
+
+
+class Acceptance:
+    """What the connections of one listening socket share."""
+
+    def __init__(self, turns: Turns, service: StompService, connections_max: int, handshake_ms: int) -> None:
+        self.turns = turns
+        self.service = service
+        self.connections_max = connections_max
+        self.handshake_ms = handshake_ms
+        self.open_count = 0
+        self.next_origin = turns.next_origin
+
+    def connect(self) -> Connection:
+        """A protocol for a socket just accepted."""
+        return Connection(self)
+
+
+class Connection(asyncio.BufferedProtocol):
+    """Reads into the one shared buffer, keeps what came for the turn, and writes what the session lets go."""
+
+    __slots__ = (
+        "_acceptance",
+        "_dirty",
+        "_eof",
+        "_inbox",
+        "_transport",
+        "_turns",
+        "_watch_ms",
+        "linger_until_ms",
+        "session",
+        "writable",
+    )
+
+    def __init__(self, acceptance: Acceptance) -> None:
+        self._acceptance = acceptance
+        self._turns = acceptance.turns
+        self._inbox: bytes = b""
+        self._dirty = False
+        self._eof = False
+        self._transport: asyncio.Transport | None = None
+        self.writable = True
+        self.linger_until_ms = 0
+        self._watch_ms = 0
+        """The time at which the connection asked to be looked at; earlier wishes are void."""
+        self.session = Session(acceptance.service, acceptance.next_origin(), acceptance.turns.clock_ms(), self)
+
+    # ---- called by the loop ----------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(WRITE_HIGH_BYTES, WRITE_LOW_BYTES)
+        turns = self._turns
+        acceptance = self._acceptance
+        acceptance.open_count += 1
+        turns.stats.connections.add(self)
+        turns.stats.connections_total += 1
+        now_ms = turns.clock_ms()
+        if 0 <= acceptance.connections_max < acceptance.open_count:
+            self.session.kick(f"This acceptor allows {acceptance.connections_max} connections", now_ms)
+            self.mark_dirty()
+            turns.schedule()
+        elif acceptance.handshake_ms > 0:
+            self._watch(now_ms + acceptance.handshake_ms)
+            turns.schedule()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._turns.read_buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        turns = self._turns
+        data = bytes(turns.read_buffer[:nbytes])
+        turns.stats.bytes_in += nbytes
+        if self._inbox:
+            self._inbox += data
+            return
+        self._inbox = data
+        turns.readable.append(self)
+        turns.schedule()
+
+    def eof_received(self) -> bool:
+        """The client closed its sending side; what it sent is still carried out and answered."""
+        self._eof = True
+        if not self._inbox:
+            self._turns.readable.append(self)
+        self._turns.schedule()
+        return True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        turns = self._turns
+        self._transport = None
+        self.writable = False
+        self._acceptance.open_count -= 1
+        turns.stats.connections.discard(self)
+        turns.lost.append(self)
+        turns.schedule()
+
+    def pause_writing(self) -> None:
+        self.writable = False
+
+    def resume_writing(self) -> None:
+        self.writable = True
+        self.session.make_room()
+        self._turns.schedule()
+
+    # ---- called in a turn ------------------------------------------------------------------------
+
+    @property
+    def state(self) -> str:
+        """For the metrics: new, open, blocked, stalled or closing."""
+        session = self.session
+        if session.is_closing:
+            return "closing"
+        if session.blocked_by is not None:
+            return "blocked"
+        if not self.writable:
+            return "stalled"
+        return "open" if session.is_open else "new"
+
+    def read(self, now_ms: int) -> None:
+        """Give the session what arrived."""
+        data, self._inbox = self._inbox, b""
+        session = self.session
+        if data and not session.is_closing:
+            was_open = session.is_open
+            session.receive(data, now_ms)
+            if not was_open and session.is_open:
+                self._watch_beats(now_ms)
+            if session.blocked_by is not None:
+                self._wait_for_room()
+        self.mark_dirty()
+
+    def _wait_for_room(self) -> None:
+        if self._transport is not None:
+            self._transport.pause_reading()
+        self._turns.blocked.append(self)
+
+    def unblock(self, now_ms: int) -> None:
+        """Let a sender go on if the address that it waits for has room."""
+        session = self.session
+        session.unblock(now_ms)
+        if session.blocked_by is not None:
+            self._turns.blocked.append(self)
+            return
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+        self.mark_dirty()
+
+    def mark_dirty(self) -> None:
+        """Flush this connection at the end of the turn."""
+        if not self._dirty:
+            self._dirty = True
+            self._turns.dirty.append(self)
+
+    def flush(self, durable_lsn: int, now_ms: int) -> None:
+        """Write what may leave, and close when the session is over and everything is written."""
+        self._dirty = False
+        transport = self._transport
+        if transport is None:
+            return
+        session = self.session
+        parts = session.flush(durable_lsn)
+        if parts:
+            data = parts[0] if len(parts) == 1 else b"".join(parts)
+            self._turns.stats.bytes_out += len(data)
+            session.last_out_ms = now_ms
+            transport.write(data)
+            if not self.writable and transport.get_write_buffer_size() > session.service.limits.unsent_bytes_max:
+                self._give_up_on_unread(now_ms)
+        if self._eof and not session.is_closing and session.blocked_by is None:
+            session.lost(now_ms)
+        if session.is_closing and not session.out:
+            self._close(now_ms)
+
+    def _give_up_on_unread(self, now_ms: int) -> None:
+        """The client does not read: it gets an ERROR behind what waits, and the linger time to take it."""
+        self.session.kick(
+            f"More than {self.session.service.limits.unsent_bytes_max} bytes wait for this client to read", now_ms
+        )
+        if self._transport is not None:
+            self._transport.write(b"".join(self.session.flush(0)))
+
+    def _close(self, now_ms: int) -> None:
+        """Say that no more comes, and wait a little for the client to close: closing at once could reset the
+        connection.
+        """
+        transport = self._transport
+        if transport is None or self.linger_until_ms:
+            return
+        if self._eof:
+            transport.close()
+            return
+        self.linger_until_ms = now_ms + LINGER_MS
+        transport.write_eof()
+        self._watch(self.linger_until_ms)
+
+    def _watch(self, due_ms: int) -> None:
+        self._watch_ms = due_ms
+        self._turns.watch(self, due_ms)
+
+    def _watch_beats(self, now_ms: int) -> None:
+        beat_ms = self.session.next_beat_ms()
+        if beat_ms is None:
+            self._watch_ms = 0
+        else:
+            self._watch(max(beat_ms, now_ms + 1))
+
+    def look(self, due_ms: int, now_ms: int) -> None:
+        """A watched time has come: heart-beats, a handshake that never came, a linger that is over."""
+        transport = self._transport
+        session = self.session
+        if transport is None or due_ms != self._watch_ms:
+            return
+        if self.linger_until_ms:
+            transport.abort()
+        elif session.is_open:
+            session.beat(now_ms)
+            self._watch_beats(now_ms)
+            self.mark_dirty()
+        elif not session.is_closing:
+            session.kick(f"No CONNECT frame within {self._acceptance.handshake_ms} ms", now_ms)
+            self.mark_dirty()
+
+    def shut(self, now_ms: int) -> None:
+        """The broker stops: what is unsettled stays unsettled, the socket closes."""
+        self.session.lost(now_ms)
+        if self._transport is not None:
+            self._transport.close()
+
+    def cut(self) -> None:
+        """Close without waiting for what is not written."""
+        if self._transport is not None:
+            self._transport.abort()

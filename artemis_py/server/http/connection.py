@@ -1,0 +1,244 @@
+"""One HTTP connection: bytes in, one request at a time through the routes, bytes out.
+
+The grammar of HTTP is h11's. This module decides what h11 leaves open: which route answers, what a broken request is
+told, when the connection ends, and that a client that does not read is not written to. It holds at most one request;
+what a client sends ahead waits in h11's buffer, and while an answer is on its way the socket is not read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import TYPE_CHECKING, cast
+
+import h11
+
+from artemis_py.server.http.messages import Request, Response, text_response
+
+if TYPE_CHECKING:
+    from artemis_py.server.http.service import HttpService
+
+log = logging.getLogger(__name__)
+
+ALLOWED_METHODS = ("GET", "HEAD")
+
+
+def request_of(event: h11.Request) -> Request:
+    """The request as a route sees it. A target with scheme and host (as sent to proxies) gives its path."""
+    headers: dict[str, str] = {}
+    for raw_name, raw_value in event.headers:
+        name, value = raw_name.decode("ascii"), raw_value.decode("latin-1")
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    target = event.target.decode("latin-1")
+    _scheme, is_absolute, rest = target.partition("://")
+    if is_absolute and not target.startswith("/"):
+        target = "/" + rest.partition("/")[2]
+    path, _, query = target.partition("?")
+    return Request(event.method.decode("ascii"), path, query, headers)
+
+
+class HttpConnection(asyncio.Protocol):
+    """The protocol of one socket; made by ``HttpService.connect``.
+
+    ``last_activity_ms`` is when the connection came or an answer last went; the service ends connections that are idle
+    for too long. What comes in is no activity: a client cannot hold the connection by sending one byte a minute.
+    """
+
+    def __init__(self, service: HttpService) -> None:
+        self._service = service
+        self._machine = h11.Connection(h11.SERVER, max_incomplete_event_size=service.limits.head_bytes_max)
+        self._transport: asyncio.Transport | None = None
+        self._request: Request | None = None
+        self._body_bytes = 0
+        self._pieces: Iterator[bytes] | None = None
+        self._may_write = True
+        self._step_is_due = False
+        self.last_activity_ms = service.now_ms()
+
+    # --- what the event loop calls ---
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Takes the socket, or refuses it when the service has enough of them."""
+        self._transport = cast(asyncio.Transport, transport)
+        if not self._service.admit(self):
+            self._transport.write(b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+            self._transport.close()
+            self._transport = None
+
+    def data_received(self, data: bytes) -> None:
+        """Takes bytes of the client."""
+        if self._transport is None:
+            return
+        self._machine.receive_data(data)
+        self._read_events()
+
+    def eof_received(self) -> bool:
+        """The client sends no more; what it asked before is still answered."""
+        if self._transport is None:
+            return False
+        self._machine.receive_data(b"")
+        self._read_events()
+        return self._transport is not None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The socket is gone."""
+        self._transport = None
+        self._pieces = None
+        self._service.forget(self)
+
+    def pause_writing(self) -> None:
+        """The client does not read fast enough: no further piece and no further request until it has."""
+        self._may_write = False
+
+    def resume_writing(self) -> None:
+        """The client has read."""
+        self._may_write = True
+        self.last_activity_ms = self._service.now_ms()
+        self._step_soon()
+
+    # --- what the service calls ---
+
+    def close(self) -> None:
+        """Ends the connection; an answer on its way is cut off."""
+        if self._transport is not None:
+            self._transport.close()
+            self._transport = None
+        self._pieces = None
+
+    def abort(self) -> None:
+        """Ends the connection at once, unsent bytes too."""
+        if self._transport is not None:
+            self._transport.abort()
+            self._transport = None
+        self._pieces = None
+
+    # --- requests ---
+
+    def _read_events(self) -> None:
+        """Goes on until h11 needs more bytes, or a request is whole."""
+        try:
+            while self._transport is not None and self._pieces is None:
+                event = self._machine.next_event()
+                if event is h11.NEED_DATA or event is h11.PAUSED:
+                    break
+                if isinstance(event, h11.ConnectionClosed):
+                    self.close()
+                elif isinstance(event, h11.Request):
+                    self._begin(event)
+                elif isinstance(event, h11.Data):
+                    self._count_body(len(event.data))
+                elif isinstance(event, h11.EndOfMessage):
+                    self._answer()
+        except h11.RemoteProtocolError as error:
+            self._refuse(error.error_status_hint or 400, str(error))
+
+    def _begin(self, event: h11.Request) -> None:
+        self._request = request_of(event)
+        self._body_bytes = 0
+        # h11 looks at its limit only while the head is incomplete; this one holds however the bytes were split.
+        head_bytes = len(event.target) + sum(len(name) + len(value) for name, value in event.headers)
+        if head_bytes > self._service.limits.head_bytes_max:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the headers are too large")
+        elif self._machine.they_are_waiting_for_100_continue:
+            self._refuse(HTTPStatus.EXPECTATION_FAILED, "bodies are not read")
+
+    def _count_body(self, count: int) -> None:
+        self._body_bytes += count
+        if self._body_bytes > self._service.limits.body_bytes_max:
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the body is too large")
+
+    def _answer(self) -> None:
+        request = self._request
+        assert request is not None
+        self._send(self._route(request), with_body=request.method != "HEAD")
+
+    def _route(self, request: Request) -> Response:
+        handler = self._service.routes.get(request.path)
+        if handler is None:
+            return text_response(HTTPStatus.NOT_FOUND, f"no such path: {request.path}")
+        if request.method not in ALLOWED_METHODS:
+            allowed = ", ".join(ALLOWED_METHODS)
+            return text_response(HTTPStatus.METHOD_NOT_ALLOWED, f"only {allowed}", (("Allow", allowed),))
+        try:
+            return handler(request)
+        except Exception:
+            log.exception("the handler of %s failed", request.path)
+            return text_response(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error")
+
+    def _refuse(self, status: int, reason: str) -> None:
+        """Answers what cannot be served, and closes: where the next request would begin is not known."""
+        if self._machine.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            response = text_response(status, reason, (("Connection", "close"),))
+            self._send(response, with_body=self._request is None or self._request.method != "HEAD")
+        if self._transport is not None and self._pieces is None:
+            self.close()
+
+    # --- answers ---
+
+    def _send(self, response: Response, *, with_body: bool) -> None:
+        """Sends the head, and the body when it is whole; of a body in pieces the first one follows in a later step."""
+        body = response.body
+        headers = [("Content-Type", response.content_type), *response.headers]
+        if isinstance(body, bytes):
+            headers.append(("Content-Length", str(len(body))))
+        if self._service.is_stopping:
+            headers.append(("Connection", "close"))
+        reason = HTTPStatus(response.status).phrase
+        head = h11.Response(status_code=response.status, headers=headers, reason=reason.encode())
+        output = self._machine.send(head) or b""
+        if with_body and not isinstance(body, bytes):
+            self._pieces = body
+        else:
+            if with_body and isinstance(body, bytes):
+                output += self._machine.send(h11.Data(data=body)) or b""
+            output += self._machine.send(h11.EndOfMessage()) or b""
+        self._write(output)
+        self._pause_reading()
+        self._step_soon()
+
+    def _step_soon(self) -> None:
+        """One step per round of the event loop: a client that sends many requests at once cannot stall others."""
+        if not self._step_is_due and self._transport is not None:
+            self._step_is_due = True
+            self._service.call_soon(self._step)
+
+    def _step(self) -> None:
+        """Sends the next piece; after the last one, turns to the next request."""
+        self._step_is_due = False
+        if self._transport is None or not self._may_write:
+            return
+        if self._pieces is not None:
+            self._send_piece(self._pieces)
+            self._step_soon()
+        elif self._machine.our_state is h11.DONE and self._machine.their_state is h11.DONE:
+            self._machine.start_next_cycle()
+            self._request = None
+            self._transport.resume_reading()
+            self._read_events()
+        elif self._machine.our_state in (h11.MUST_CLOSE, h11.CLOSED, h11.DONE):
+            self.close()
+
+    def _send_piece(self, pieces: Iterator[bytes]) -> None:
+        try:
+            piece = next(pieces, None)
+        except Exception:
+            # Half of the answer is out: only a cut connection tells the client that the rest is missing.
+            log.exception("an answer broke off")
+            self.abort()
+            return
+        if piece is None:
+            self._pieces = None
+            self._write(self._machine.send(h11.EndOfMessage()) or b"")
+        elif piece:
+            self._write(self._machine.send(h11.Data(data=piece)) or b"")
+
+    def _write(self, data: bytes) -> None:
+        if data and self._transport is not None:
+            self._transport.write(data)
+            self.last_activity_ms = self._service.now_ms()
+
+    def _pause_reading(self) -> None:
+        if self._transport is not None:
+            self._transport.pause_reading()

@@ -1,0 +1,44 @@
+"""The routes of the broker: metrics for Prometheus, health for whoever supervises the process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from http import HTTPStatus
+
+from artemis_py.metrics import MetricsExporter
+from artemis_py.server.http.messages import Handler, Request, Response
+
+
+def metrics_routes(exporter: MetricsExporter) -> dict[str, Handler]:
+    """``/metrics``, also with a slash at the end as Artemis has it."""
+
+    def metrics(request: Request) -> Response:
+        content_type, pieces = exporter.scrape(request.headers.get("accept", ""))
+        return Response(HTTPStatus.OK, content_type, pieces)
+
+    return {"/metrics": metrics, "/metrics/": metrics}
+
+
+def health_routes(not_ready_because: Callable[[], str | None]) -> dict[str, Handler]:
+    """``/health/live``: the process answers. ``/health/ready``: 200 when it takes messages, else 503 with the reason.
+
+    ``not_ready_because`` returns None when the broker is ready.
+    """
+
+    def live(_request: Request) -> Response:
+        return _health(HTTPStatus.OK, "UP", None)
+
+    def ready(_request: Request) -> Response:
+        reason = not_ready_because()
+        if reason is None:
+            return _health(HTTPStatus.OK, "UP", None)
+        return _health(HTTPStatus.SERVICE_UNAVAILABLE, "DOWN", reason)
+
+    return {"/health/live": live, "/health/ready": ready}
+
+
+def _health(status: HTTPStatus, state: str, reason: str | None) -> Response:
+    import json
+
+    answer = {"status": state} if reason is None else {"status": state, "reason": reason}
+    return Response(status, "application/json", json.dumps(answer).encode() + b"\n")

@@ -1,0 +1,201 @@
+"""Start and stop: configuration, broker, sockets, signals, and the end in good order."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from artemis_py.config.reader import load
+from artemis_py.config.settings import AcceptorConfig, BrokerConfig
+from artemis_py.core.broker import Broker
+from artemis_py.errors import ArtemisError
+from artemis_py.metrics import MetricsExporter
+from artemis_py.records import MemoryLog
+from artemis_py.server.connection import Acceptance
+from artemis_py.server.http import HttpService
+from artemis_py.server.http.routes import health_routes, metrics_routes
+from artemis_py.server.malloc import keep_freed_memory
+from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
+from artemis_py.server.turns import Turns
+from artemis_py.stomp.service import StompService
+
+_BACKLOG_MIN: Final = 1024
+_HTTP_TICK_S: Final = 5.0
+_DRAIN_S: Final = 5.0
+
+
+class ListenError(ArtemisError):
+    """A port that cannot be opened."""
+
+
+def clock_ms() -> int:
+    """The time of day in epoch milliseconds."""
+    return int(time.time() * 1000)
+
+
+class Server:
+    """One broker with its sockets on one event loop."""
+
+    def __init__(self, config: BrokerConfig, loop: asyncio.AbstractEventLoop) -> None:
+        self.config = config
+        self.stats = ServerStats()
+        self.log = MemoryLog()
+        self.broker = Broker(config, self.log, clock_ms())
+        self.turns = Turns(loop, self.broker, self.log, self.stats, clock_ms)
+        self.bound: list[tuple[AcceptorConfig, str, int]] = []
+        self._loop = loop
+        self._servers: list[asyncio.Server] = []
+        self._is_stopping = False
+        exporter = MetricsExporter(
+            self.broker,
+            self.stats,
+            turn_bounds_s=TURN_BUCKET_BOUNDS_S,
+            global_max_size_bytes=config.global_max_size or -1,
+        )
+        routes = {**metrics_routes(exporter), **health_routes(self._not_ready_because)}
+        self._http = HttpService(routes, now_ms=clock_ms, call_soon=loop.call_soon)
+
+    def _not_ready_because(self) -> str | None:
+        if self._is_stopping:
+            return "the broker is stopping"
+        return None if self.broker.started else "the broker is starting"
+
+    # ---- start -----------------------------------------------------------------------------------
+
+    async def listen(self) -> None:
+        """Open every acceptor that may be opened. Raises ListenError, and then none is open."""
+        sockets: list[tuple[AcceptorConfig, socket.socket]] = []
+        try:
+            for acceptor in self.config.acceptors:
+                if acceptor.refused is None and acceptor.protocols and acceptor.bool_param("autoStart"):
+                    sockets.append((acceptor, _bind(acceptor)))
+        except ListenError:
+            for _, bound in sockets:
+                bound.close()
+            raise
+        for acceptor, bound in sockets:
+            await self._serve(acceptor, bound)
+        self.turns.schedule()
+        self._tick_http()
+
+    async def _serve(self, acceptor: AcceptorConfig, bound: socket.socket) -> None:
+        backlog = max(acceptor.int_param("backlog"), _BACKLOG_MIN)
+        if "STOMP" in acceptor.protocols:
+            service = StompService(self.broker, acceptor, self.stats.traffic)
+            acceptance = Acceptance(
+                self.turns,
+                service,
+                acceptor.int_param("connectionsAllowed"),
+                acceptor.int_param("handshakeTimeout"),
+            )
+            server = await self._loop.create_server(acceptance.connect, sock=bound, backlog=backlog)
+        else:
+            server = await self._loop.create_server(self._http.connect, sock=bound, backlog=backlog)
+        self._servers.append(server)
+        host, port = bound.getsockname()[:2]
+        self.bound.append((acceptor, host, port))
+
+    def _tick_http(self) -> None:
+        self._http.tick(clock_ms())
+        if not self._is_stopping:
+            self._loop.call_later(_HTTP_TICK_S, self._tick_http)
+
+    # ---- stop ------------------------------------------------------------------------------------
+
+    async def stop(self) -> None:
+        """Accept nobody any more, let written answers leave, close everything."""
+        self._is_stopping = True
+        for server in self._servers:
+            server.close()
+        self._http.stop()
+        self.turns.stop()
+        now_ms = clock_ms()
+        for connection in list(self.stats.connections):
+            connection.shut(now_ms)
+        deadline = self._loop.time() + _DRAIN_S
+        while self.stats.connections and self._loop.time() < deadline:
+            await asyncio.sleep(0.01)
+        for connection in list(self.stats.connections):
+            connection.cut()
+
+
+def _bind(acceptor: AcceptorConfig) -> socket.socket:
+    """A listening address. Raises ListenError, saying which acceptor of which line wanted it."""
+    try:
+        found = socket.getaddrinfo(
+            acceptor.host or None, acceptor.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        family, kind, protocol, _, address = found[0]
+        bound = socket.socket(family, kind, protocol)
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+        except OSError:
+            bound.close()
+            raise
+    except OSError as error:
+        wanted = f"{acceptor.origin}: acceptor {acceptor.name} cannot listen on {acceptor.host}:{acceptor.port}"
+        raise ListenError(f"{wanted}: {error.strerror or error}") from None
+    return bound
+
+
+def run(path: Path, properties: Sequence[Path]) -> int:
+    """Run a broker in the foreground until SIGTERM or SIGINT; 0 after an orderly stop, 1 when a port cannot be opened.
+
+    Raises ConfigError for a configuration that is refused; nothing ever listens then.
+    """
+    config = load(path, properties=properties)
+    keep_freed_memory()
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(_run(config, loop))
+    finally:
+        loop.close()
+
+
+async def _run(config: BrokerConfig, loop: asyncio.AbstractEventLoop) -> int:
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    server = Server(config, loop)
+    try:
+        await server.listen()
+    except ListenError as error:
+        print(error, file=sys.stderr)
+        return 1
+    _report(config, server)
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 50)
+    await stopping.wait()
+    print("stopping", file=sys.stderr)
+    await server.stop()
+    return 0
+
+
+def _report(config: BrokerConfig, server: Server) -> None:
+    """Say at start what is ignored or refused, and where the broker listens."""
+    for notice in config.notices:
+        print(f"{notice.severity}: {notice}", file=sys.stderr)
+    for acceptor in config.acceptors:
+        if acceptor.refused is not None:
+            print(f"warning: acceptor {acceptor.name} is not opened: {acceptor.refused}", file=sys.stderr)
+    for acceptor, host, port in server.bound:
+        shown = f"[{host}]" if ":" in host else host
+        print(
+            f"listening on {shown}:{port} for {', '.join(acceptor.protocols)} (acceptor {acceptor.name})",
+            file=sys.stderr,
+        )
+    if not server.bound:
+        print("warning: no acceptor is open; nobody can connect", file=sys.stderr)
+    print(
+        f"broker {config.name} is ready: {len(server.broker.addresses)} addresses, {len(server.broker.queues)} queues",
+        file=sys.stderr,
+        flush=True,
+    )

@@ -1,0 +1,71 @@
+"""The server's counters: plain ints that a scrape reads."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Final
+
+from artemis_py.stomp.service import Traffic
+
+if TYPE_CHECKING:
+    from artemis_py.server.connection import Connection
+
+TURN_BUCKET_BOUNDS_S: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
+_BOUNDS_NS: Final = [int(bound * 1e9) for bound in TURN_BUCKET_BOUNDS_S]
+
+
+class ServerStats:
+    """Connections, bytes and turns of one server."""
+
+    def __init__(self) -> None:
+        self.traffic = Traffic()
+        self.connections: set[Connection] = set()
+        self.connections_total = 0
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self.turns = 0
+        self.turn_ns_sum = 0
+        self.turn_ns_max = 0
+        self.turn_buckets = [0] * (len(_BOUNDS_NS) + 1)
+
+    @property
+    def connections_open(self) -> int:
+        """STOMP connections now."""
+        return len(self.connections)
+
+    @property
+    def sessions_open(self) -> int:
+        """Sessions now: connections that were greeted."""
+        return self.traffic.sessions_open
+
+    @property
+    def sessions_total(self) -> int:
+        """Sessions since the start."""
+        return self.traffic.sessions_total
+
+    @property
+    def frames_in(self) -> dict[str, int]:
+        """Frames received, by command."""
+        return self.traffic.frames_in
+
+    @property
+    def frames_out(self) -> dict[str, int]:
+        """Frames sent, by command."""
+        return self.traffic.frames_out
+
+    def connections_by_state(self) -> dict[str, int]:
+        """Connections now: new (no CONNECT yet), open, blocked (a sender that waits for room), stalled (a client that
+        does not read), closing.
+        """
+        counts = {"new": 0, "open": 0, "blocked": 0, "stalled": 0, "closing": 0}
+        for connection in self.connections:
+            counts[connection.state] += 1
+        return counts
+
+    def turn_took(self, duration_ns: int) -> None:
+        """Count one turn."""
+        self.turns += 1
+        self.turn_ns_sum += duration_ns
+        if duration_ns > self.turn_ns_max:
+            self.turn_ns_max = duration_ns
+        self.turn_buckets[bisect_left(_BOUNDS_NS, duration_ns)] += 1

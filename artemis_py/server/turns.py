@@ -1,0 +1,172 @@
+"""The turn: the server's whole work, in one order.
+
+1. read every ready connection;
+2. take in what else happened (connections lost, senders with room again);
+3. ``broker.tick``: what is due;
+4. dispatch, and write out what consumers got;
+5. seal the turn's records;
+6. flush every connection that has output, up to the durable lsn.
+
+A turn runs when something happened: bytes arrived, a socket took what was written, a time came. Nothing in it awaits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from heapq import heappop, heappush
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Final
+
+from artemis_py.core.broker import Broker
+from artemis_py.core.consumer import Consumer
+from artemis_py.records import RecordLog
+from artemis_py.server.stats import ServerStats
+
+if TYPE_CHECKING:
+    from artemis_py.server.connection import Connection
+
+READ_BYTES_MAX: Final = 65536
+"""How much of one connection is read at once. One buffer serves all: a bigger one makes malloc return memory after each
+read.
+"""
+
+
+class Turns:
+    """Runs turns on an event loop. ``clock_ms`` gives the time of day in epoch milliseconds, read once a turn."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        broker: Broker,
+        log: RecordLog,
+        stats: ServerStats,
+        clock_ms: Callable[[], int],
+    ) -> None:
+        self.broker = broker
+        self.stats = stats
+        self.clock_ms = clock_ms
+        self.read_buffer = memoryview(bytearray(READ_BYTES_MAX))
+        self.readable: list[Connection] = []
+        self.lost: list[Connection] = []
+        self.blocked: list[Connection] = []
+        self.dirty: list[Connection] = []
+        self._loop = loop
+        self._log = log
+        self._scheduled = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_due_ms = 0
+        self._watched: list[tuple[int, int, Connection]] = []
+        self._watches = 0
+        self._origin = 0
+
+    def next_origin(self) -> int:
+        """A number that no connection has had."""
+        self._origin += 1
+        return self._origin
+
+    def schedule(self) -> None:
+        """Have a turn run as soon as the loop has collected what is ready."""
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self.run)
+
+    def run(self) -> None:
+        """One turn."""
+        started_ns = perf_counter_ns()
+        self._scheduled = False
+        now_ms = self.clock_ms()
+        broker = self.broker
+        self._read(now_ms)
+        self._take_in(now_ms)
+        broker.tick(now_ms)
+        self._beat(now_ms)
+        broker.dispatch(now_ms)
+        served = self._write_messages()
+        self._log.seal()
+        self._flush(now_ms)
+        self._make_room(served)
+        if broker.has_ready or self.readable:
+            self.schedule()
+        self._set_timer(now_ms)
+        self.stats.turn_took(perf_counter_ns() - started_ns)
+
+    # ---- input -----------------------------------------------------------------------------------
+
+    def _read(self, now_ms: int) -> None:
+        readable, self.readable = self.readable, []
+        for connection in readable:
+            connection.read(now_ms)
+
+    def _take_in(self, now_ms: int) -> None:
+        if self.lost:
+            lost, self.lost = self.lost, []
+            for connection in lost:
+                connection.session.lost(now_ms)
+        if self.blocked:
+            blocked, self.blocked = self.blocked, []
+            for connection in blocked:
+                connection.unblock(now_ms)
+
+    # ---- output ----------------------------------------------------------------------------------
+
+    def _write_messages(self) -> list[Consumer]:
+        served = self.broker.outgoing
+        if not served:
+            return served
+        self.broker.outgoing = []
+        for consumer in served:
+            consumer.listed = False
+            connection: Connection = consumer.owner  # type: ignore[assignment]
+            connection.session.write_messages(consumer)
+            connection.mark_dirty()
+        return served
+
+    def _flush(self, now_ms: int) -> None:
+        dirty, self.dirty = self.dirty, []
+        durable_lsn = self._log.durable_lsn
+        for connection in dirty:
+            connection.flush(durable_lsn, now_ms)
+
+    def _make_room(self, served: list[Consumer]) -> None:
+        """Consumers whose client took what was written may be sent a turn's worth again."""
+        for consumer in served:
+            connection: Connection = consumer.owner  # type: ignore[assignment]
+            if connection.writable and not consumer.closed:
+                connection.session.make_room_for(consumer)
+
+    # ---- time ------------------------------------------------------------------------------------
+
+    def watch(self, connection: Connection, due_ms: int) -> None:
+        """Look at a connection again at ``due_ms`` (heart-beats, handshake, lingering)."""
+        self._watches += 1
+        heappush(self._watched, (due_ms, self._watches, connection))
+
+    def _beat(self, now_ms: int) -> None:
+        watched = self._watched
+        while watched and watched[0][0] <= now_ms:
+            due_ms, _, connection = heappop(watched)
+            connection.look(due_ms, now_ms)
+
+    def _set_timer(self, now_ms: int) -> None:
+        due_ms = self.broker.next_due_ms()
+        if self._watched and (due_ms is None or self._watched[0][0] < due_ms):
+            due_ms = self._watched[0][0]
+        if due_ms is None:
+            return
+        if self._timer is not None:
+            if self._timer_due_ms == due_ms:
+                return
+            self._timer.cancel()
+        self._timer_due_ms = due_ms
+        self._timer = self._loop.call_later(max(due_ms - now_ms, 0) / 1000, self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
+        self.schedule()
+
+    def stop(self) -> None:
+        """No more turns by the clock."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

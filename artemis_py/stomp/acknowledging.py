@@ -1,0 +1,76 @@
+"""ACK and NACK."""
+
+from __future__ import annotations
+
+from artemis_py.stomp.frames import Frame, FrameError
+from artemis_py.stomp.state import SessionState
+from artemis_py.stomp.subscription import AUTO, Subscription
+
+
+class Acknowledging(SessionState):
+    """Settles what the session's consumers hold, at once or with a transaction."""
+
+    __slots__ = ()
+
+    def acknowledge(self, frame: Frame, now_ms: int, *, refuses: bool) -> None:
+        """ACK, or NACK when ``refuses``. Raises FrameError for what is not in delivery here."""
+        headers = frame.headers
+        if refuses and self.version == "1.0":
+            raise FrameError("STOMP 1.0 has no NACK")
+        name = headers.get("transaction")
+        transaction = None if name is None else self.transactions.get(name)
+        if name is not None and transaction is None:
+            raise FrameError(f"No transaction {name[:80]!r} has begun")
+        subscription, message_id = self._find(frame)
+        consumer = subscription.consumer
+        queue = subscription.queue
+        entries = subscription.covered_by(message_id)
+        if transaction is not None:
+            taken = transaction.refused if refuses else transaction.acknowledged
+            taken.extend((queue, consumer, entry) for entry in entries)
+        elif refuses:
+            queue.release(consumer, entries, failed=True, now_ms=now_ms)
+        else:
+            for entry in entries:
+                queue.acknowledge(consumer, entry)
+        if consumer.parked:
+            queue.wake(consumer)
+
+    def _find(self, frame: Frame) -> tuple[Subscription, int]:
+        """The subscription and message that the frame means: by ack id (1.2), by subscription and message-id, by
+        message-id (1.0).
+        """
+        headers = frame.headers
+        header = "id" if self.version == "1.2" else "message-id"
+        text = headers.get(header)
+        if not text:
+            raise FrameError(
+                f"{frame.command} needs {'an id' if header == 'id' else 'a message-id'} header in STOMP {self.version}",
+                syntax=True,
+            )
+        if self.version == "1.1" and not headers.get("subscription"):
+            raise FrameError(f"{frame.command} needs a subscription header in STOMP 1.1", syntax=True)
+        consumer_text, dash, message_text = text.partition("-")
+        if not (
+            dash
+            and consumer_text.isascii()
+            and consumer_text.isdigit()
+            and message_text.isascii()
+            and message_text.isdigit()
+        ):
+            raise _not_in_delivery(text)
+        if len(message_text) > 18 or len(consumer_text) > 18:
+            raise _not_in_delivery(text)
+        subscription = self.by_consumer.get(int(consumer_text))
+        if subscription is None or int(message_text) not in subscription.consumer.held:
+            if subscription is not None and subscription.ack_mode == AUTO:
+                raise FrameError(f"Message {text[:80]} was delivered with ack:auto and is acknowledged already")
+            raise _not_in_delivery(text)
+        named = headers.get("subscription")
+        if self.version == "1.1" and named != subscription.id:
+            raise FrameError(f"Message {text[:80]} belongs to subscription {subscription.id!r}, not {named!r}")
+        return subscription, int(message_text)
+
+
+def _not_in_delivery(text: str) -> FrameError:
+    return FrameError(f"No message {text[:80]!r} waits for acknowledgement on this connection")

@@ -1,0 +1,236 @@
+"""How one acceptor reads the frames of one STOMP version, and what it remembers of frames already seen.
+
+A SEND's headers fall in three classes. Hop headers (receipt, transaction, content-length, and names only the broker
+may write) concern this frame alone and are taken out. Deciding headers (destination, priority, …) make up a
+``Shape``, remembered by their bytes. All others pass through untouched. So a producer that puts a new correlation-id
+in every message still costs little, and one that repeats its headers costs a dictionary look-up.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from artemis_py.config.settings import AcceptorConfig
+from artemis_py.core.address import ANYCAST, MULTICAST
+from artemis_py.message import Head, encode_headers, escape_header
+from artemis_py.stomp.destinations import Prefixes, split_qualified
+from artemis_py.stomp.frames import Frame, FrameError, Limits, Refused, Send, Shape
+from artemis_py.stomp.headers import decode_block, first_of_each, parse_content_length
+
+MEMO_ENTRIES_MAX: Final = 4096
+MEMO_BLOCK_BYTES_MAX: Final = 1024
+
+_CARRIED: Final = frozenset({"receipt", "transaction", "content-length"})
+_FORGED: Final = frozenset({"message-id", "subscription", "ack", "redelivered", "timestamp", "delivery-count"})
+_DECIDING: Final = frozenset(
+    {
+        "destination", "destination-type", "priority", "persistent", "expires", "AMQ_SCHEDULED_TIME",
+        "AMQ_SCHEDULED_DELAY", "_AMQ_DUPL_ID", "JMSXGroupID", "_AMQ_GROUP_ID", "reply-to",
+    }
+)  # fmt: skip
+_CARRIED_BYTES: Final = frozenset(name.encode() for name in _CARRIED)
+_DECIDING_BYTES: Final = frozenset(name.encode() for name in _DECIDING)
+_NOT_PASSING: Final = frozenset(name.encode() for name in _CARRIED | _FORGED | _DECIDING)
+
+
+class Dialect:
+    """One acceptor's reading of one version. Its memory is bounded and shared by the acceptor's connections."""
+
+    def __init__(self, version: str, acceptor: AcceptorConfig) -> None:
+        self.version = version
+        self.limits = Limits.of(acceptor)
+        self.prefixes = Prefixes.of(acceptor)
+        self.default_persistent = acceptor.bool_param("defaultPersistent")
+        self._trims = version == "1.0"
+        self._line_bytes_max = self.limits.header_line_bytes_max
+        self.memo: dict[bytes, Send] = {}
+        self._shapes: dict[tuple[bytes, ...], Shape] = {}
+
+    def read(self, block: bytes) -> Frame | Send | Refused:
+        """The frame that a header block announces. Raises FrameError when nothing after it could be read."""
+        if block.startswith(b"SEND\n") and b"\\" not in block and b"\r" not in block and block.isascii():
+            send = self._read_plain_send(block)
+            if send is not None:
+                return send
+        return self._read_any(block)
+
+    def remember(self, block: bytes, send: Send) -> None:
+        """Keep a frame without hop headers for the next one with the same bytes."""
+        if len(block) > MEMO_BLOCK_BYTES_MAX:
+            return
+        if len(self.memo) >= MEMO_ENTRIES_MAX:
+            self.memo.clear()
+        self.memo[block] = send
+
+    # ---- SEND, the quick way: no escapes, one colon a line ---------------------------------------
+
+    def _read_plain_send(self, block: bytes) -> Send | None:
+        """None when something needs the careful way (which also words the error)."""
+        lines = block.split(b"\n")
+        count = len(lines) - 1
+        if block.count(b":") != count or count > self.limits.headers_max:
+            return None
+        if len(block) > self._line_bytes_max or (self._trims and b": " in block):
+            return None
+        del lines[0]
+        deciding: list[bytes] = []
+        passing: list[bytes] = []
+        carried: dict[bytes, str] | None = None
+        for line in lines:
+            name = line[: line.find(b":")]
+            if name not in _NOT_PASSING:
+                passing.append(line)
+            elif name in _DECIDING_BYTES:
+                deciding.append(line)
+            elif name in _CARRIED_BYTES:
+                if carried is None:
+                    carried = {}
+                carried.setdefault(name, line[len(name) + 1 :].decode())
+        key = tuple(deciding)
+        shape = self._shapes.get(key)
+        if shape is None:
+            try:
+                shape = self._shape_of_lines(key)
+            except FrameError:
+                return None
+        text = b"\n".join(passing)
+        if b"\n:" in text or text.startswith(b":"):
+            return None
+        if carried is None:
+            return Send(_head(shape, text, False), shape, -1, None, None)
+        return self._send_with_hop_headers(shape, text, carried)
+
+    def _send_with_hop_headers(self, shape: Shape, text: bytes, carried: dict[bytes, str]) -> Send:
+        length = carried.get(b"content-length")
+        receipt = carried.get(b"receipt")
+        try:
+            content_length = -1 if length is None else parse_content_length(length, self.limits)
+        except FrameError as error:
+            raise FrameError(str(error), receipt) from None
+        head = _head(shape, text, length is not None)
+        return Send(head, shape, content_length, receipt, carried.get(b"transaction"))
+
+    def _shape_of_lines(self, lines: tuple[bytes, ...]) -> Shape:
+        headers = [tuple(line.decode().split(":", 1)) for line in lines]
+        shape = self.shape(first_of_each([(name, value) for name, value in headers]))
+        if len(self._shapes) >= MEMO_ENTRIES_MAX:
+            self._shapes.clear()
+        if sum(map(len, lines)) <= MEMO_BLOCK_BYTES_MAX:
+            self._shapes[lines] = shape
+        return shape
+
+    # ---- any frame, the careful way --------------------------------------------------------------
+
+    def _read_any(self, block: bytes) -> Frame | Send | Refused:
+        try:
+            command, headers = decode_block(block, self.version, self.limits)
+        except FrameError as error:
+            if self.version == "1.0":
+                return Refused(str(error), None, -1)
+            raise
+        chosen = first_of_each(headers)
+        receipt = chosen.get("receipt")
+        length = chosen.get("content-length")
+        try:
+            content_length = -1 if length is None else parse_content_length(length, self.limits)
+        except FrameError as error:
+            raise FrameError(str(error), receipt) from None
+        if command != "SEND":
+            return Frame(command, chosen, content_length)
+        try:
+            shape = self.shape(chosen)
+        except FrameError as error:
+            return Refused(str(error), receipt, content_length, incomplete=not chosen.get("destination"))
+        passing = [
+            (name, value)
+            for name, value in headers
+            if name not in _CARRIED and name not in _FORGED and name not in _DECIDING
+        ]
+        text = encode_headers(passing)[:-2]
+        return Send(_head(shape, text, length is not None), shape, content_length, receipt, chosen.get("transaction"))
+
+    def shape(self, headers: dict[str, str]) -> Shape:
+        """What a SEND's deciding headers say. Raises FrameError for a value that means nothing."""
+        destination = headers.get("destination")
+        if not destination:
+            raise FrameError("SEND needs a destination header")
+        name, routing_type = self.prefixes.split(destination)
+        if routing_type is None:
+            routing_type = routing_type_of(headers.get("destination-type"), "destination-type")
+        address, queue = split_qualified(name)
+        shape = Shape(destination, address, queue, routing_type)
+        shape.priority = _priority(headers.get("priority"))
+        shape.persistent = self._persistent(headers.get("persistent"))
+        shape.expires_ms = _milliseconds(headers, "expires")
+        shape.due_ms = _milliseconds(headers, "AMQ_SCHEDULED_TIME")
+        shape.due_delay_ms = _milliseconds(headers, "AMQ_SCHEDULED_DELAY")
+        shape.duplicate_id = headers.get("_AMQ_DUPL_ID")
+        shape.plain = not (
+            shape.persistent or shape.expires_ms or shape.due_ms or shape.due_delay_ms or shape.duplicate_id is not None
+            or "reply-to" in headers or destination.startswith("/temp-")
+        )  # fmt: skip
+        shape.block = _canonical(shape, headers)
+        return shape
+
+    def _persistent(self, text: str | None) -> bool:
+        if text is None:
+            return self.default_persistent
+        return text.strip().lower() == "true"
+
+
+def _head(shape: Shape, passing: bytes, sized: bool) -> Head:
+    block = b"%b%b\n\n" % (shape.block, passing) if passing else shape.block + b"\n"
+    return Head(block, shape.address, shape.priority, shape.persistent, sized, shape.routing_type, shape.duplicate_id)
+
+
+def _canonical(shape: Shape, headers: dict[str, str]) -> bytes:
+    """The deciding headers as consumers see them."""
+    lines = [
+        f"destination:{escape_header(shape.destination)}",
+        f"priority:{shape.priority}",
+        f"persistent:{'true' if shape.persistent else 'false'}",
+    ]
+    if shape.routing_type is not None:
+        lines.append(f"destination-type:{shape.routing_type}")
+    for name in (
+        "JMSXGroupID",
+        "_AMQ_GROUP_ID",
+        "_AMQ_DUPL_ID",
+        "AMQ_SCHEDULED_TIME",
+        "AMQ_SCHEDULED_DELAY",
+        "reply-to",
+    ):
+        if name in headers:
+            lines.append(f"{name}:{escape_header(headers[name])}")
+    if "JMSXGroupID" in headers and "_AMQ_GROUP_ID" not in headers:
+        lines.append(f"_AMQ_GROUP_ID:{escape_header(headers['JMSXGroupID'])}")
+    return ("\n".join(lines) + "\n").encode()
+
+
+def routing_type_of(text: str | None, header: str) -> str | None:
+    """A routing type as headers write it. Raises FrameError for anything but ANYCAST and MULTICAST."""
+    if text is None or text in (ANYCAST, MULTICAST):
+        return text
+    raise FrameError(f"{header} must be ANYCAST or MULTICAST, not {text[:40]!r}")
+
+
+def _priority(text: str | None) -> int:
+    if text is None:
+        return 4
+    value = _integer(text, "priority")
+    if not 0 <= value <= 9:
+        raise FrameError(f"priority must be 0 to 9, not {value}")
+    return value
+
+
+def _milliseconds(headers: dict[str, str], name: str) -> int:
+    text = headers.get(name)
+    return 0 if text is None else max(_integer(text, name), 0)
+
+
+def _integer(text: str, name: str) -> int:
+    digits = text.strip()
+    unsigned = digits[1:] if digits[:1] in ("-", "+") else digits
+    if len(unsigned) > 18 or not (unsigned.isascii() and unsigned.isdigit()):
+        raise FrameError(f"{name} is not a number: {text[:40]!r}")
+    return int(digits)

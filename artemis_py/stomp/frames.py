@@ -1,0 +1,127 @@
+"""What the parser hands to a session, and the limits it keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from artemis_py.config.settings import AcceptorConfig
+from artemis_py.core.router import Route
+from artemis_py.errors import ArtemisError
+from artemis_py.message import Head
+
+VERSIONS: Final = ("1.0", "1.1", "1.2")
+COMMANDS: Final = frozenset(
+    {"SEND", "SUBSCRIBE", "UNSUBSCRIBE", "BEGIN", "COMMIT", "ABORT", "ACK", "NACK", "DISCONNECT", "CONNECT", "STOMP"}
+)
+
+
+class FrameError(ArtemisError):
+    """A frame that cannot be carried out. Raised by the parser it means that nothing after it can be read; raised while
+    a frame is handled, ``syntax`` says whether it is malformed (a missing header, a body where none may be) or merely
+    asks for the impossible.
+    """
+
+    def __init__(self, message: str, receipt: str | None = None, *, syntax: bool = False) -> None:
+        super().__init__(message)
+        self.receipt = receipt
+        self.syntax = syntax
+
+
+class Frame:
+    """Any frame but SEND: its command and its headers, decoded; of repeated headers the first."""
+
+    __slots__ = ("command", "content_length", "headers")
+
+    def __init__(self, command: str, headers: dict[str, str], content_length: int = -1) -> None:
+        self.command = command
+        self.headers = headers
+        self.content_length = content_length
+        """-1 when the frame has no content-length."""
+
+
+class Refused:
+    """A frame that is told apart from the next one but means nothing: a bad value, or (STOMP 1.0) a bad line."""
+
+    __slots__ = ("content_length", "incomplete", "reason", "receipt")
+
+    def __init__(self, reason: str, receipt: str | None, content_length: int, *, incomplete: bool = False) -> None:
+        self.incomplete = incomplete
+        """True when a header that the command must have is missing: bad syntax, where the version minds."""
+        self.reason = reason
+        self.receipt = receipt
+        self.content_length = content_length
+
+
+class Shape:
+    """What a SEND's deciding headers say, shared by every frame that repeats them. Headers that only pass through are
+    not in it.
+    """
+
+    __slots__ = (
+        "address", "block", "destination", "due_delay_ms", "due_ms", "duplicate_id", "expires_ms", "persistent",
+        "plain", "priority", "queue", "route", "routing_type",
+    )  # fmt: skip
+
+    def __init__(self, destination: str, address: str, queue: str | None, routing_type: str | None) -> None:
+        self.destination = destination
+        self.address = address
+        self.queue = queue
+        self.routing_type = routing_type
+        self.priority = 4
+        self.persistent = False
+        self.expires_ms = 0
+        self.due_ms = 0
+        self.due_delay_ms = 0
+        self.duplicate_id: str | None = None
+        self.block = b""
+        """The deciding headers that consumers see, canonical."""
+        self.plain = True
+        """Nothing that needs a closer look: transient, no expiry, no schedule, no duplicate id."""
+        self.route: Route | None = None
+
+
+class Send:
+    """A SEND frame. ``quick`` means: no receipt, no transaction, and a plain shape."""
+
+    __slots__ = ("content_length", "head", "quick", "receipt", "shape", "transaction")
+
+    def __init__(
+        self, head: Head, shape: Shape, content_length: int, receipt: str | None, transaction: str | None
+    ) -> None:
+        self.head = head
+        self.shape = shape
+        self.content_length = content_length
+        self.receipt = receipt
+        self.transaction = transaction
+        self.quick = shape.plain and receipt is None and transaction is None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one connection may ask of the broker; each is a parameter of the acceptor. Beyond it: ERROR and a clean
+    close.
+    """
+
+    header_line_bytes_max: int = 16384
+    headers_max: int = 512
+    header_bytes_max: int = 65536
+    body_bytes_max: int = 104857600
+    unsent_bytes_max: int = 67108864
+    subscriptions_max: int = 1024
+    transactions_max: int = 256
+    transaction_bytes_max: int = 104857600
+
+    @staticmethod
+    def of(acceptor: AcceptorConfig) -> Limits:
+        """The limits that an acceptor's parameters set."""
+        return Limits(
+            header_line_bytes_max=acceptor.int_param("maxHeaderLineBytes"),
+            headers_max=acceptor.int_param("maxHeaders"),
+            header_bytes_max=acceptor.int_param("maxHeaderBytes"),
+            body_bytes_max=acceptor.int_param("maxBodyBytes"),
+            unsent_bytes_max=acceptor.int_param("maxUnsentBytes"),
+            subscriptions_max=acceptor.int_param("maxSubscriptions"),
+            transactions_max=acceptor.int_param("maxTransactions"),
+            transaction_bytes_max=acceptor.int_param("maxTransactionBytes"),
+        )

@@ -1,0 +1,72 @@
+"""CONNECT and its answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from artemis_py.stomp import writer
+from artemis_py.stomp.frames import VERSIONS, Frame, FrameError
+from artemis_py.stomp.heartbeat import Beats, negotiate
+from artemis_py.stomp.service import StompService
+
+
+@dataclass(frozen=True, slots=True)
+class Greeting:
+    """A session that may begin: its version, client-id, heart-beats, and the CONNECTED frame."""
+
+    version: str
+    client_id: str | None
+    beats: Beats
+    frame: bytes
+
+
+def choose_version(accept_version: str | None) -> str | None:
+    """The highest version both sides speak; 1.0 when the client names none; None when there is none in common."""
+    if accept_version is None:
+        return "1.0"
+    offered = {part.strip() for part in accept_version.split(",")}
+    common = [version for version in VERSIONS if version in offered]
+    return common[-1] if common else None
+
+
+def greet(frame: Frame, service: StompService, session_name: str) -> Greeting | bytes:
+    """Answer CONNECT or STOMP: a greeting, or the ERROR frame that refuses the client.
+
+    login and passcode are taken and not looked at: this version authenticates nobody, and says so at start.
+    """
+    headers = frame.headers
+    receipt = headers.get("receipt")
+    accept_version = headers.get("accept-version")
+    version = choose_version(accept_version)
+    if version is None:
+        message = f"No common STOMP version: the client offers {accept_version}, supported are {', '.join(VERSIONS)}"
+        return writer.error(message, "1.0", receipt, [("version", ",".join(VERSIONS))])
+    if frame.command == "STOMP" and version == "1.0":
+        return writer.error(
+            "A STOMP frame needs an accept-version of 1.1 or 1.2; 1.0 knows only CONNECT", "1.0", receipt
+        )
+    if "passcode" in headers and "login" not in headers:
+        return writer.error("CONNECT has a passcode but no login", version, receipt)
+    try:
+        beats = negotiate(headers.get("heart-beat") if version != "1.0" else None, service.beat_rules)
+    except FrameError as error:
+        return writer.error(str(error), version, receipt)
+    return Greeting(
+        version, headers.get("client-id") or None, beats, _connected(headers, service, session_name, version, beats)
+    )
+
+
+def _connected(headers: dict[str, str], service: StompService, session_name: str, version: str, beats: Beats) -> bytes:
+    answer: list[tuple[str, str]] = []
+    if "accept-version" in headers:
+        answer.append(("version", version))
+    answer.append(("session", session_name))
+    if service.server_header is not None:
+        answer.append(("server", service.server_header))
+    if beats.header is not None:
+        answer.append(("heart-beat", beats.header))
+    if "request-id" in headers:
+        answer.append(("response-id", headers["request-id"]))
+    if "receipt" in headers:
+        answer.append(("receipt-id", headers["receipt"]))
+    return writer.connected(answer)

@@ -1,0 +1,95 @@
+"""Header lines of a frame, decoded as its STOMP version says.
+
+1.0 knows no escapes; blanks after the colon are dropped. 1.1 knows ``\\n``, ``\\c`` and ``\\\\``; 1.2 adds ``\\r``.
+CONNECT frames are never unescaped. A carriage return before the line feed belongs to the line end in every version
+(only 1.2 says so; people at a terminal use the others too); anywhere else in a line 1.2 forbids it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from artemis_py.stomp.frames import COMMANDS, FrameError, Limits
+
+_ESCAPES: Final = {
+    "1.0": {},
+    "1.1": {"n": "\n", "c": ":", "\\": "\\"},
+    "1.2": {"n": "\n", "c": ":", "\\": "\\", "r": "\r"},
+}
+
+
+def decode_block(block: bytes, version: str, limits: Limits) -> tuple[str, list[tuple[str, str]]]:
+    """Command and headers of a header block (command line and header lines, without the empty line). Raises
+    FrameError.
+    """
+    try:
+        text = block.decode()
+    except UnicodeDecodeError as error:
+        raise FrameError(f"Headers are not UTF-8: {error.reason} at byte {error.start}") from None
+    lines = text.split("\n")
+    if len(lines) - 1 > limits.headers_max:
+        raise FrameError(f"A frame with {len(lines) - 1} headers; at most {limits.headers_max} are allowed")
+    command = lines[0].removesuffix("\r")
+    if command not in COMMANDS:
+        raise FrameError(_unknown_command(command))
+    plain = command in ("CONNECT", "STOMP")
+    headers = [_decode_line(line.removesuffix("\r"), version, plain, limits) for line in lines[1:]]
+    return command, headers
+
+
+def _unknown_command(command: str) -> str:
+    shown = command[:40].replace("\r", "\\r")
+    if command.upper() in COMMANDS:
+        return f"Unknown command {shown!r}: commands are written in capitals"
+    return f"Unknown command {shown!r}"
+
+
+def _decode_line(line: str, version: str, plain: bool, limits: Limits) -> tuple[str, str]:
+    if len(line) > limits.header_line_bytes_max:
+        raise FrameError(f"A header line of more than {limits.header_line_bytes_max} bytes")
+    name, colon, value = line.partition(":")
+    if not colon or not name:
+        raise FrameError(f"A header line without {'a name' if colon else 'a colon'}: {line[:40]!r}")
+    if "\r" in line and version == "1.2":
+        raise FrameError(f"A carriage return inside the header {name[:40]!r}")
+    if version == "1.0":
+        return name, value.lstrip(" ")
+    if plain or "\\" not in line:
+        return name, value
+    return _unescape(name, version), _unescape(value, version)
+
+
+def _unescape(text: str, version: str) -> str:
+    if "\\" not in text:
+        return text
+    escapes = _ESCAPES[version]
+    parts: list[str] = []
+    position = 0
+    while (slash := text.find("\\", position)) >= 0:
+        parts.append(text[position:slash])
+        code = text[slash + 1 : slash + 2]
+        if code not in escapes:
+            raise FrameError(f"Undefined escape \\{code} in a header (STOMP {version})")
+        parts.append(escapes[code])
+        position = slash + 2
+    parts.append(text[position:])
+    return "".join(parts)
+
+
+def first_of_each(headers: list[tuple[str, str]]) -> dict[str, str]:
+    """Headers by name; of repeated ones the first counts (STOMP 1.1 and 1.2, "Repeated Header Entries"; 1.0 does not
+    say).
+    """
+    chosen: dict[str, str] = {}
+    for name, value in headers:
+        chosen.setdefault(name, value)
+    return chosen
+
+
+def parse_content_length(text: str, limits: Limits) -> int:
+    """The value of a content-length header. Raises FrameError when it is no number or more than a body may have."""
+    if not (text.isascii() and text.isdigit()):
+        raise FrameError(f"content-length is not a number: {text[:40]!r}")
+    if len(text) > 18 or int(text) > limits.body_bytes_max:
+        raise FrameError(f"A body of {text[:40]} bytes; at most {limits.body_bytes_max} are allowed")
+    return int(text)

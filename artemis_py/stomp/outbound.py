@@ -1,0 +1,47 @@
+"""What waits to be sent to one client, in order, each part until the record that it depends on is durable."""
+
+from __future__ import annotations
+
+
+class Outbound:
+    """Parts of frames with the lsn they depend on. A part never overtakes an earlier one.
+
+    Parts added one after the other with no higher lsn share a segment, so that a turn's frames cost one comparison.
+    """
+
+    __slots__ = ("_segments",)
+
+    def __init__(self) -> None:
+        self._segments: list[tuple[int, list[bytes]]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._segments)
+
+    def parts(self, lsn: int = 0) -> list[bytes]:
+        """The list to append parts to that may leave once ``lsn`` is durable (0: at once, after what is before
+        them).
+        """
+        segments = self._segments
+        if segments and segments[-1][0] >= lsn:
+            return segments[-1][1]
+        parts: list[bytes] = []
+        segments.append((lsn, parts))
+        return parts
+
+    def take(self, durable_lsn: int) -> list[bytes]:
+        """Remove and return the parts that may leave now."""
+        segments = self._segments
+        if not segments or segments[0][0] > durable_lsn:
+            return []
+        if len(segments) == 1:
+            self._segments = []
+            return segments[0][1]
+        leaving: list[bytes] = []
+        count = 0
+        for lsn, parts in segments:
+            if lsn > durable_lsn:
+                break
+            leaving.extend(parts)
+            count += 1
+        del segments[:count]
+        return leaving

@@ -1,0 +1,241 @@
+"""Bytes to frames, many at a time, however the network has cut them.
+
+The parser looks for the end of a header block, asks the dialect what the block says (or remembers it), and then knows
+how long the body is. It scans no byte twice: what is missing of a body is counted, or only its new part searched for
+the NUL.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from artemis_py.stomp.dialect import Dialect
+from artemis_py.stomp.frames import Frame, FrameError, Refused, Send
+
+AnyFrame = Frame | Send | Refused
+_EOL: Final = b"\r\n"
+_LF: Final = 10
+_CR: Final = 13
+
+
+class Parser:
+    """One connection's stream of frames. It knows bytes and limits, not what a frame does."""
+
+    __slots__ = ("_awaited", "_body_bytes_needed", "_held", "_held_bytes", "_rest", "dialect", "error")
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self.error: FrameError | None = None
+        """Why nothing more can be read; the frames before it were returned."""
+        self._rest = b""
+        self._awaited: AnyFrame | None = None
+        """A frame whose body is not complete."""
+        self._held: list[bytes] | None = None
+        self._held_bytes = 0
+        self._body_bytes_needed = -1
+        """How much must be held to complete the body and its NUL; -1: until a NUL comes."""
+
+    @property
+    def in_frame(self) -> bool:
+        """Has a frame begun that is not complete?"""
+        return self._awaited is not None or bool(self._rest.lstrip(_EOL))
+
+    def feed(self, data: bytes) -> list[tuple[AnyFrame, bytes]]:
+        """The frames that ``data`` completes, each with its body."""
+        frames: list[tuple[AnyFrame, bytes]] = []
+        if self.error is not None:
+            return frames
+        try:
+            if self._awaited is not None:
+                rest = self._complete_body(data, frames)
+                if rest is None:
+                    return frames
+                data = rest
+            elif self._rest:
+                data = self._rest + data
+                self._rest = b""
+            self._scan(data, frames)
+        except FrameError as error:
+            self.error = error
+        return frames
+
+    def feed_one(self, data: bytes) -> tuple[list[tuple[AnyFrame, bytes]], bytes]:
+        """Like ``feed`` for the frame that must come first (CONNECT): at most one frame, and the bytes behind it."""
+        frames: list[tuple[AnyFrame, bytes]] = []
+        data = self._rest + data
+        self._rest = b""
+        try:
+            position = _skip_line_ends(data, 0)
+            block, body_at = self._header_block(data, position, data.find(b"\n\n", position))
+            if body_at < 0:
+                self._rest = data[position:]
+                return frames, b""
+            frame = self.dialect.read(block)
+            nul = data.find(0, body_at)
+            if frame.content_length > 0 or nul > body_at:
+                raise FrameError("The first frame must be CONNECT or STOMP, and that has no body")
+            if nul < 0:
+                if len(data) > body_at:
+                    raise FrameError("CONNECT has no body")
+                self._rest = data[position:]
+                return frames, b""
+            frames.append((frame, b""))
+            return frames, data[nul + 1 :]
+        except FrameError as error:
+            self.error = error
+            return frames, b""
+
+    # ---- header blocks ---------------------------------------------------------------------------
+
+    def _scan(self, data: bytes, frames: list[tuple[AnyFrame, bytes]]) -> None:
+        memo = self.dialect.memo
+        body_bytes_max = self.dialect.limits.body_bytes_max
+        find = data.find
+        size = len(data)
+        position = 0
+        while position < size:
+            first = data[position]
+            if first == _LF or first == _CR:  # noqa: PLR1714, SIM109 - two comparisons cost less than a container
+                after = _skip_line_ends(data, position)
+                if after == position:
+                    self._rest = data[position:]
+                    return
+                position = after
+                continue
+            end = find(b"\n\n", position)
+            known = memo.get(data[position:end]) if end >= 0 else None
+            if known is not None:
+                frame: AnyFrame = known
+                body_at = end + 2
+            else:
+                block, body_at = self._header_block(data, position, end)
+                if body_at < 0:
+                    self._rest = data[position:]
+                    return
+                frame = self._read(block)
+            length = frame.content_length
+            if length < 0:
+                nul = find(0, body_at)
+                if nul < 0:
+                    self._await_body(frame, data[body_at:], -1)
+                    return
+                if nul - body_at > body_bytes_max:
+                    raise _too_large(frame, body_bytes_max)
+            else:
+                nul = body_at + length
+                if nul >= size:
+                    self._await_body(frame, data[body_at:], length + 1)
+                    return
+                if data[nul]:
+                    raise _no_nul(frame)
+            frames.append((frame, data[body_at:nul]))
+            position = nul + 1
+
+    def _header_block(self, data: bytes, position: int, end: int) -> tuple[bytes, int]:
+        """The header block at ``position`` and where its body begins, -1 when it is not complete.
+
+        ``end`` is where the next two line feeds stand together, -1 for nowhere. Line ends may also have a CR.
+        """
+        limit = self.dialect.limits.header_bytes_max
+        if not 0 <= end <= position + limit:
+            end = -1
+        else:
+            block = data[position:end]
+            if b"\r" not in block:
+                return block, end + 2
+        end_cr = data.find(b"\n\r\n", position, position + limit + 3 if end < 0 else end)
+        if end_cr >= 0:
+            return data[position:end_cr].replace(b"\r\n", b"\n").removesuffix(b"\r"), end_cr + 3
+        if end >= 0:
+            return data[position:end].replace(b"\r\n", b"\n"), end + 2
+        if len(data) - position > limit:
+            raise FrameError(f"Headers of more than {limit} bytes")
+        self._check_line_so_far(data, position)
+        return b"", -1
+
+    def _check_line_so_far(self, data: bytes, position: int) -> None:
+        """Refuse an endless first line early: it is no command."""
+        if len(data) - position > 256 and data.find(b"\n", position, position + 256) < 0:
+            raise FrameError("No command: the first line of a frame has no end")
+
+    def _read(self, block: bytes) -> AnyFrame:
+        frame = self.dialect.read(block)
+        if isinstance(frame, Send) and frame.receipt is None and frame.transaction is None:
+            self.dialect.remember(block, frame)
+        return frame
+
+    # ---- bodies in parts -------------------------------------------------------------------------
+
+    def _await_body(self, frame: AnyFrame, start: bytes, needed: int) -> None:
+        self._awaited = frame
+        self._held = [start]
+        self._held_bytes = len(start)
+        self._body_bytes_needed = needed
+        self._check_body_size(frame)
+
+    def _check_body_size(self, frame: AnyFrame) -> None:
+        limit = self.dialect.limits.body_bytes_max
+        if self._held_bytes > limit + 1:
+            raise _too_large(frame, limit)
+
+    def _complete_body(self, data: bytes, frames: list[tuple[AnyFrame, bytes]]) -> bytes | None:
+        """Take what the awaited body lacks; the bytes behind it, or None when it is still not complete."""
+        frame = self._awaited
+        held = self._held
+        assert frame is not None
+        assert held is not None
+        if self._body_bytes_needed >= 0:
+            missing = self._body_bytes_needed - self._held_bytes
+            if len(data) < missing:
+                held.append(data)
+                self._held_bytes += len(data)
+                return None
+            if data[missing - 1]:
+                raise _no_nul(frame)
+            held.append(data[: missing - 1])
+            rest = data[missing:]
+        else:
+            nul = data.find(0)
+            if nul < 0:
+                held.append(data)
+                self._held_bytes += len(data)
+                self._check_body_size(frame)
+                return None
+            held.append(data[:nul])
+            rest = data[nul + 1 :]
+        frames.append((frame, b"".join(held)))
+        self._awaited = None
+        self._held = None
+        self._held_bytes = 0
+        return rest
+
+
+def _skip_line_ends(data: bytes, position: int) -> int:
+    """The first byte from ``position`` that belongs to a frame. Raises FrameError for a CR that no LF follows."""
+    size = len(data)
+    while position < size:
+        byte = data[position]
+        if byte == _LF:
+            position += 1
+        elif byte == _CR and (position + 1 == size or data[position + 1] == _LF):
+            if position + 1 == size:
+                return position
+            position += 2
+        elif byte == _CR:
+            raise FrameError("A carriage return without a line feed between frames")
+        else:
+            return position
+    return position
+
+
+def _receipt_of(frame: AnyFrame) -> str | None:
+    return frame.headers.get("receipt") if isinstance(frame, Frame) else frame.receipt
+
+
+def _no_nul(frame: AnyFrame) -> FrameError:
+    reason = f"The byte after {frame.content_length} bytes of body is not NUL: content-length is wrong"
+    return FrameError(reason, _receipt_of(frame))
+
+
+def _too_large(frame: AnyFrame, limit: int) -> FrameError:
+    return FrameError(f"A body of more than {limit} bytes", _receipt_of(frame))

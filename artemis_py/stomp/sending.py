@@ -1,0 +1,174 @@
+"""The sending side of a session: SEND, and transactions."""
+
+from __future__ import annotations
+
+from artemis_py.core.router import Route
+from artemis_py.core.transaction import Transaction
+from artemis_py.errors import AddressFullError, ArtemisError, LimitError
+from artemis_py.message import Head, Message
+from artemis_py.stomp.destinations import temporary_address
+from artemis_py.stomp.frames import FrameError, Send, Shape
+from artemis_py.stomp.parser import AnyFrame
+from artemis_py.stomp.state import SessionState
+from artemis_py.stomp.subscription import obtain_temporary
+
+
+class Sending(SessionState):
+    """From SEND frames to messages on addresses."""
+
+    __slots__ = ()
+
+    def send_run(self, frames: list[tuple[AnyFrame, bytes]], start: int, now_ms: int) -> int:
+        """Publish the run of quick SENDs with one shape that begins at ``start``; returns where to go on."""
+        first = frames[start][0]
+        assert isinstance(first, Send)
+        shape = first.shape
+        broker = self.service.broker
+        try:
+            route = self._route(shape)
+        except ArtemisError as error:
+            self.service.traffic.came("SEND")
+            self.refuse(str(error), None, syntax=False)
+            return start + 1
+        account = route.address.account
+        origin = self.origin
+        messages: list[Message] = []
+        append = messages.append
+        size_bytes = 0
+        position = start
+        number = broker.take_message_ids(len(frames) - start)
+        for position in range(start, len(frames)):
+            frame, body = frames[position]
+            if frame.__class__ is not Send or frame.shape is not shape or not frame.quick:
+                break
+            head = frame.head
+            append(Message(head, body, number, now_ms, 0, account, origin))
+            number += 1
+            size_bytes += head.size_bytes + len(body)
+        count = len(messages)
+        accepted = broker.router.publish(route, messages, size_bytes, now_ms, plain=True)
+        self.service.traffic.came("SEND", accepted)
+        if accepted == count:
+            return start + count
+        return self._not_all_accepted(route, start + accepted)
+
+    def _not_all_accepted(self, route: Route, position: int) -> int:
+        if route.address.full_policy == "BLOCK":
+            self.blocked_by = route.address
+            return position
+        self.service.traffic.came("SEND")
+        self.refuse(f"Address {route.address.name} is full", None, syntax=False)
+        return position + 1
+
+    def _route(self, shape: Shape) -> Route:
+        """The resolved destination, remembered with the shape while bindings stay as they are."""
+        broker = self.service.broker
+        route = shape.route
+        if route is None or route.generation != broker.generation:
+            temporary = temporary_address(shape.destination, self.name)
+            if temporary is not None:
+                self._use_temporary(*temporary)
+                return broker.route(temporary[0], None, temporary[1])
+            route = shape.route = broker.route(shape.address, shape.queue, shape.routing_type)
+        return route
+
+    def _use_temporary(self, name: str, routing_type: str) -> None:
+        obtain_temporary(self.service.broker, name, routing_type)
+        if self.temporary_addresses is None:
+            self.temporary_addresses = set()
+        self.temporary_addresses.add(name)
+
+    def send(self, frame: Send, body: bytes, now_ms: int) -> bool:
+        """Publish one SEND, or keep it for its transaction; False when the sender has to wait for room. Raises
+        ArtemisError.
+        """
+        shape = frame.shape
+        transaction = None if frame.transaction is None else self._transaction(frame.transaction)
+        route = self._route(shape)
+        head = self._head_for(frame)
+        due_ms = shape.due_ms or (now_ms + shape.due_delay_ms if shape.due_delay_ms else 0)
+        broker = self.service.broker
+        message = broker.message(route, head, body, now_ms, shape.expires_ms, self.origin)
+        if transaction is not None:
+            if self._transaction_bytes() + message.memory_bytes > self.service.limits.transaction_bytes_max:
+                raise LimitError(f"Open transactions hold more than {self.service.limits.transaction_bytes_max} bytes")
+            transaction.send(route, message, due_ms)
+        elif not broker.router.publish(route, [message], message.size_bytes, now_ms, plain=shape.plain, due_ms=due_ms):
+            if route.address.full_policy == "BLOCK":
+                self.blocked_by = route.address
+                return False
+            raise AddressFullError(f"Address {route.address.name} is full")
+        self.lsn_written = max(self.lsn_written, message.lsn)
+        if frame.receipt is not None:
+            self.confirm(frame.receipt, self.lsn_written)
+        return True
+
+    def _head_for(self, frame: Send) -> Head:
+        """The frame's head; a reply-to that names a temporary destination is replaced by the name others can use."""
+        head = frame.head
+        if frame.shape.plain:
+            return head
+        reply_to = head.properties.get("reply-to")
+        temporary = None if reply_to is None else temporary_address(reply_to, self.name)
+        if temporary is None:
+            return head
+        self._use_temporary(*temporary)
+        return head.with_header("reply-to", temporary[0])
+
+    # ---- transactions ----------------------------------------------------------------------------
+
+    def _transaction(self, name: str) -> Transaction:
+        transaction = self.transactions.get(name)
+        if transaction is None:
+            raise FrameError(f"No transaction {name[:80]!r} has begun")
+        return transaction
+
+    def _transaction_bytes(self) -> int:
+        return sum(transaction.size_bytes for transaction in self.transactions.values())
+
+    def begin(self, headers: dict[str, str]) -> None:
+        """BEGIN. Raises FrameError without an id or with one that is open, LimitError when too many are."""
+        name = _transaction_name(headers, "BEGIN")
+        if name in self.transactions:
+            raise FrameError(f"Transaction {name[:80]!r} has begun already")
+        if len(self.transactions) >= self.service.limits.transactions_max:
+            raise LimitError(f"A connection may have {self.service.limits.transactions_max} open transactions")
+        self.transactions[name] = Transaction()
+
+    def commit(self, headers: dict[str, str], now_ms: int) -> bool:
+        """COMMIT; False when a full address has to be waited for. Raises ArtemisError, and the transaction is then
+        aborted.
+        """
+        name = _transaction_name(headers, "COMMIT")
+        transaction = self._transaction(name)
+        address = transaction.blocked_by()
+        if address is not None:
+            self.blocked_by = address
+            return False
+        del self.transactions[name]
+        try:
+            self.lsn_written = max(self.lsn_written, transaction.commit(self.service.broker.router, now_ms))
+        except ArtemisError:
+            transaction.abort(now_ms)
+            raise
+        return True
+
+    def abort(self, headers: dict[str, str], now_ms: int) -> None:
+        """ABORT. Raises FrameError for an id that is not open."""
+        name = _transaction_name(headers, "ABORT")
+        transaction = self._transaction(name)
+        del self.transactions[name]
+        transaction.abort(now_ms)
+
+    def abort_all(self, now_ms: int) -> None:
+        """The session ends: nothing of its open transactions happens."""
+        for transaction in self.transactions.values():
+            transaction.abort(now_ms)
+        self.transactions.clear()
+
+
+def _transaction_name(headers: dict[str, str], command: str) -> str:
+    name = headers.get("transaction")
+    if not name:
+        raise FrameError(f"{command} needs a transaction header", syntax=True)
+    return name

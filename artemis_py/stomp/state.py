@@ -1,0 +1,56 @@
+"""What the parts of a session share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Final
+
+from artemis_py.core.address import Address
+from artemis_py.core.transaction import Transaction
+from artemis_py.stomp import writer
+from artemis_py.stomp.heartbeat import Beats
+from artemis_py.stomp.outbound import Outbound
+from artemis_py.stomp.service import StompService
+from artemis_py.stomp.subscription import Subscription
+
+_NO_BEATS: Final = Beats()
+
+
+class SessionState(ABC):
+    """Fields of a session and the answers that every part of it gives. The parts: sending, subscribing,
+    acknowledging.
+    """
+
+    __slots__ = (
+        "beats", "blocked_by", "by_consumer", "client_id", "lsn_written", "name", "origin", "out", "owner",
+        "service", "subscriptions", "temporary_addresses", "transactions", "version",
+    )  # fmt: skip
+
+    def __init__(self, service: StompService, origin: int, owner: object) -> None:
+        self.service = service
+        self.owner = owner
+        """Whoever carries the session's bytes; its consumers lead back to it."""
+        self.origin = origin
+        """The connection's number, which its messages carry for no-local."""
+        self.name = f"s{origin}"
+        self.version = "1.2"
+        self.client_id: str | None = None
+        self.beats = _NO_BEATS
+        self.out = Outbound()
+        self.subscriptions: dict[str, Subscription] = {}
+        self.by_consumer: dict[int, Subscription] = {}
+        self.transactions: dict[str, Transaction] = {}
+        self.temporary_addresses: set[str] | None = None
+        self.blocked_by: Address | None = None
+        """The full address that this sender waits for."""
+        self.lsn_written = 0
+        """The highest lsn of what this session wrote; a RECEIPT waits for it."""
+
+    def confirm(self, receipt: str, lsn: int) -> None:
+        """Answer RECEIPT once ``lsn`` is durable."""
+        self.out.parts(lsn).append(writer.receipt(receipt, self.version))
+        self.service.traffic.went("RECEIPT")
+
+    @abstractmethod
+    def refuse(self, message: str, receipt: str | None, *, syntax: bool) -> None:
+        """Answer ERROR, and close where the version says so."""

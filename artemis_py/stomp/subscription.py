@@ -1,0 +1,211 @@
+"""Subscriptions: from a SUBSCRIBE frame's headers to a consumer on the right queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from artemis_py.core.address import ANYCAST, MULTICAST, Address
+from artemis_py.core.broker import Broker
+from artemis_py.core.consumer import UNLIMITED, Consumer
+from artemis_py.core.entry import Entry
+from artemis_py.core.queue import Queue
+from artemis_py.errors import BrokerError, NotFoundError
+from artemis_py.selector import Selector, compile_selector
+from artemis_py.stomp.destinations import split_qualified, temporary_address
+from artemis_py.stomp.dialect import routing_type_of
+from artemis_py.stomp.frames import FrameError
+from artemis_py.stomp.service import StompService
+from artemis_py.stomp.writer import MessageWriter
+
+AUTO: Final = "auto"
+CLIENT: Final = "client"
+INDIVIDUAL: Final = "client-individual"
+_DURABLE_NAME_HEADERS: Final = ("durable-subscription-name", "durable-subscriber-name", "activemq.subscriptionName")
+_WINDOW_HEADERS: Final = ("consumer-window-size", "activemq.prefetchSize")
+_NO_LOCAL_HEADERS: Final = ("no-local", "activemq.noLocal")
+
+
+class Subscription:
+    """One SUBSCRIBE of one connection: the consumer behind it and how its messages are written and acknowledged."""
+
+    __slots__ = ("ack_mode", "consumer", "destination", "durable_name", "id", "queue", "writer")
+
+    def __init__(
+        self,
+        id: str,
+        destination: str,
+        ack_mode: str,
+        queue: Queue,
+        consumer: Consumer,
+        writer: MessageWriter,
+        durable_name: str | None,
+    ) -> None:
+        self.id = id
+        self.destination = destination
+        self.ack_mode = ack_mode
+        self.queue = queue
+        self.consumer = consumer
+        self.writer = writer
+        self.durable_name = durable_name
+
+    def covered_by(self, message_id: int) -> list[Entry]:
+        """Let go of the entries that an ACK or NACK of this message settles: with ``client`` also all sent before
+        it.
+        """
+        consumer = self.consumer
+        if self.ack_mode == INDIVIDUAL:
+            return [consumer.let_go(message_id)]
+        covered: list[int] = []
+        for held_id in consumer.held:
+            covered.append(held_id)
+            if held_id == message_id:
+                break
+        return [consumer.let_go(held_id) for held_id in covered]
+
+
+@dataclass(frozen=True, slots=True)
+class Subscriber:
+    """Who subscribes: what of the connection matters to a subscription."""
+
+    owner: object
+    origin: int
+    name: str
+    client_id: str | None
+    version: str
+
+
+def durable_name_of(headers: dict[str, str]) -> str | None:
+    """The durable subscription that a frame names, under any of the three header names (the first found counts)."""
+    for header in _DURABLE_NAME_HEADERS:
+        if header in headers:
+            return headers[header]
+    return None
+
+
+def durable_queue_name(subscriber: Subscriber, durable_name: str) -> str:
+    """The queue behind a durable subscription. Raises BrokerError when the connection has no client-id."""
+    if not subscriber.client_id:
+        raise BrokerError("A durable subscription needs a client-id header in CONNECT")
+    return f"{subscriber.client_id}.{durable_name}"
+
+
+def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, str], now_ms: int) -> Subscription:
+    """Open a subscription. Raises BrokerError, SelectorError or FrameError; nothing is left behind then."""
+    broker = service.broker
+    destination = headers["destination"]
+    ack_mode = headers.get("ack", AUTO)
+    if ack_mode not in (AUTO, CLIENT, INDIVIDUAL):
+        raise FrameError(f"ack must be auto, client or client-individual, not {ack_mode[:40]!r}")
+    selector = compile_selector(headers["selector"]) if "selector" in headers else None
+    window_bytes = _window(service, headers, ack_mode)
+    priority = _whole_number(headers.get("consumer-priority", "0"), "consumer-priority")
+    queue, durable_name, filters_itself = _queue_for(service, subscriber, headers, destination, selector)
+    consumer_id = broker.next_consumer_id()
+    settles = ack_mode == AUTO
+    writer = MessageWriter(headers.get("id"), consumer_id, subscriber.version, settles=settles)
+    writer.amq_message_id = service.enable_message_id
+    writer.ingress_timestamp = queue.address.settings.enable_ingress_timestamp
+    browses = headers.get("browser", "").lower() == "true"
+    consumer = Consumer(
+        consumer_id,
+        subscriber.owner,
+        settles=settles,
+        destructive=not (queue.non_destructive or browses),
+        selector=None if filters_itself else selector,
+        window_bytes=window_bytes,
+        priority=priority,
+        no_local=subscriber.origin if _is_true(headers, _NO_LOCAL_HEADERS) else 0,
+        overhead_bytes=writer.overhead_bytes,
+        id_copies=1 if settles or subscriber.version != "1.2" else 2,
+    )
+    try:
+        broker.attach(queue, consumer, now_ms)
+    except BrokerError:
+        if queue.temporary and not queue.consumer_count:
+            broker.delete_queue(queue, now_ms)
+        raise
+    return Subscription(headers.get("id") or destination, destination, ack_mode, queue, consumer, writer, durable_name)
+
+
+def _window(service: StompService, headers: dict[str, str], ack_mode: str) -> int:
+    for header in _WINDOW_HEADERS:
+        if header in headers:
+            asked = _whole_number(headers[header], header)
+            if asked < UNLIMITED:
+                raise FrameError(f"{header} must be -1 (unlimited), 0 (one message) or a number of bytes, not {asked}")
+            return UNLIMITED if ack_mode == AUTO else asked
+    return UNLIMITED if ack_mode == AUTO else service.window_bytes
+
+
+def _whole_number(text: str, header: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise FrameError(f"{header} is not a number: {text[:40]!r}") from None
+
+
+def _is_true(headers: dict[str, str], names: tuple[str, ...]) -> bool:
+    return any(headers.get(name, "").lower() == "true" for name in names)
+
+
+def _queue_for(
+    service: StompService, subscriber: Subscriber, headers: dict[str, str], destination: str, selector: Selector | None
+) -> tuple[Queue, str | None, bool]:
+    """The queue to read, the durable subscription's name, and whether the queue itself has the selector for a
+    filter.
+    """
+    broker = service.broker
+    temporary = temporary_address(destination, subscriber.name)
+    if temporary is not None:
+        name, routing_type = temporary
+        obtain_temporary(broker, name, routing_type)
+    else:
+        name, prefix_type = service.prefixes.split(destination)
+        routing_type_asked = prefix_type or routing_type_of(headers.get("subscription-type"), "subscription-type")
+        address_name, queue_name = split_qualified(name)
+        if queue_name is not None:
+            return broker.obtain_queue(address_name, queue_name, routing_type_asked), None, False
+        routing_type = routing_type_asked or _usual_type(broker, name)
+    if routing_type == ANYCAST:
+        return broker.obtain_anycast_queue(name), None, False
+    address = broker.obtain_address(name, MULTICAST)
+    durable_name = durable_name_of(headers)
+    if durable_name is not None:
+        return _durable_queue(broker, subscriber, address, durable_name, selector), durable_name, True
+    queue_name = broker.next_temporary_name()
+    queue = broker.create_subscription_queue(
+        queue_name, address, durable=False, selector=None if selector is None else selector.text
+    )
+    return queue, None, True
+
+
+def _usual_type(broker: Broker, name: str) -> str:
+    """An address that has anycast is read through its queue; one that is only multicast through a queue of one's
+    own.
+    """
+    address = broker.addresses.get(name)
+    if address is None or not address.routing_types:
+        return broker.config.settings_for(name).default_address_routing_type
+    return ANYCAST if ANYCAST in address.routing_types else MULTICAST
+
+
+def _durable_queue(
+    broker: Broker, subscriber: Subscriber, address: Address, durable_name: str, selector: Selector | None
+) -> Queue:
+    name = durable_queue_name(subscriber, durable_name)
+    queue = broker.queues.get(name)
+    if queue is None:
+        return broker.create_subscription_queue(
+            name, address, durable=True, selector=None if selector is None else selector.text
+        )
+    if queue.address is not address:
+        raise NotFoundError(
+            f"The durable subscription {durable_name} is on address {queue.address.name}, not on {address.name}"
+        )
+    return queue
+
+
+def obtain_temporary(broker: Broker, name: str, routing_type: str) -> Address:
+    """A connection's temporary address, created on first use."""
+    return broker.addresses.get(name) or broker.create_temporary_address(name, routing_type)

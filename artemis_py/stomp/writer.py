@@ -1,0 +1,131 @@
+"""Frames to bytes, as each STOMP version writes them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from artemis_py.core.entry import Entry
+from artemis_py.message import Head, unescape_header
+
+_BREAKS: Final = str.maketrans({"\n": " ", "\r": " ", "\0": " "})
+_ESCAPES_11: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", ":": "\\c"})
+_ESCAPES_12: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", ":": "\\c", "\r": "\\r"})
+
+
+def escape(text: str, version: str) -> str:
+    """One header name or value. STOMP 1.0 has no escapes: a line feed there becomes a blank."""
+    if version == "1.2":
+        return text.translate(_ESCAPES_12)
+    if version == "1.1":
+        return text.translate(_ESCAPES_11)
+    return text.translate(_BREAKS)
+
+
+def connected(headers: list[tuple[str, str]]) -> bytes:
+    """A CONNECTED frame; its headers are not escaped (STOMP 1.2, "Value Encoding"), so what would break a line is taken
+    out.
+    """
+    lines = "".join(f"{name}:{value.translate(_BREAKS)}\n" for name, value in headers)
+    return f"CONNECTED\n{lines}\n\0".encode()
+
+
+def receipt(receipt_id: str, version: str) -> bytes:
+    """A RECEIPT frame."""
+    return f"RECEIPT\nreceipt-id:{escape(receipt_id, version)}\n\n\0".encode()
+
+
+def error(
+    message: str, version: str, receipt_id: str | None = None, extra: list[tuple[str, str]] | None = None
+) -> bytes:
+    """An ERROR frame; its body repeats the message, for people who read it raw."""
+    headers = [("message", message[:500]), ("content-type", "text/plain")]
+    if receipt_id is not None:
+        headers.append(("receipt-id", receipt_id))
+    headers.extend(extra or [])
+    body = message.encode()
+    lines = "".join(f"{name}:{escape(value, version)}\n" for name, value in headers)
+    return f"ERROR\n{lines}content-length:{len(body)}\n\n".encode() + body + b"\0"
+
+
+def head_block(head: Head, version: str) -> bytes:
+    """A message's header block in the form of ``version``. Only blocks with escapes differ from the 1.2 form that is
+    kept.
+    """
+    if version == "1.2" or b"\\" not in head.block:
+        return head.block
+    lines: list[str] = []
+    for line in head.block[:-2].decode().split("\n"):
+        name, _, value = line.partition(":")
+        lines.append(f"{escape(unescape_header(name), version)}:{escape(unescape_header(value), version)}\n")
+    return ("".join(lines) + "\n").encode()
+
+
+class MessageWriter:
+    """Writes one subscription's MESSAGE frames. What does not change from message to message is made once."""
+
+    __slots__ = ("_ack", "_prefix", "_sized_only", "_tag", "_version", "amq_message_id", "ingress_timestamp")
+
+    def __init__(self, subscription: str | None, consumer_id: int, version: str, *, settles: bool) -> None:
+        self._version = version
+        self._tag = f"{consumer_id}-".encode()
+        subscription_line = "" if subscription is None else f"subscription:{escape(subscription, version)}\n"
+        self._prefix = f"MESSAGE\n{subscription_line}message-id:".encode() + self._tag
+        self._ack = b"" if settles or version != "1.2" else b"\nack:" + self._tag
+        self._sized_only = version == "1.0"
+        """In 1.0 only messages sent with a content-length get one: its presence tells bytes from text there."""
+        self.amq_message_id = False
+        self.ingress_timestamp = False
+
+    @property
+    def overhead_bytes(self) -> int:
+        """What a frame has beside header block, body, message ids and the digits of its content-length."""
+        stamp = b"\nredelivered:false\nexpires:0\ntimestamp:1700000000000\n"
+        return len(self._prefix) + len(self._ack) + len(stamp) + len(b"content-length:\n") + len(b"\0")
+
+    def write(self, entries: list[Entry], out: list[bytes]) -> None:
+        """Append the frames of ``entries`` to ``out``, in parts."""
+        prefix = self._prefix
+        ack = self._ack
+        sized_only = self._sized_only
+        verbatim = self._version == "1.2"
+        last_timestamp_ms = -1
+        last_length = -1
+        fresh = again = length_line = b""
+        for entry in entries:
+            message = entry.message
+            head = message.head
+            body = message.body
+            number = b"%d" % message.id
+            if message.timestamp_ms != last_timestamp_ms:
+                last_timestamp_ms = message.timestamp_ms
+                fresh = b"\nredelivered:false\nexpires:0\ntimestamp:%d\n" % last_timestamp_ms
+            stamp = fresh
+            if entry.redelivered or message.expires_ms:
+                again = b"true" if entry.redelivered else b"false"
+                stamp = b"\nredelivered:%b\nexpires:%d\ntimestamp:%d\n" % (again, message.expires_ms, last_timestamp_ms)
+            if self.amq_message_id or self.ingress_timestamp:
+                stamp += self._extras(message.id, last_timestamp_ms)
+            if body and (head.sized or not sized_only):
+                length = len(body)
+                if length != last_length:
+                    last_length = length
+                    length_line = b"content-length:%d\n" % length
+            elif head.sized:
+                length_line = b"content-length:0\n"
+                last_length = 0
+            else:
+                length_line = b""
+                last_length = -1
+            block = head.block if verbatim or b"\\" not in head.block else head_block(head, self._version)
+            if ack:
+                out += (prefix, number, ack, number, stamp, length_line, block, body, b"\0")
+            else:
+                out += (prefix, number, stamp, length_line, block, body, b"\0")
+
+    def _extras(self, message_id: int, timestamp_ms: int) -> bytes:
+        lines = b""
+        if self.amq_message_id:
+            lines += b"amqMessageId:STOMP%d\n" % message_id
+        if self.ingress_timestamp:
+            lines += b"ingress-timestamp:%d\n" % timestamp_ms
+        return lines

@@ -1,0 +1,101 @@
+"""``python -m bench`` (``make bench``): measures artemis_py and every peer found here by turns, prints one table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+
+from artemis_py.errors import ArtemisError, PerfError
+from artemis_py.perf.scenario import Options
+from bench import document
+from bench.activemq import ActiveMqClassic
+from bench.artemis import Artemis
+from bench.broker import Broker
+from bench.coilmq import CoilMq
+from bench.comparison import text, verdict
+from bench.driver import Measured, measure
+from bench.own import ArtemisPy, Relay
+from bench.rabbitmq import RabbitMq
+
+BROKERS = (ArtemisPy, ActiveMqClassic, CoilMq, Artemis, RabbitMq, Relay)
+DEFAULT_BROKERS = "artemis_py,activemq,coilmq,artemis,rabbitmq"
+DEFAULT_SCENARIOS = "1,1u,2,5,6,8,12,7,9,10"
+
+
+def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description="artemis_py beside other brokers, in one run")
+    names = ", ".join(broker.name for broker in BROKERS)
+    parser.add_argument(
+        "--brokers", default=DEFAULT_BROKERS, help=f"of {names} (default %(default)s; those absent are named)"
+    )
+    parser.add_argument("--scenario", default=DEFAULT_SCENARIOS, help="ids with commas between (default %(default)s)")
+    parser.add_argument("--rounds", type=int, default=3, help="default 3")
+    parser.add_argument("--seconds", type=float, default=3.0, help="measured time per scenario (default 3)")
+    parser.add_argument("--messages", type=int, help="a fixed number of messages instead")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds a scenario may take at most (default 60)")
+    parser.add_argument("--quick", action="store_true", help="one round of one second: a look, not a measurement")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
+    parser.add_argument("--write", action="store_true", help="write the tables into docs/benchmarks.md")
+    parser.add_argument("--check", action="store_true", help="exit code 1 when a target is missed")
+    return parser.parse_args(argv)
+
+
+def present(names: Sequence[str]) -> tuple[list[Broker], list[str]]:
+    """The brokers that can be started, and a line for each that cannot. Raises PerfError for an unknown name."""
+    known = {broker.name: broker for broker in BROKERS}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise PerfError(f"unknown broker {', '.join(unknown)}; there are {', '.join(known)}")
+    brokers, absent = [], []
+    for name in names:
+        broker: Broker = known[name]()
+        reason = broker.absent()
+        if reason is None:
+            brokers.append(broker)
+        else:
+            absent.append(f"{broker.title} ({reason})")
+    return brokers, absent
+
+
+def as_json(found: Sequence[Measured], absent: Sequence[str]) -> str:
+    """Everything measured."""
+    brokers = {
+        one.broker.name: {
+            "version": one.version,
+            "results": [outcome.as_json() for outcome in one.outcomes.values()],
+        }
+        for one in found
+    }
+    verdicts = [verdict(found, scenario) for scenario in found[0].outcomes]
+    judged = {one.scenario: {"ratio": one.ratio, "met": one.met} for one in verdicts}
+    return json.dumps({"absent": list(absent), "brokers": brokers, "verdicts": judged}, indent=2)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs all of it; returns 1 when ``--check`` finds a target missed. Raises PerfError for wrong arguments."""
+    args = arguments(argv)
+    rounds, seconds = (1, 1.0) if args.quick else (args.rounds, args.seconds)
+    options = Options(messages=args.messages, seconds=seconds, limit_s=args.limit)
+    brokers, absent = present(args.brokers.split(","))
+    for line in absent:
+        print(f"not measured: {line}", file=sys.stderr)
+    found = measure(
+        brokers, args.scenario.split(","), options, rounds, lambda line: print(line, file=sys.stderr, flush=True)
+    )
+    print(as_json(found, absent) if args.json else text(found))
+    if args.write:
+        document.write(found, absent, options, rounds)
+    missed = [scenario for scenario in found[0].outcomes if verdict(found, scenario).met is False]
+    return 1 if args.check and missed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except ArtemisError as error:
+        sys.exit(f"bench: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,60 @@
+"""ActiveMQ Classic from Debian's package ``activemq``, started by hand: the package's own service is not used."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from artemis_py.perf.target import Target
+from bench.broker import LOOPBACK, Broker
+
+JARS: Final = Path("/usr/share/activemq/lib")
+QUIET_LOGGER: Final = Path("/usr/share/java/slf4j-nop.jar")
+# Bridges logging to SLF4J for Spring, which is not used here.
+UNUSED: Final = frozenset({"jcl-over-slf4j.jar"})
+HEAP: Final = ("-Xms512M", "-Xmx4G")
+
+
+class ActiveMqClassic(Broker):
+    """Transient, without JMX, with a heap of 4 GB (Debian's 512 MB is too small for the queues filled here)."""
+
+    name = "activemq"
+    title = "ActiveMQ Classic"
+    compared = True
+
+    def absent(self) -> str | None:
+        """Looks for the package and for Java."""
+        if shutil.which("java") is None:
+            return "no java"
+        if not (JARS / "activemq-broker.jar").exists():
+            return "Debian's package activemq is not installed"
+        return None if QUIET_LOGGER.exists() else "Debian's package libslf4j-java is not installed"
+
+    def version(self) -> str:
+        """As the package says."""
+        query = ["dpkg-query", "--show", "--showformat=${Version}", "activemq"]
+        found = subprocess.run(query, capture_output=True, text=True, check=False).stdout
+        return found.partition("+")[0] or "?"
+
+    def command(self, home: Path, port: int) -> list[str]:
+        """Configured by a URI alone, so that neither Spring nor XML is needed."""
+        jars = sorted(str(jar) for jar in JARS.glob("*.jar") if jar.name not in UNUSED)
+        properties = {"activemq.home": home, "activemq.base": home, "activemq.data": home / "data"}
+        options = "persistent=false&useJmx=false&brokerName=bench"
+        uri = f"broker:(stomp://{LOOPBACK}:{port})?{options}&dataDirectory={home}/data"
+        return [
+            "java",
+            *HEAP,
+            *(f"-D{name}={value}" for name, value in properties.items()),
+            "-cp",
+            ":".join([*jars, str(QUIET_LOGGER)]),
+            "org.apache.activemq.console.Main",
+            "start",
+            uri,
+        ]
+
+    def target(self, port: int) -> Target:
+        """Its prefetch for STOMP is small; 1,000 is what its other clients have."""
+        return Target(LOOPBACK, port, subscribe_headers=(("activemq.prefetchSize", "1000"),))

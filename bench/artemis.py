@@ -1,0 +1,69 @@
+"""Apache ActiveMQ Artemis, when an unpacked distribution is at hand. Shown for comparison, not part of the ratios."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from artemis_py.errors import PerfError
+from bench.broker import CACHE, LOOPBACK, Broker
+
+LIMIT_S: Final = 120
+CREATE: Final = (
+    "--silent",
+    "--user=bench",
+    "--password=bench",
+    "--allow-anonymous",
+    "--no-web",
+    "--no-autotune",
+)
+ACCEPTORS: Final = re.compile(r"<acceptors>.*</acceptors>", re.DOTALL)
+ACCEPTOR: Final = """<acceptors>
+  <acceptor name="stomp">tcp://{host}:{port}?protocols=STOMP;anycastPrefix=/queue/;multicastPrefix=/topic/</acceptor>
+</acceptors>"""
+
+
+class Artemis(Broker):
+    """``ARTEMIS_HOME`` or the newest ``apache-artemis-*`` in the cache; default configuration with one acceptor."""
+
+    name = "artemis"
+    title = "Apache Artemis"
+
+    def _home(self) -> Path | None:
+        named = os.environ.get("ARTEMIS_HOME")
+        if named:
+            return Path(named)
+        found = sorted(CACHE.glob("apache-artemis-*/bin/artemis"))
+        return found[-1].parent.parent if found else None
+
+    def absent(self) -> str | None:
+        """Looks for the distribution and for Java."""
+        home = self._home()
+        if home is None:
+            return "no ARTEMIS_HOME, and no apache-artemis-* in .cache/bench"
+        if not (home / "bin" / "artemis").exists():
+            return "ARTEMIS_HOME has no bin/artemis"
+        return "no java" if shutil.which("java") is None else None
+
+    def version(self) -> str:
+        """From the name of its server library."""
+        home = self._home()
+        names = [] if home is None else [path.stem for path in home.glob("lib/artemis-server-[0-9]*.jar")]
+        return names[0].removeprefix("artemis-server-") if names else "?"
+
+    def command(self, home: Path, port: int) -> list[str]:
+        """Creates an instance in ``home`` and leaves it one acceptor. Raises PerfError when that fails."""
+        tool = (self._home() or Path()) / "bin" / "artemis"
+        instance = home / "instance"
+        try:
+            subprocess.run(["sh", tool, "create", instance, *CREATE], check=True, capture_output=True, timeout=LIMIT_S)
+        except (OSError, subprocess.SubprocessError) as error:
+            raise PerfError(f"artemis create failed: {error}") from error
+        file = instance / "etc" / "broker.xml"
+        text = file.read_text(encoding="utf-8")
+        file.write_text(ACCEPTORS.sub(ACCEPTOR.format(host=LOOPBACK, port=port), text), encoding="utf-8")
+        return [str(instance / "bin" / "artemis"), "run"]

@@ -1,0 +1,46 @@
+"""A broker that ``bench`` can start: where it is, how it is started, and the dialect it speaks."""
+
+from __future__ import annotations
+
+import socket
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import ClassVar
+
+from artemis_py.perf.target import Target
+
+LOOPBACK = "127.0.0.1"
+CACHE = Path(__file__).resolve().parent.parent / ".cache" / "bench"
+
+
+class Broker(ABC):
+    """One broker on this machine. ``compared`` says whether it counts as a peer when ratios are formed."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    compared: ClassVar[bool] = False
+    unsupported: ClassVar[frozenset[str]] = frozenset()
+
+    @abstractmethod
+    def absent(self) -> str | None:
+        """Why the broker cannot be started here, None when it can."""
+
+    @abstractmethod
+    def version(self) -> str:
+        """The version installed; asked only when the broker is not absent."""
+
+    @abstractmethod
+    def command(self, home: Path, port: int) -> list[str]:
+        """Writes what it needs into the empty directory ``home``; returns the command that runs it in foreground."""
+
+    def target(self, port: int) -> Target:
+        """How the load generator talks to it."""
+        return Target(LOOPBACK, port)
+
+
+def free_port() -> int:
+    """A port of loopback that nothing listens on at this moment."""
+    with socket.socket() as sock:
+        sock.bind((LOOPBACK, 0))
+        port: int = sock.getsockname()[1]
+    return port

@@ -1,0 +1,66 @@
+"""Writes the tables of a run into ``docs/benchmarks.md``, between two marks; the text around is written by hand."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from artemis_py.errors import PerfError
+from artemis_py.perf.scenario import Options
+from bench.comparison import detail_rows, failures, headline_rows, markdown
+from bench.driver import Measured
+
+DOCUMENT: Final = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
+BEGIN: Final = "<!-- bench: begin -->"
+END: Final = "<!-- bench: end -->"
+
+
+def write(found: Sequence[Measured], absent: Sequence[str], options: Options, rounds: int) -> None:
+    """Replaces what stands between the marks. Raises PerfError when they are missing."""
+    old = DOCUMENT.read_text(encoding="utf-8")
+    before, begin, rest = old.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise PerfError(f"{DOCUMENT.name} lacks {BEGIN} or {END}")
+    middle = "\n".join(section(found, absent, options, rounds))
+    DOCUMENT.write_text(f"{before}{BEGIN}\n{middle}\n{END}{after}", encoding="utf-8")
+
+
+def section(found: Sequence[Measured], absent: Sequence[str], options: Options, rounds: int) -> list[str]:
+    """The lines between the marks."""
+    versions = ", ".join(f"{one.broker.title} {one.version}" for one in found)
+    lines = [
+        f"{time.strftime('%-d %B %Y', time.gmtime())}. {machine()}.",
+        f"{versions}. {rounds} rounds, about {options.seconds:g} s per scenario, medians.",
+        "",
+        *markdown(headline_rows(found), 3),
+        "",
+        *markdown(detail_rows(found), 2),
+    ]
+    if absent:
+        lines += ["", *(f"Not measured: {line}." for line in absent)]
+    if problems := failures(found):
+        lines += ["", "Failures:", "", *(f"- {problem}" for problem in problems)]
+    return lines
+
+
+def machine() -> str:
+    """Processor, memory, system and Python, in one line."""
+    memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return (
+        f"{os.cpu_count()} cores of {_processor()}, {memory_gib:.0f} GiB, {platform.system()} {platform.machine()}, "
+        f"{platform.python_implementation()} {platform.python_version()}"
+    )
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or "an unknown processor"
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else "an unknown processor"

@@ -1,0 +1,98 @@
+"""Starts one broker after the other, runs the scenarios, and takes turns, so that noise hits all alike."""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from artemis_py.errors import PerfError
+from artemis_py.perf.process import ProcessTree
+from artemis_py.perf.progress import Progress
+from artemis_py.perf.registry import choose
+from artemis_py.perf.result import Outcome
+from artemis_py.perf.runner import new_outcome, run_once
+from artemis_py.perf.scenario import Options, Run, Scenario
+from artemis_py.perf.startup import running
+from bench.broker import Broker, free_port
+
+START_LIMIT_S: Final = 60.0
+WARM_UP: Final = "1"
+WARM_UP_S: Final = 6.0
+
+
+@dataclass(slots=True)
+class Measured:
+    """One broker and its outcomes by scenario id."""
+
+    broker: Broker
+    version: str
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+
+    def headline(self, scenario: str) -> float | None:
+        """The median of the scenario's headline metric, None when it was not measured."""
+        outcome = self.outcomes.get(scenario)
+        return None if outcome is None else outcome.median(outcome.headline)
+
+
+def measure(
+    brokers: Sequence[Broker], names: Sequence[str], options: Options, rounds: int, say: Callable[[str], None]
+) -> list[Measured]:
+    """All scenarios with all brokers, ``rounds`` times: A, B, C, A, B, C … A failure is kept in its outcome."""
+    groups = group(choose(names))
+    found = [Measured(broker, broker.version()) for broker in brokers]
+    for measured in found:
+        for scenario in (scenario for members in groups for scenario in members):
+            measured.outcomes[scenario.id] = new_outcome(scenario)
+    for number in range(1, rounds + 1):
+        for members in groups:
+            for measured in found:
+                ids = " ".join(scenario.id for scenario in members)
+                say(f"round {number} of {rounds}: {measured.broker.title}, scenario {ids}")
+                _measure_group(measured, members, options)
+    return found
+
+
+def group(scenarios: Sequence[Scenario]) -> list[list[Scenario]]:
+    """Scenarios that may share one start of the broker; those that ask for a fresh one stand alone."""
+    shared = [scenario for scenario in scenarios if scenario.needs_broker and not scenario.fresh]
+    alone = [[scenario] for scenario in scenarios if scenario.fresh or not scenario.needs_broker]
+    return alone + ([shared] if shared else [])
+
+
+def _measure_group(measured: Measured, scenarios: Sequence[Scenario], options: Options) -> None:
+    broker = measured.broker
+    wanted = [scenario for scenario in scenarios if scenario.id not in broker.unsupported]
+    if not wanted:
+        return
+    port = free_port()
+    progress = Progress()
+    progress.label = broker.title
+    with tempfile.TemporaryDirectory(prefix=f"bench-{broker.name}-", ignore_cleanup_errors=True) as home:
+        try:
+            command = broker.command(Path(home), port)
+            run = Run(broker.target(port), replace(options, start_command=shlex.join(command)), None, progress)
+            if not wanted[0].needs_broker:
+                run_once(wanted[0], run, measured.outcomes[wanted[0].id])
+                return
+            with running(command, run.target, START_LIMIT_S, progress.show) as started:
+                run.process = ProcessTree(started.pid)
+                if not wanted[0].fresh:
+                    warm_up(run)
+                for scenario in wanted:
+                    run_once(scenario, run, measured.outcomes[scenario.id])
+        except PerfError as error:
+            for scenario in wanted:
+                measured.outcomes[scenario.id].failures.append(str(error))
+        finally:
+            progress.clear()
+
+
+def warm_up(run: Run) -> None:
+    """Load that is not measured, the same for all: a virtual machine needs some seconds to compile what is hot."""
+    scenario = choose([WARM_UP])[0]
+    longer = replace(run.options, messages=None, seconds=max(WARM_UP_S, run.options.seconds))
+    run_once(scenario, replace(run, options=longer), new_outcome(scenario))

@@ -1,0 +1,78 @@
+"""artemis_py itself, from this checkout, and the relay that shows the ceiling."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Final
+
+from artemis_py.version import VERSION
+from bench.broker import LOOPBACK, Broker, free_port
+
+# What a user would write, with limits on memory out of the way: a queue is filled on purpose.
+CONFIGURATION: Final = """\
+<?xml version="1.0"?>
+<configuration xmlns="urn:activemq">
+  <core xmlns="urn:activemq:core">
+    <name>bench</name>
+    <persistence-enabled>false</persistence-enabled>
+    <journal-directory>{home}/journal</journal-directory>
+    <bindings-directory>{home}/bindings</bindings-directory>
+    <paging-directory>{home}/paging</paging-directory>
+    <large-messages-directory>{home}/large-messages</large-messages-directory>
+    <security-enabled>false</security-enabled>
+    <global-max-size>10GiB</global-max-size>
+    <acceptors>
+      <acceptor name="stomp">tcp://{host}:{port}?protocols=STOMP;anycastPrefix=/queue/;multicastPrefix=/topic/</acceptor>
+      <acceptor name="http">tcp://{host}:{http_port}?protocols=HTTP</acceptor>
+    </acceptors>
+    <address-settings>
+      <address-setting match="#">
+        <max-size-bytes>-1</max-size-bytes>
+      </address-setting>
+    </address-settings>
+  </core>
+</configuration>
+"""
+
+
+class ArtemisPy(Broker):
+    """The broker of this project."""
+
+    name = "artemis_py"
+    title = "artemis_py"
+
+    def absent(self) -> str | None:
+        """Never."""
+        return None
+
+    def version(self) -> str:
+        """The version of this checkout."""
+        return VERSION
+
+    def command(self, home: Path, port: int) -> list[str]:
+        """A configuration of its own, run by this interpreter."""
+        file = home / "broker.xml"
+        text = CONFIGURATION.format(home=home, host=LOOPBACK, port=port, http_port=free_port())
+        file.write_text(text, encoding="utf-8")
+        return [sys.executable, "-m", "artemis_py", "run", str(file)]
+
+
+class Relay(Broker):
+    """``bench/relay.py``: no broker, but as fast as an event loop with this load generator can be."""
+
+    name = "relay"
+    title = "relay (ceiling)"
+    unsupported = frozenset({"6", "6s", "7", "8", "12"})
+
+    def absent(self) -> str | None:
+        """Never."""
+        return None
+
+    def version(self) -> str:
+        """It comes with this checkout."""
+        return VERSION
+
+    def command(self, home: Path, port: int) -> list[str]:
+        """Run by this interpreter."""
+        return [sys.executable, "-m", "bench.relay", str(port)]

@@ -1,0 +1,64 @@
+"""RabbitMQ from Debian's package ``rabbitmq-server``, as a node of its own. Not part of the ratios."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from artemis_py.perf.target import Target
+from bench.broker import LOOPBACK, Broker, free_port
+
+SERVER: Final = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
+# Erlang's name service would stay behind as a daemon; here it belongs to the broker's process group and ends with it.
+SCRIPT: Final = """\
+#!/bin/sh
+epmd -address {host} -port "$ERL_EPMD_PORT" &
+exec {server}
+"""
+CONFIGURATION: Final = """\
+listeners.tcp = none
+stomp.listeners.tcp.1 = {host}:{port}
+loopback_users = none
+log.console = true
+log.file = false
+"""
+
+
+class RabbitMq(Broker):
+    """With the STOMP plug-in, classic queues."""
+
+    name = "rabbitmq"
+    title = "RabbitMQ"
+
+    def absent(self) -> str | None:
+        """Looks for the package."""
+        return None if SERVER.exists() else "Debian's package rabbitmq-server is not installed"
+
+    def version(self) -> str:
+        """As the package says."""
+        query = ["dpkg-query", "--show", "--showformat=${Version}", "rabbitmq-server"]
+        found = subprocess.run(query, capture_output=True, text=True, check=False).stdout
+        return found.partition("-")[0] or "?"
+
+    def command(self, home: Path, port: int) -> list[str]:
+        """Everything it writes stays in ``home``, its cookie too."""
+        (home / "rabbitmq.conf").write_text(CONFIGURATION.format(host=LOOPBACK, port=port), encoding="utf-8")
+        (home / "enabled_plugins").write_text("[rabbitmq_stomp].\n", encoding="utf-8")
+        script = home / "start"
+        script.write_text(SCRIPT.format(host=LOOPBACK, server=SERVER), encoding="utf-8")
+        settings = {
+            "HOME": home,
+            "ERL_EPMD_PORT": free_port(),
+            "RABBITMQ_NODENAME": "bench@localhost",
+            "RABBITMQ_DIST_PORT": free_port(),
+            "RABBITMQ_CONFIG_FILE": home / "rabbitmq.conf",
+            "RABBITMQ_ENABLED_PLUGINS_FILE": home / "enabled_plugins",
+            "RABBITMQ_MNESIA_BASE": home / "data",
+            "RABBITMQ_LOG_BASE": home / "log",
+        }
+        return ["env", *(f"{name}={value}" for name, value in settings.items()), "sh", str(script)]
+
+    def target(self, port: int) -> Target:
+        """The ``host`` header is the name of a virtual host."""
+        return Target(LOOPBACK, port, login="guest", passcode="guest", connect_headers=(("host", "/"),))

@@ -1,0 +1,84 @@
+"""What all tests share: one seed per run, printed at the start and with each failure, and the Hypothesis profiles."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Generator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.prometheus_tools import find_tool
+
+SEED_BITS = 32
+
+settings.register_profile("default", print_blob=True, deadline=None)
+settings.register_profile("ci", parent=settings.get_profile("default"), suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("soak", parent=settings.get_profile("ci"), max_examples=10_000, stateful_step_count=200)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--seed N`` repeats a run: fixtures and Hypothesis draw from it."""
+    parser.addoption("--seed", type=int, default=None, metavar="N", help="repeat the run that printed this seed")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Chooses the seed of this run, unless one is given, before Hypothesis reads its own option."""
+    if config.option.seed is None:
+        config.option.seed = random.SystemRandom().getrandbits(SEED_BITS)
+    if getattr(config.option, "hypothesis_seed", None) is None:
+        config.option.hypothesis_seed = str(config.option.seed)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Shows the seed at the top of every run."""
+    return f"seed: {config.option.seed} (repeat with --seed {config.option.seed})"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Shows the seed again below the failures, where people look."""
+    terminalreporter.write_line(f"seed: {config.option.seed}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Adds the seed to the report of a failed test."""
+    report = yield
+    if report.failed:
+        report.sections.append(("seed", f"--seed {item.config.option.seed}"))
+    return report
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """The seed of this run."""
+    value: int = request.config.option.seed
+    return value
+
+
+@pytest.fixture
+def rng(seed: int, request: pytest.FixtureRequest) -> random.Random:
+    """A random generator of the test's own: the same seed gives it the same numbers in any order of tests."""
+    return random.Random(f"{seed}:{request.node.nodeid}")
+
+
+def _tool_or_skip(name: str) -> str:
+    path = find_tool(name)
+    if path is None:
+        pytest.skip(f"no {name}: neither on the path nor to be had as a Debian package")
+    return path
+
+
+@pytest.fixture(scope="session")
+def promtool() -> str:
+    """The path of promtool; skips without one."""
+    return _tool_or_skip("promtool")
+
+
+@pytest.fixture(scope="session")
+def prometheus() -> str:
+    """The path of a Prometheus server; skips without one."""
+    return _tool_or_skip("prometheus")

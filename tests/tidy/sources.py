@@ -1,0 +1,70 @@
+"""Which files the tidy rules look at: everything that git tracks or would track."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = "artemis_py"
+SKIPPED_FOLDERS = frozenset({"build", "dist", "data", "__pycache__"})
+
+
+@functools.cache
+def project_files() -> tuple[Path, ...]:
+    """Every file of the project, ignored ones left out; without git (an unpacked archive), all but hidden ones."""
+    try:
+        listing = subprocess.run(
+            ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return tuple(sorted(path for path in ROOT.rglob("*") if path.is_file() and not _is_skipped(path)))
+    paths = (ROOT / name for name in listing.split("\0") if name)
+    return tuple(sorted(path for path in paths if path.is_file()))
+
+
+def _is_skipped(path: Path) -> bool:
+    parts = path.relative_to(ROOT).parts
+    return any(part.startswith(".") or part in SKIPPED_FOLDERS for part in parts)
+
+
+def python_files(*folders: str) -> list[Path]:
+    """The Python files of the project below the folders named (all of them when none is named)."""
+    return [
+        path
+        for path in project_files()
+        if path.suffix == ".py" and (not folders or path.relative_to(ROOT).parts[0] in folders)
+    ]
+
+
+def text_files() -> list[Path]:
+    """Every file of the project that is UTF-8 text."""
+    return [path for path in project_files() if _is_text(path)]
+
+
+def _is_text(path: Path) -> bool:
+    try:
+        path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def module_name(path: Path) -> str:
+    """``artemis_py/core/queue.py`` → ``artemis_py.core.queue``; a package's ``__init__.py`` → the package."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def package_sources() -> dict[str, str]:
+    """Module name → source, for every module of the package."""
+    return {module_name(path): path.read_text(encoding="utf-8") for path in python_files(PACKAGE)}
+
+
+def shown(path: Path) -> str:
+    """A path as the messages show it."""
+    return path.relative_to(ROOT).as_posix()

@@ -1,0 +1,53 @@
+"""Links in the documents and the help of the Makefile; each rule is also shown a bad example."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.tidy.documents import anchors, broken_links, targets_without_help
+from tests.tidy.sources import ROOT, project_files, shown
+
+
+def test_links_lead_somewhere() -> None:
+    documents = [path for path in project_files() if path.suffix == ".md" and not shown(path).startswith("tests/")]
+    assert [text for path in documents for text in broken_links(path, path.read_text("utf-8"))] == []
+
+
+def test_make_help_lists_every_target() -> None:
+    if shutil.which("make") is None:
+        pytest.skip("no make on this machine")
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    assert targets_without_help(makefile) == []
+    shown_help = subprocess.run(["make", "-C", str(ROOT), "help"], check=True, capture_output=True, text=True).stdout
+    phony = next(line for line in makefile.splitlines() if line.startswith(".PHONY:")).split()[1:]
+    assert [target for target in phony if f"make {target} " not in shown_help] == []
+
+
+def test_a_broken_link_is_found(tmp_path: Path) -> None:
+    (tmp_path / "there.md").write_text("# A heading, with `code`\n", "utf-8")
+    path = tmp_path / "README.md"
+    fine = "[a](there.md) [b](there.md#a-heading-with-code) [c](https://example.org/x) `[d](not.md)`\n"
+    assert broken_links(path, fine + "```\n[e](no.md)\n```\n") == []
+    broken = "[a](gone.md) ![b](gone.png) [c](there.md#nothing)"
+    assert broken_links(path, broken) == [
+        "README.md: gone.md does not exist",
+        "README.md: gone.png does not exist",
+        "README.md: there.md#nothing: no such heading",
+    ]
+
+
+def test_anchors_are_spelled_as_readers_link_them() -> None:
+    assert anchors("# Five minutes: a tour\n## `check FILE`\n## Twice\n## Twice\n") == {
+        "five-minutes-a-tour",
+        "check-file",
+        "twice",
+        "twice-1",
+    }
+
+
+def test_a_target_without_help_is_found() -> None:
+    assert targets_without_help("run: .venv ## start\nsecret: .venv\n\techo\nVENV := .venv\nname:=x\n") == ["secret"]

@@ -1,0 +1,105 @@
+"""A broker and a server made of plain attributes, for the tests of the metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from artemis_py.core.broker import Broker
+from artemis_py.core.tally import Tally
+from artemis_py.metrics import MetricsExporter
+
+BOUNDS_S = (0.001, 0.01, 0.1)
+
+
+@dataclass
+class FakeSettings:
+    """The setting that the metrics read."""
+
+    enable_metrics: bool = True
+
+
+@dataclass(eq=False)
+class FakeAddress:
+    """An address with counters that somebody sets."""
+
+    name: str
+    settings: FakeSettings = field(default_factory=FakeSettings)
+    routed_message_count: int = 0
+    unrouted_message_count: int = 0
+    size_bytes: int = 0
+    number_of_pages: int = 0
+    limit_percent: int = 0
+
+
+@dataclass(eq=False)
+class FakeQueue:
+    """A queue with the core's own tally and counters that somebody sets."""
+
+    name: str
+    address: FakeAddress
+    durable: bool = True
+    message_count: int = 0
+    delivering_count: int = 0
+    consumer_count: int = 0
+    scheduled: dict[int, object] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
+
+
+@dataclass(eq=False)
+class FakeBroker:
+    """A broker of such addresses and queues."""
+
+    name: str = "test-broker"
+    started: bool = True
+    memory_bytes: int = 0
+    addresses: dict[str, FakeAddress] = field(default_factory=dict)
+    queues: dict[str, FakeQueue] = field(default_factory=dict)
+
+    def add(self, address_name: str, *queue_names: str) -> list[FakeQueue]:
+        """Adds an address with queues; returns the queues."""
+        address = self.addresses.setdefault(address_name, FakeAddress(address_name))
+        queues = [FakeQueue(name, address) for name in queue_names]
+        self.queues.update((queue.name, queue) for queue in queues)
+        return queues
+
+
+@dataclass(eq=False)
+class FakeServer:
+    """The counters of a server that has just started."""
+
+    connections_open: int = 0
+    connections_total: int = 0
+    sessions_open: int = 0
+    sessions_total: int = 0
+    frames_in: dict[str, int] = field(default_factory=dict)
+    frames_out: dict[str, int] = field(default_factory=dict)
+    bytes_in: int = 0
+    bytes_out: int = 0
+    turn_ns_sum: int = 0
+    turn_ns_max: int = 0
+    turn_buckets: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
+    states: dict[str, int] = field(default_factory=dict)
+
+    def connections_by_state(self) -> Mapping[str, int]:
+        """The states as they were set."""
+        return self.states
+
+
+def exporter_of(
+    broker: FakeBroker,
+    server: FakeServer | None = None,
+    *,
+    global_max_size_bytes: int = -1,
+    store_directory: Path | None = None,
+) -> MetricsExporter:
+    """An exporter of these two."""
+    return MetricsExporter(
+        cast(Broker, broker),
+        server or FakeServer(),
+        turn_bounds_s=BOUNDS_S,
+        global_max_size_bytes=global_max_size_bytes,
+        store_directory=store_directory,
+    )

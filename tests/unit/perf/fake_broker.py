@@ -1,0 +1,133 @@
+"""A small STOMP broker that can be told to misbehave. A thread per connection; for a few thousand messages."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from artemis_py.perf.frames import frame
+from artemis_py.perf.reader import FrameReader, ServerFrame
+
+
+@dataclass
+class Faults:
+    """What goes wrong at the nth message (from 1), counted over the whole broker; 0: nothing."""
+
+    error_at: int = 0
+    drop_at: int = 0
+    double_at: int = 0
+    close_at: int = 0
+    refuse_login: bool = False
+    receipts: bool = True
+    chunk_bytes: int = 0
+
+
+@dataclass
+class Client:
+    """One connection and its subscription id per destination."""
+
+    sock: socket.socket
+    subscriptions: dict[str, str] = field(default_factory=dict)
+
+
+class FakeBroker:
+    """Queues go to their first subscriber, topics to all. Use as a context manager; ``port`` is where it listens."""
+
+    def __init__(self, faults: Faults | None = None) -> None:
+        self.faults = faults or Faults()
+        self.sent = 0
+        self.connects: list[ServerFrame] = []
+        self.subscribes: list[ServerFrame] = []
+        self.sends: list[ServerFrame] = []
+        self._lock = threading.Lock()
+        self._waiting: dict[str, list[bytes]] = defaultdict(list)
+        self._clients: list[Client] = []
+        self._server = socket.create_server(("127.0.0.1", 0), backlog=200)
+        self.port: int = self._server.getsockname()[1]
+
+    def __enter__(self) -> FakeBroker:
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown(socket.SHUT_RDWR)
+        self._server.close()
+        with self._lock:
+            for client in self._clients:
+                client.sock.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                sock, _ = self._server.accept()
+            except OSError:
+                return
+            client = Client(sock)
+            with self._lock:
+                self._clients.append(client)
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: Client) -> None:
+        reader = FrameReader()
+        try:
+            while data := client.sock.recv(65536):
+                reader.feed(data)
+                for found in reader.frames():
+                    with self._lock:
+                        self._handle(client, found)
+        except OSError:
+            pass
+        finally:
+            with self._lock:
+                self._clients.remove(client)
+            client.sock.close()
+
+    def _handle(self, client: Client, found: ServerFrame) -> None:
+        destination = found.headers.get("destination", "")
+        if found.command == "CONNECT":
+            self.connects.append(found)
+            refused = frame("ERROR", (("message", "bad login"),), b"no such user")
+            self._write(client, refused if self.faults.refuse_login else frame("CONNECTED", (("version", "1.2"),)))
+        elif found.command == "SUBSCRIBE":
+            self.subscribes.append(found)
+            client.subscriptions[destination] = found.headers["id"]
+            for body in self._waiting.pop(destination, []):
+                self._deliver(client, destination, body)
+        elif found.command == "SEND":
+            self.sends.append(found)
+            self._route(destination, found.body)
+        if "receipt" in found.headers and self.faults.receipts:
+            self._write(client, frame("RECEIPT", (("receipt-id", found.headers["receipt"]),)))
+
+    def _route(self, destination: str, body: bytes) -> None:
+        readers = [client for client in self._clients if destination in client.subscriptions]
+        if not readers and destination.startswith("/queue/"):
+            self._waiting[destination].append(body)
+        for client in readers if destination.startswith("/topic/") else readers[:1]:
+            self._deliver(client, destination, body)
+
+    def _deliver(self, client: Client, destination: str, body: bytes) -> None:
+        self.sent += 1
+        headers = (
+            ("subscription", client.subscriptions[destination]),
+            ("message-id", str(self.sent)),
+            ("destination", destination),
+            ("content-length", str(len(body))),
+        )
+        message = frame("MESSAGE", headers, body)
+        if self.sent == self.faults.error_at:
+            message += frame("ERROR", (("message", "disk on fire"),), b"all is lost")
+        if self.sent == self.faults.drop_at:
+            message = b""
+        if self.sent == self.faults.double_at:
+            message += message
+        self._write(client, message)
+        if self.sent == self.faults.close_at:
+            client.sock.shutdown(socket.SHUT_RDWR)
+
+    def _write(self, client: Client, data: bytes) -> None:
+        step = self.faults.chunk_bytes or len(data) or 1
+        for start in range(0, len(data), step):
+            client.sock.sendall(data[start : start + step])

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from artemis_py.errors import PerfError
+from artemis_py.perf.registry import choose
+from artemis_py.perf.scenario import Options
+from bench import document
+from bench.__main__ import BROKERS, DEFAULT_BROKERS, DEFAULT_SCENARIOS, present
+from bench.activemq import ActiveMqClassic
+from bench.artemis import Artemis
+from bench.broker import Broker
+from bench.coilmq import CoilMq
+from bench.comparison import headline_rows, text, verdict
+from bench.driver import Measured, group, measure
+from bench.own import ArtemisPy, Relay
+from bench.targets import TARGETS
+
+
+def measured(broker: Broker, scenario: str, value: float | None) -> Measured:
+    from artemis_py.perf.runner import new_outcome
+
+    outcome = new_outcome(choose([scenario])[0])
+    if value is not None:
+        outcome.rounds.append({outcome.headline: value})
+    return Measured(broker, "1", {scenario: outcome})
+
+
+def compare(scenario: str, own: float | None, activemq: float | None, coilmq: float | None) -> list[Measured]:
+    return [
+        measured(ArtemisPy(), scenario, own),
+        measured(ActiveMqClassic(), scenario, activemq),
+        measured(CoilMq(), scenario, coilmq),
+        measured(Artemis(), scenario, 1e12),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "own", "activemq", "coilmq", "ratio", "met"),
+    [
+        ("1", 330.0, 100.0, 110.0, 3.0, True),
+        ("1", 320.0, 110.0, 100.0, 320 / 110, False),
+        ("1", 320.0, None, 100.0, 3.2, True),
+        ("1", 320.0, None, None, None, None),
+        ("1", None, 100.0, 100.0, None, None),
+        ("7", 200.0, 3000.0, 1000.0, 5.0, True),
+        ("7", 400.0, None, None, None, False),
+        ("8", 499.0, 1000.0, 998.0, 2.0, True),
+        ("12", 10.0, 5.0, None, 2.0, None),
+    ],
+)
+def test_ratio_to_the_better_peer(
+    scenario: str,
+    own: float | None,
+    activemq: float | None,
+    coilmq: float | None,
+    ratio: float | None,
+    met: bool | None,
+) -> None:
+    found = verdict(compare(scenario, own, activemq, coilmq), scenario)
+    assert found.ratio == (None if ratio is None else pytest.approx(ratio))
+    assert found.met is met
+
+
+def test_a_missed_target_is_plain_in_the_table() -> None:
+    row = headline_rows(compare("1", 100.0, 100.0, None))[1]
+    assert row == [
+        "1",
+        "transient 100 B",
+        "messages/s",
+        "100/s",
+        "100/s",
+        "-",
+        "1,000,000,000,000/s",
+        "1.0 ×",
+        "≥ 3 ×",
+        "NOT MET",
+    ]
+    assert "NOT MET" in text(compare("1", 100.0, 100.0, None))
+
+
+def test_every_target_belongs_to_a_scenario_of_the_default_set() -> None:
+    assert set(TARGETS) <= set(DEFAULT_SCENARIOS.split(","))
+    assert set(DEFAULT_BROKERS.split(",")) <= {broker.name for broker in BROKERS}
+
+
+def test_scenarios_that_want_a_fresh_broker_stand_alone() -> None:
+    found = [[scenario.id for scenario in members] for members in group(choose(["1", "7", "2", "9", "10"]))]
+    assert found == [["7"], ["9"], ["10"], ["1", "2"]]
+
+
+def test_unknown_brokers_are_refused() -> None:
+    with pytest.raises(PerfError, match="unknown broker nonsense"):
+        present(["nonsense"])
+
+
+def test_absent_brokers_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ARTEMIS_HOME", str(tmp_path))
+    brokers, absent = present(["relay", "artemis"])
+    assert [broker.name for broker in brokers] == ["relay"]
+    assert absent == ["Apache Artemis (ARTEMIS_HOME has no bin/artemis)"]
+
+
+def test_a_run_with_the_relay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("bench.driver.WARM_UP_S", 0.1)
+    options = Options(messages=1000, seconds=0.1, warmup_s=0.1)
+    said: list[str] = []
+    found = measure([Relay()], ["1", "5", "7", "10"], options, 2, said.append)
+    outcomes = found[0].outcomes
+    assert {scenario: len(outcome.rounds) for scenario, outcome in outcomes.items()} == {
+        "1": 2,
+        "5": 2,
+        "7": 0,
+        "10": 2,
+    }
+    assert [outcome.failures for outcome in outcomes.values()] == [[], [], [], []]
+    assert said[0] == "round 1 of 2: relay (ceiling), scenario 7"
+
+    file = tmp_path / "benchmarks.md"
+    file.write_text(f"before\n{document.BEGIN}\nold\n{document.END}\nafter\n", encoding="utf-8")
+    monkeypatch.setattr(document, "DOCUMENT", file)
+    document.write(found, ["CoilMQ (no pip)"], options, 2)
+    written = file.read_text(encoding="utf-8")
+    assert written.startswith("before\n")
+    assert written.endswith("after\n")
+    assert "old" not in written
+    assert "| 1 | transient 100 B | messages/s |" in written
+    assert "Not measured: CoilMQ (no pip)." in written
+
+
+def test_a_document_without_marks_is_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "benchmarks.md"
+    file.write_text("mine", encoding="utf-8")
+    monkeypatch.setattr(document, "DOCUMENT", file)
+    with pytest.raises(PerfError):
+        document.write([], [], Options(), 1)
+    assert file.read_text(encoding="utf-8") == "mine"

@@ -1,0 +1,128 @@
+"""The dispatcher: which command runs, what a wrong one is told, and which exit code comes back."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+from artemis_py.cli import main as cli
+from artemis_py.errors import ArtemisError, BrokerError, ConfigError, Problem
+from artemis_py.version import VERSION
+
+
+def install_command(monkeypatch: pytest.MonkeyPatch, outcome: int | BaseException) -> None:
+    """Puts a command ``probe`` into the table that returns or raises ``outcome``."""
+
+    def run(_args: argparse.Namespace) -> int:
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    module = ModuleType("probe_command")
+    vars(module).update(HELP="probes", add_arguments=lambda parser: parser.add_argument("--depth"), run=run)
+    monkeypatch.setitem(sys.modules, "probe_command", module)
+    monkeypatch.setitem(cli.COMMANDS, "probe", ("probe_command", "probes"))
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_the_table_repeats_the_help_of_each_command(name: str) -> None:
+    module, text = cli.COMMANDS[name]
+    assert text == importlib.import_module(module).HELP
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"artemis-py {VERSION}\n"
+
+
+@pytest.mark.parametrize("arguments", [["help"], ["--help"], ["-h"]])
+def test_help_names_every_command(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(arguments) == 0
+    printed = capsys.readouterr().out
+    assert all(f"  {name} " in printed for name in cli.COMMANDS)
+
+
+def test_no_command_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "usage: artemis-py" in captured.err
+
+
+def test_help_of_one_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    install_command(monkeypatch, 0)
+    with pytest.raises(SystemExit) as exit_info:
+        cli.main(["help", "probe"])
+    assert exit_info.value.code == 0
+    assert "usage: artemis-py probe [-h] [--depth DEPTH]" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("rnu", "run"), ("chek", "check"), ("explian", "explain")])
+def test_an_unknown_command_is_told_the_nearest(typed: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([typed]) == 2
+    assert capsys.readouterr().err == f"artemis-py: unknown command {typed!r}; did you mean {meant!r}?\n"
+
+
+def test_an_unknown_command_near_to_nothing_is_told_all(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["zzzzzzzz"]) == 2
+    assert "the commands are run, check" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code", "text"),
+    [
+        (0, 0, ""),
+        (3, 3, ""),
+        (
+            ConfigError([Problem("error", "b.xml", 4, "no"), Problem("error", "c.xml", 7, "never")]),
+            2,
+            "b.xml:4: no\nc.xml:7: never\n",
+        ),
+        (ArtemisError("port 61613 is in use"), 1, "artemis-py: port 61613 is in use\n"),
+        (BrokerError("full"), 1, "artemis-py: full\n"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_exit_codes(
+    outcome: int | BaseException,
+    code: int,
+    text: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    install_command(monkeypatch, outcome)
+    assert cli.main(["probe"]) == code
+    assert capsys.readouterr().err == text
+
+
+def test_a_reader_that_goes_away_sees_no_traceback() -> None:
+    program = "import sys; from artemis_py.cli.main import main; sys.stdin.read(); sys.exit(main(['help']))"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdout.close()  # before the command writes: it waits for the end of its input
+    process.stdin.close()
+    process.stdin = process.stdout = None
+    _out, errors = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert errors == b""
+
+
+def test_the_module_is_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "artemis_py", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"artemis-py {VERSION}\n"
+
+
+def test_only_the_module_of_the_command_is_imported() -> None:
+    program = "import sys; from artemis_py.cli.main import main; main(['--version']); print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "artemis_py.cli.main" in loaded
+    assert not loaded & {"artemis_py.cli.run", "asyncio", "lxml", "xmlschema", "prometheus_client", "difflib"}

@@ -1,0 +1,490 @@
+"""The HTTP connection against a transport that is a list, a loop that is a list, and a clock that is a number."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import cast
+
+import h11
+import pytest
+
+from artemis_py.server.http import Handler, HttpLimits, HttpService, Request, Response
+from artemis_py.server.http.connection import HttpConnection
+from artemis_py.server.http.routes import health_routes, metrics_routes
+from tests.unit.metrics_fakes import FakeBroker, exporter_of
+
+GET = b"GET /echo HTTP/1.1\r\nHost: broker\r\n\r\n"
+
+
+class FakeTransport(asyncio.Transport):
+    """Keeps what is written; tells whether it is closed and read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = bytearray()
+        self.closed = False
+        self.aborted = False
+        self.reading = True
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        assert not self.closed, "written after close"
+        self.written += data
+
+    def close(self) -> None:
+        self.closed = True
+
+    def abort(self) -> None:
+        self.closed = self.aborted = True
+
+    def pause_reading(self) -> None:
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        self.reading = True
+
+
+class World:
+    """One service with a clock and a loop under the test's control."""
+
+    def __init__(self, routes: dict[str, Handler] | None = None, limits: HttpLimits | None = None) -> None:
+        self.now_ms = 1_000
+        self.soon: list[Callable[[], None]] = []
+        self.requests: list[Request] = []
+        self.service = HttpService(
+            {"/echo": self.echo, **(routes or {})},
+            now_ms=lambda: self.now_ms,
+            call_soon=self.soon.append,
+            limits=limits,
+        )
+
+    def echo(self, request: Request) -> Response:
+        self.requests.append(request)
+        return Response(200, "text/plain", f"{request.method} {request.query}".encode())
+
+    def connect(self) -> tuple[HttpConnection, FakeTransport]:
+        connection, transport = cast(HttpConnection, self.service.connect()), FakeTransport()
+        connection.connection_made(transport)
+        return connection, transport
+
+    def run(self) -> None:
+        """Runs the loop until nothing is left to do."""
+        while self.soon:
+            self.soon.pop(0)()
+
+    def talk(self, data: bytes, *, step: int | None = None) -> FakeTransport:
+        """Sends bytes on a new connection, whole or ``step`` at a time, and lets the loop run."""
+        connection, transport = self.connect()
+        for start in range(0, len(data), step or len(data)):
+            connection.data_received(data[start : start + (step or len(data))])
+            self.run()
+        return transport
+
+
+def answers(written: bytes | bytearray, *methods: str) -> list[tuple[int, dict[str, str], bytes]]:
+    """Parses answers to requests of these methods as a client does: (status, headers, body)."""
+    client = h11.Connection(h11.CLIENT)
+    client.receive_data(bytes(written))
+    found: list[tuple[int, dict[str, str], bytes]] = []
+    for number, method in enumerate(methods):
+        if number:
+            client.start_next_cycle()
+        client.send(h11.Request(method=method, target="/", headers=[("Host", "x")]))
+        client.send(h11.EndOfMessage())
+        head, body = client.next_event(), b""
+        assert isinstance(head, h11.Response)
+        while isinstance(event := client.next_event(), h11.Data):
+            body += event.data
+        assert isinstance(event, h11.EndOfMessage)
+        found.append((head.status_code, {k.decode(): v.decode() for k, v in head.headers}, body))
+    assert client.trailing_data[0] == b""
+    return found
+
+
+def answer(transport: FakeTransport, method: str = "GET") -> tuple[int, dict[str, str], bytes]:
+    (only,) = answers(transport.written, method)
+    return only
+
+
+def test_a_request_is_routed_and_the_connection_stays() -> None:
+    world = World()
+    transport = world.talk(b"GET /echo?a=1&b=2 HTTP/1.1\r\nHost: broker\r\nX-One: 1\r\nx-one: 2\r\n\r\n")
+    status, headers, body = answer(transport)
+    assert (status, headers["content-type"], body) == (200, "text/plain", b"GET a=1&b=2")
+    assert headers["content-length"] == str(len(body))
+    assert (transport.closed, transport.reading) == (False, True)
+    (request,) = world.requests
+    assert (request.path, request.query, request.headers["x-one"]) == ("/echo", "a=1&b=2", "1, 2")
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        GET,
+        GET + b"HEAD /echo?q HTTP/1.1\r\nHost: broker\r\n\r\n" + GET,
+        b"GET /none HTTP/1.1\r\nHost: broker\r\n\r\n" + GET,
+        b"POST /echo HTTP/1.1\r\nHost: broker\r\nContent-Length: 5\r\n\r\nhello" + GET,
+        b"GET /pieces HTTP/1.1\r\nHost: broker\r\n\r\n" + GET,
+        b"GET / HTTP/1.1\r\nHost: broker\r\nConnection: close\r\n\r\n",
+        b"GET /echo HTTP/1.0\r\n\r\n",
+        b"nonsense\r\n\r\n",
+        b"GET /echo HTTP/1.1\r\n\r\n",
+    ],
+)
+def test_any_split_of_the_stream_gives_the_same_answers(stream: bytes) -> None:
+    def pieces(_request: Request) -> Response:
+        return Response(200, "text/plain", iter([b"one", b"", b"two"]))
+
+    whole = World({"/pieces": pieces}).talk(stream)
+    assert whole.written
+    for step in (1, 2, 3, 7):
+        split = World({"/pieces": pieces}).talk(stream, step=step)
+        assert (split.written, split.closed) == (whole.written, whole.closed)
+    for cut in range(1, len(stream)):
+        world = World({"/pieces": pieces})
+        connection, transport = world.connect()
+        for part in (stream[:cut], stream[cut:]):
+            connection.data_received(part)
+            world.run()
+        assert (transport.written, transport.closed) == (whole.written, whole.closed)
+
+
+def test_pipelined_requests_are_answered_in_order_one_per_round_of_the_loop() -> None:
+    world = World()
+    connection, transport = world.connect()
+    connection.data_received(b"".join(GET.replace(b"/echo", f"/echo?{n}".encode()) for n in range(3)))
+    assert len(world.requests) == 1
+    assert not transport.reading
+    world.soon.pop(0)()
+    assert len(world.requests) == 2
+    world.run()
+    assert [body for _status, _headers, body in answers(transport.written, "GET", "GET", "GET")] == [
+        b"GET 0",
+        b"GET 1",
+        b"GET 2",
+    ]
+    assert transport.reading
+
+
+def test_head_has_the_headers_of_get_and_no_body() -> None:
+    got = answer(World().talk(GET.replace(b"/echo", b"/echo?1234")))
+    status, headers, body = answer(World().talk(b"HEAD /echo?123 HTTP/1.1\r\nHost: broker\r\n\r\n"), "HEAD")
+    assert (status, headers["content-length"], body) == (200, got[1]["content-length"], b"")
+
+
+@pytest.mark.parametrize(
+    ("stream", "status", "text", "closed"),
+    [
+        (b"GET /nothing HTTP/1.1\r\nHost: broker\r\n\r\n", 404, b"no such path: /nothing\n", False),
+        (b"DELETE /echo HTTP/1.1\r\nHost: broker\r\n\r\n", 405, b"only GET, HEAD\n", False),
+        (b"nonsense\r\n\r\n", 400, b"", True),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\n\n", 400, b"", True),
+        (b"CONNECT\naccept-version:1.2\nhost:broker\n\n\0", 400, b"", True),
+        (b"GET /echo HTTP/1.1\r\n\r\n", 400, b"", True),
+        (b"GET /echo HTTP/1.1\r\nHost: broker\r\nContent-Length: x\r\n\r\n", 400, b"", True),
+        (b"GET /echo HTTP/1.1\r\nHost: broker\r\nTransfer-Encoding: gzip\r\n\r\n", 501, b"", True),
+        (b"GET /echo HTTP/1.1\r\nHost: broker\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n", 417, b"", True),
+    ],
+)
+def test_what_cannot_be_served_is_refused(stream: bytes, status: int, text: bytes, closed: bool) -> None:
+    world = World()
+    transport = world.talk(stream)
+    got_status, headers, body = answer(transport)
+    assert got_status == status
+    assert body.startswith(text)
+    assert body.endswith(b"\n")
+    assert transport.closed == closed
+    assert (headers.get("connection") == "close") == closed
+    assert world.requests == []
+    if status == 405:
+        assert headers["allow"] == "GET, HEAD"
+
+
+@pytest.mark.parametrize("step", [1, 50, 10_000])
+def test_a_head_over_the_limit_is_refused_however_it_was_split(step: int) -> None:
+    world = World(limits=HttpLimits(head_bytes_max=200))
+    transport = world.talk(GET.replace(b"\r\n\r\n", b"\r\nX-Long: " + b"x" * 200 + b"\r\n\r\n"), step=step)
+    assert answer(transport)[0] == 431
+    assert transport.closed
+    assert world.requests == []
+
+
+def test_a_body_over_the_limit_is_refused() -> None:
+    limits = HttpLimits(body_bytes_max=10)
+    head = b"POST /echo HTTP/1.1\r\nHost: broker\r\nContent-Length: %d\r\n\r\n"
+    assert answer(World(limits=limits).talk(head % 10 + b"x" * 10))[0] == 405
+    twice = World(limits=limits).talk((head % 10 + b"x" * 10) * 2)
+    assert [status for status, _headers, _body in answers(twice.written, "POST", "POST")] == [405, 405]
+    transport = World(limits=limits).talk(head % 11 + b"x" * 11)
+    assert answer(transport)[0] == 413
+    assert transport.closed
+
+
+@pytest.mark.parametrize(
+    ("version", "header", "closed"),
+    [(b"1.1", b"", False), (b"1.1", b"Connection: close\r\n", True), (b"1.0", b"", True)],
+)
+def test_keep_alive(version: bytes, header: bytes, closed: bool) -> None:
+    transport = World().talk(b"GET /echo HTTP/%s\r\nHost: broker\r\n%s\r\n" % (version, header))
+    assert answer(transport)[0] == 200
+    assert transport.closed == closed
+
+
+def test_what_is_wrong_after_a_head_request_is_still_told() -> None:
+    transport = World().talk(GET.replace(b"GET", b"HEAD") + b"nonsense\r\n\r\n")
+    head, refusal = answers(transport.written, "HEAD", "GET")
+    assert head[0] == 200
+    assert refusal[0] == 400
+    assert refusal[2]
+
+
+def test_a_target_with_scheme_and_host_is_its_path() -> None:
+    world = World()
+    assert answer(world.talk(GET.replace(b"/echo", b"http://broker:8161/echo?x")))[2] == b"GET x"
+
+
+def test_a_handler_that_fails_is_a_500_and_the_connection_stays(caplog: pytest.LogCaptureFixture) -> None:
+    def fail(_request: Request) -> Response:
+        raise ZeroDivisionError("secret")
+
+    transport = World({"/fail": fail}).talk(GET.replace(b"/echo", b"/fail") + GET)
+    first, second = answers(transport.written, "GET", "GET")
+    assert first[::2] == (500, b"internal error\n")
+    assert second[0] == 200
+    assert "the handler of /fail failed" in caplog.text
+
+
+def test_an_answer_in_pieces_leaves_room_for_others_between_them() -> None:
+    taken: list[int] = []
+
+    def many(_request: Request) -> Response:
+        def pieces() -> Iterator[bytes]:
+            for number in range(5):
+                taken.append(number)
+                yield b"%d" % number
+
+        return Response(200, "text/plain", pieces())
+
+    world = World({"/many": many})
+    connection, transport = world.connect()
+    connection.data_received(GET.replace(b"/echo", b"/many"))
+    for expected in range(5):
+        assert taken == list(range(expected))
+        world.soon.pop(0)()
+    world.run()
+    status, headers, body = answer(transport)
+    assert (status, headers["transfer-encoding"], body) == (200, "chunked", b"01234")
+    assert transport.reading
+
+
+def test_an_answer_in_pieces_that_breaks_off_is_cut_not_ended(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(_request: Request) -> Response:
+        def pieces() -> Iterator[bytes]:
+            yield b"half"
+            raise RuntimeError
+
+        return Response(200, "text/plain", pieces())
+
+    transport = World({"/broken": broken}).talk(GET.replace(b"/echo", b"/broken"))
+    assert transport.aborted
+    assert not transport.written.endswith(b"0\r\n\r\n")
+    assert "an answer broke off" in caplog.text
+
+
+def test_a_client_that_does_not_read_gets_no_more_until_it_does() -> None:
+    taken: list[bytes] = []
+
+    def many(_request: Request) -> Response:
+        def pieces() -> Iterator[bytes]:
+            for _ in range(3):
+                taken.append(b"x")
+                yield b"x"
+
+        return Response(200, "text/plain", pieces())
+
+    world = World({"/many": many})
+    connection, transport = world.connect()
+    connection.data_received(GET.replace(b"/echo", b"/many") + GET)
+    connection.pause_writing()
+    world.run()
+    assert taken == []
+    assert not transport.reading
+    connection.resume_writing()
+    world.soon.pop(0)()
+    connection.pause_writing()
+    world.run()
+    assert taken == [b"x"]
+    connection.resume_writing()
+    world.run()
+    assert [body for _status, _headers, body in answers(transport.written, "GET", "GET")] == [b"xxx", b"GET "]
+
+
+def test_a_client_that_vanishes_ends_the_answer_in_pieces() -> None:
+    closed: list[str] = []
+
+    def pieces() -> Iterator[bytes]:
+        try:
+            while True:
+                yield b"x"
+        finally:
+            closed.append("closed")
+
+    world = World({"/endless": lambda _request: Response(200, "text/plain", pieces())})
+    connection, _transport = world.connect()
+    connection.data_received(GET.replace(b"/echo", b"/endless"))
+    world.soon.pop(0)()
+    connection.connection_lost(None)
+    world.run()
+    assert closed == ["closed"]
+    assert world.service.connections_open == 0
+
+
+def test_a_client_that_stops_sending_still_gets_its_answers() -> None:
+    world = World()
+    connection, transport = world.connect()
+    connection.data_received(GET + GET)
+    keeps_open = connection.eof_received()
+    world.run()
+    assert keeps_open
+    assert len(answers(transport.written, "GET", "GET")) == 2
+    assert transport.closed
+
+
+def test_a_client_that_stops_in_the_middle_of_a_request_is_told_so() -> None:
+    world = World()
+    connection, transport = world.connect()
+    connection.data_received(GET[:-4])
+    assert not connection.eof_received()
+    assert answer(transport)[0] == 400
+    assert transport.closed
+
+
+def test_a_client_that_leaves_without_a_word_leaves_nothing() -> None:
+    world = World()
+    connection, transport = world.connect()
+    assert not connection.eof_received()
+    assert transport.closed
+    assert not transport.written
+    connection.connection_lost(None)
+    assert world.service.connections_open == 0
+
+
+def test_an_idle_connection_is_ended() -> None:
+    world = World(limits=HttpLimits(idle_ms_max=100))
+    connection, transport = world.connect()
+    world.now_ms += 60
+    connection.data_received(GET)
+    world.run()
+    world.now_ms += 99
+    world.service.tick(world.now_ms)
+    assert not transport.closed
+    world.now_ms += 1
+    world.service.tick(world.now_ms)
+    assert transport.aborted
+
+
+def test_a_request_sent_slowly_does_not_hold_the_connection() -> None:
+    world = World(limits=HttpLimits(idle_ms_max=100))
+    connection, transport = world.connect()
+    for byte in GET[:10]:
+        connection.data_received(bytes([byte]))
+        world.now_ms += 10
+        world.service.tick(world.now_ms)
+    assert transport.aborted
+
+
+def test_connections_over_the_limit_are_refused() -> None:
+    world = World(limits=HttpLimits(connections_max=1))
+    first, _ = world.connect()
+    second, refused = world.connect()
+    assert answer(refused)[0] == 503
+    assert refused.closed
+    second.data_received(GET)
+    assert not second.eof_received()
+    second.connection_lost(None)
+    assert world.service.connections_open == 1
+    first.connection_lost(None)
+    _third, admitted = world.connect()
+    assert not admitted.closed
+
+
+def test_stop_closes_what_is_open_and_refuses_what_comes() -> None:
+    world = World()
+    _connection, transport = world.connect()
+    world.service.stop()
+    assert transport.closed
+    assert answer(world.connect()[1])[0] == 503
+
+
+def test_health_tells_the_reason() -> None:
+    reasons: list[str | None] = ["the broker is starting", None, "the broker is stopping"]
+    routes = health_routes(lambda: reasons[0])
+    world = World(routes)
+    ready = b"GET /health/ready HTTP/1.1\r\nHost: broker\r\n\r\n"
+    seen = []
+    while reasons:
+        status, headers, body = answer(world.talk(ready))
+        assert headers["content-type"] == "application/json"
+        seen.append((status, json.loads(body)))
+        assert answer(world.talk(ready.replace(b"ready", b"live")))[0] == 200
+        reasons.pop(0)
+    assert seen == [
+        (503, {"status": "DOWN", "reason": "the broker is starting"}),
+        (200, {"status": "UP"}),
+        (503, {"status": "DOWN", "reason": "the broker is stopping"}),
+    ]
+
+
+@pytest.mark.parametrize("path", [b"/metrics", b"/metrics/"])
+def test_metrics_are_served(path: bytes) -> None:
+    broker = FakeBroker()
+    broker.add("orders", *(f"q{number}" for number in range(1_000)))
+    routes = metrics_routes(exporter_of(broker))
+    request = b"GET %s HTTP/1.1\r\nHost: broker\r\nAccept: application/openmetrics-text; version=1.0.0\r\n\r\n" % path
+    status, headers, body = answer(World(routes).talk(request))
+    assert (status, headers["content-type"].split(";")[0]) == (200, "application/openmetrics-text")
+    assert b'artemis_message_count{address="orders",broker="test-broker",queue="q999"} 0.0\n' in body
+    assert body.endswith(b"# EOF\n")
+    status, headers, body = answer(World(routes).talk(request.replace(b"GET", b"HEAD")), "HEAD")
+    assert (status, headers["content-type"].split(";")[0], body) == (200, "application/openmetrics-text", b"")
+
+
+def test_a_real_socket() -> None:
+    async def scenario() -> tuple[bytes, bytes]:
+        loop = asyncio.get_running_loop()
+        pieces = [b"x" * 100_000] * 20
+        service = HttpService(
+            {"/large": lambda _request: Response(200, "text/plain", iter(pieces))},
+            now_ms=lambda: int(loop.time() * 1000),
+            call_soon=loop.call_soon,
+        )
+        server = await loop.create_server(service.connect, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /large HTTP/1.1\r\nHost: broker\r\n\r\nGET /none HTTP/1.0\r\n\r\n")
+        writer.write_eof()
+        text = await asyncio.wait_for(reader.read(), 10)
+        writer.close()
+        await writer.wait_closed()
+        service.stop()
+        server.close()
+        await server.wait_closed()
+        return text, b"".join(pieces)
+
+    text, expected = asyncio.run(scenario())
+    first, second = answers(text, "GET", "GET")
+    assert first[::2] == (200, expected)
+    assert second[0] == 404
+
+
+def test_h11_is_not_imported_before_the_first_connection() -> None:
+    program = (
+        "import sys; from artemis_py.server.http import HttpService; import artemis_py.server.http.routes;"
+        "s = HttpService({}, now_ms=lambda: 0, call_soon=print); before = 'h11' in sys.modules; s.connect();"
+        "print(before, 'h11' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False True\n"

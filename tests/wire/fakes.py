@@ -1,0 +1,167 @@
+"""An event loop, a clock and sockets made of memory: the server's own turns run on them, deterministically."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any, cast
+
+CALLS_MAX = 10_000
+"""More calls than this without the clock moving is a loop that never rests."""
+
+
+class Timer:
+    """What ``call_later`` returns; ``asyncio.TimerHandle`` as far as the server uses it."""
+
+    def __init__(self, callback: Callable[..., object], arguments: tuple[object, ...]) -> None:
+        self.callback = callback
+        self.arguments = arguments
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        """Never call."""
+        self.cancelled = True
+
+
+class FakeLoop:
+    """The two methods of an event loop that turns need, and a clock in epoch milliseconds that moves when told."""
+
+    def __init__(self, now_ms: int) -> None:
+        self.now_ms = now_ms
+        self._ready: list[Timer] = []
+        self._timers: list[tuple[int, int, Timer]] = []
+        self._added = 0
+
+    def as_loop(self) -> asyncio.AbstractEventLoop:
+        """Itself, typed as what the server takes."""
+        return cast(asyncio.AbstractEventLoop, self)
+
+    def clock_ms(self) -> int:
+        """The time of day."""
+        return self.now_ms
+
+    def call_soon(self, callback: Callable[..., object], *arguments: object) -> Timer:
+        """Call at the next ``run``."""
+        timer = Timer(callback, arguments)
+        self._ready.append(timer)
+        return timer
+
+    def call_later(self, delay_s: float, callback: Callable[..., object], *arguments: object) -> Timer:
+        """Call when the clock has moved by ``delay_s``."""
+        timer = Timer(callback, arguments)
+        self._added += 1
+        heappush(self._timers, (self.now_ms + round(delay_s * 1000), self._added, timer))
+        return timer
+
+    def run(self) -> None:
+        """Call what is ready, and what that makes ready, until nothing is."""
+        for _ in range(CALLS_MAX):
+            if not self._ready:
+                return
+            ready, self._ready = self._ready, []
+            for timer in ready:
+                if not timer.cancelled:
+                    timer.callback(*timer.arguments)
+        raise AssertionError("the server's turns never come to rest")
+
+    def advance(self, duration_ms: int) -> None:
+        """Move the clock, stopping at each timer on the way."""
+        until_ms = self.now_ms + duration_ms
+        self.run()
+        while self._timers and self._timers[0][0] <= until_ms:
+            due_ms, _, timer = heappop(self._timers)
+            if not timer.cancelled:
+                self.now_ms = max(due_ms, self.now_ms)
+                self.call_soon(timer.callback, *timer.arguments)
+                self.run()
+        self.now_ms = until_ms
+
+
+class FakeTransport(asyncio.Transport):
+    """The server's end of a socket. What the server writes goes to ``taken`` while the client reads, else it waits."""
+
+    def __init__(self, loop: FakeLoop, protocol: asyncio.BufferedProtocol) -> None:
+        super().__init__()
+        self._loop = loop
+        self._protocol = protocol
+        self._high_bytes = 65536
+        self._low_bytes = 16384
+        self._waiting = bytearray()
+        self._paused_writing = False
+        self._closing = False
+        self.lost = False
+        self.taken = bytearray()
+        self.client_reads = True
+        self.reading = True
+        self.ended = False
+        """The server said that nothing more comes."""
+
+    # ---- the server's side -----------------------------------------------------------------------
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        self._high_bytes = 65536 if high is None else high
+        self._low_bytes = self._high_bytes // 4 if low is None else low
+
+    def get_write_buffer_size(self) -> int:
+        return len(self._waiting)
+
+    def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
+        assert not self.ended, "the server writes after the end of its stream"
+        if self.lost:
+            return
+        if self.client_reads:
+            self.taken += data
+            return
+        self._waiting += data
+        if len(self._waiting) > self._high_bytes and not self._paused_writing:
+            self._paused_writing = True
+            self._protocol.pause_writing()
+
+    def write_eof(self) -> None:
+        self.ended = True
+
+    def pause_reading(self) -> None:
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        self.reading = True
+
+    def is_closing(self) -> bool:
+        return self._closing
+
+    def close(self) -> None:
+        """What waits is still written; then the connection is lost."""
+        self._closing = True
+        if not self._waiting:
+            self._lose()
+
+    def abort(self) -> None:
+        """What waits is thrown away."""
+        self._closing = True
+        self._waiting.clear()
+        self._lose()
+
+    # ---- the client's side -----------------------------------------------------------------------
+
+    def lose(self) -> None:
+        """The client is gone."""
+        self._closing = True
+        self._waiting.clear()
+        self._lose()
+
+    def read_again(self) -> None:
+        """The client takes what waits and goes on reading."""
+        self.client_reads = True
+        self.taken += self._waiting
+        self._waiting.clear()
+        if self._paused_writing:
+            self._paused_writing = False
+            self._protocol.resume_writing()
+        if self._closing:
+            self._lose()
+
+    def _lose(self) -> None:
+        if not self.lost:
+            self.lost = True
+            self._loop.call_soon(self._protocol.connection_lost, None)

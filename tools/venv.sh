@@ -1,0 +1,62 @@
+#!/bin/sh
+# Creates a virtual environment with pip in the directory given: `tools/venv.sh .venv`.
+#
+# Takes the newest Python from 3.11 on that really runs (a version manager may leave shims that do not), or the one named by PYTHON.
+# Never installs anything outside the directory, so a Python that refuses system-wide pip (PEP 668) is fine. Where the distribution
+# ships Python without `ensurepip` (Debian without python3-venv) it tries, in turn: virtualenv, uv, the system's pip aimed at the new
+# environment, and last a pip downloaded from the package index.
+set -eu
+
+dir=$1
+here=$(dirname "$0")
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+suitable() {
+    command -v "$1" >/dev/null 2>&1 && "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
+}
+
+pick_python() {
+    for candidate in ${PYTHON:-python3.14 python3.13 python3.12 python3.11 python3 python}; do
+        if suitable "$candidate"; then
+            echo "$candidate"
+            return 0
+        fi
+    done
+    return 1
+}
+
+has_pip() {
+    "$dir/bin/python" -m pip --version >>"$log" 2>&1
+}
+
+with_ensurepip() { "$python" -m venv "$dir" >>"$log" 2>&1; }
+with_virtualenv() { "$python" -m virtualenv --quiet "$dir" >>"$log" 2>&1; }
+with_uv() { command -v uv >/dev/null 2>&1 && uv venv --quiet --seed --python "$python" "$dir" >>"$log" 2>&1; }
+with_system_pip() {
+    "$python" -m venv --without-pip "$dir" >>"$log" 2>&1 &&
+        "$python" -m pip --python "$dir/bin/python" install --quiet pip >>"$log" 2>&1
+}
+with_downloaded_pip() {
+    "$python" -m venv --without-pip "$dir" >>"$log" 2>&1 && "$dir/bin/python" "$here/bootstrap_pip.py" >>"$log" 2>&1
+}
+
+if ! python=$(pick_python); then
+    echo "No Python 3.11 or later found${PYTHON:+ as '$PYTHON'}." >&2
+    echo "Install one (Debian, Ubuntu: apt install python3 python3-venv) or name it: make PYTHON=/path/to/python3.12 …" >&2
+    exit 1
+fi
+
+for way in with_ensurepip with_virtualenv with_uv with_system_pip with_downloaded_pip; do
+    rm -rf "$dir"
+    if $way && has_pip; then
+        echo "Created $dir with $("$dir/bin/python" --version)."
+        exit 0
+    fi
+done
+
+rm -rf "$dir"
+cat "$log" >&2
+echo "$python cannot create a virtual environment with pip." >&2
+echo "Install what is missing (Debian, Ubuntu: apt install python3-venv) and try again." >&2
+exit 1
