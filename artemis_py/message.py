@@ -48,13 +48,11 @@ def encode_headers(headers: list[tuple[str, str]]) -> bytes:
 class Account:
     """How much one address holds in memory: messages counted once, however many of its queues refer to them."""
 
-    __slots__ = ("message_count", "relieved", "size_bytes")
+    __slots__ = ("message_count", "size_bytes")
 
     def __init__(self) -> None:
         self.size_bytes = 0
         self.message_count = 0
-        self.relieved = False
-        """Set when something left; senders that wait for room look at it once a turn."""
 
     def charge(self, count: int, size_bytes: int) -> None:
         self.message_count += count
@@ -63,7 +61,6 @@ class Account:
     def credit(self, size_bytes: int) -> None:
         self.message_count -= 1
         self.size_bytes -= size_bytes
-        self.relieved = True
 
 
 class Head:

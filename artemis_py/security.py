@@ -25,7 +25,7 @@ from artemis_py.config.settings import BrokerConfig
 class Grant:
     """One permission and the roles that have it; no roles: nobody has it.
 
-    ``mapped`` names for each role that has it only by ``role-mapping`` the roles it stands for.
+    ``mapped`` gives for each role that stands for others by ``role-mapping`` those of them that have it.
     """
 
     permission: str
@@ -83,6 +83,8 @@ def access_to(config: BrokerConfig, name: str) -> Access:
 
 def _grant(config: BrokerConfig, setting: SecuritySetting | None, permission: str) -> Grant:
     roles = setting.roles.get(permission, ()) if setting is not None else ()
-    mappings = config.security.role_mappings
-    mapped = {role: tuple(each for each in mappings.get(role, ()) if each in roles) for role in roles}
-    return Grant(permission, roles, {role: targets for role, targets in mapped.items() if targets})
+    mapped: dict[str, tuple[str, ...]] = {}
+    for role in roles:
+        for outside in config.security.role_mappings.get(role, ()):
+            mapped[outside] = (*mapped.get(outside, ()), role)
+    return Grant(permission, roles, mapped)

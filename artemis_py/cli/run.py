@@ -23,6 +23,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the broker; returns 0 after an orderly stop. Raises ConfigError when the configuration is refused."""
-    from artemis_py.server import lifecycle
+    from artemis_py.server.lifecycle import run as run_broker
 
-    return lifecycle.run(args.file, args.properties)
+    return run_broker(args.file, args.properties)

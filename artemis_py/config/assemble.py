@@ -41,7 +41,8 @@ def assemble(draft: Draft) -> BrokerConfig:
     check_filters(draft)
     check_limits(draft, settings)
     check_rings(draft, addresses, settings)
-    _add_notices(draft, core)
+    if not draft.problems.has_errors:
+        _add_notices(draft, core)
     return BrokerConfig(
         file=draft.file,
         addresses=addresses,
@@ -137,7 +138,8 @@ def _divert(draft: Draft, divert: NamedDraft) -> DivertConfig | None:
     targets = tuple(part.strip() for part in forwarding.split(",") if part.strip())
     if not values.get("address") or not targets:
         missing = "forwarding-address" if values.get("address") else "address"
-        draft.problems.error(divert.origin, f"divert {divert.name!r} has no {missing}")
+        if not draft.problems.has_error_at(divert.origin):
+            draft.problems.error(divert.origin, f"divert {divert.name!r} has no {missing}")
         return None
     values["routing_name"] = values.get("routing_name") or divert.name
     return DivertConfig(name=divert.name, forwarding_addresses=targets, origin=divert.origin, **values)

@@ -37,9 +37,12 @@ _NO_INTERNALS: Final = "this version has no internal addresses"
 _PER_ADDRESS: Final = "this version limits the memory of each address (max-size-bytes), not of all together"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class CoreSettings:
-    """Every plain element of ``core``; times in ms unless the table says otherwise."""
+    """Every plain element of ``core``; times in ms unless the table says otherwise.
+
+    A table of fields for :class:`~artemis_py.config.settings.BrokerConfig`, not made by itself.
+    """
 
     # The broker
     name: str = text("localhost", "name of the broker, in metrics and logs")
@@ -186,7 +189,7 @@ class CoreSettings:
     )
 
     # Journal and paging
-    persistence_enabled: bool = boolean(True, "keep durable messages over a restart", ignored=IN_MEMORY)
+    persistence_enabled: bool = boolean(True, "keep durable messages over a restart", ignored=IN_MEMORY, silent=True)
     journal_directory: str = text("data/journal", "where the journal is", check=NOT_EMPTY, ignored=IN_MEMORY)
     bindings_directory: str = text("data/bindings", "where bindings are", check=NOT_EMPTY, ignored=IN_MEMORY)
     paging_directory: str = text("data/paging", "where pages are", check=NOT_EMPTY, ignored=IN_MEMORY)

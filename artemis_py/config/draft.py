@@ -13,7 +13,7 @@ from artemis_py.config.problems import Problems
 
 
 @final
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class Values:
     """Values by attribute, each with the place where it was written."""
 
@@ -32,7 +32,7 @@ class Values:
 
 
 @final
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class QueueDraft:
     """A queue; ``written`` holds its attributes."""
 
@@ -44,7 +44,7 @@ class QueueDraft:
 
 
 @final
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class AddressDraft:
     """An address; ``queues`` are its own, by name."""
 
@@ -55,7 +55,7 @@ class AddressDraft:
 
 
 @final
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class NamedDraft:
     """A divert by its name, or an address-setting by its match, and what was written of it."""
 
@@ -65,7 +65,7 @@ class NamedDraft:
 
 
 @final
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class AcceptorDraft:
     """An acceptor: the URI taken apart, before its parameters are checked."""
 
@@ -79,7 +79,7 @@ class AcceptorDraft:
 
 
 @final
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class SecurityDraft:
     """A security-setting: permission to roles as they are written, before role mappings."""
 
@@ -89,7 +89,7 @@ class SecurityDraft:
 
 
 @final
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class Draft:
     """Everything that was read so far."""
 

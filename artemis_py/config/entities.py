@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 from artemis_py.config.fields import (
     NO_GROUPS,
@@ -16,6 +16,7 @@ from artemis_py.config.fields import (
     int32,
     int64,
     text,
+    texts,
 )
 
 ANYCAST: Final = "ANYCAST"
@@ -23,9 +24,7 @@ MULTICAST: Final = "MULTICAST"
 DIVERT_ROUTING_TYPES: Final = ("STRIP", "PASS", ANYCAST, MULTICAST)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """A place in a configuration file; ``line`` counts from 1."""
 
     file: str
@@ -137,8 +136,8 @@ class DivertConfig:
 
     name: str
     address: str = text("", "the address whose messages are diverted", shown="required")
-    forwarding_addresses: tuple[str, ...] = text(
-        None, "where they go; several addresses with commas between", name="forwarding-address", shown="required"
+    forwarding_addresses: tuple[str, ...] = texts(
+        (), "where they go; several addresses with commas between", name="forwarding-address", shown="required"
     )
     routing_name: str = text("", "name of the divert in routing", shown="the divert's name")
     exclusive: bool = boolean(False, "messages go to the forwarding address only, not to the address's queues")

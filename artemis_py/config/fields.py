@@ -10,8 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, TypedDict, Unpack
+from typing import Any, Final, NamedTuple, TypedDict, Unpack
 
 INT_MAX: Final = 2**31 - 1
 
@@ -43,8 +42,7 @@ CHOICE: Final = "choice"
 LIST: Final = "list"
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """A limit on a number: the text says what is allowed, the function whether a value is."""
 
     allowed: str
@@ -86,8 +84,7 @@ class Options(TypedDict, total=False):
     choices: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """One row of a table of settings."""
 
     name: str
@@ -176,6 +173,11 @@ def size(default: int | None, meaning: str, **options: Unpack[Options]) -> Any:
 def text(default: str | None, meaning: str, **options: Unpack[Options]) -> Any:
     """A field that is a text."""
     return _field(TEXT, default, meaning, options)
+
+
+def texts(default: tuple[str, ...], meaning: str, **options: Unpack[Options]) -> Any:
+    """A field that is a list of texts, written with commas between."""
+    return _field(LIST, default, meaning, options)
 
 
 def choice(default: str | None, words: tuple[str, ...], meaning: str, **options: Unpack[Options]) -> Any:

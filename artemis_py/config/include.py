@@ -54,7 +54,6 @@ class _Includer:
         if path is None:
             _put(include, [])
             return
-        self._note_other_place(include, origin, path)
         fallback = include.find(f"{{{NAMESPACE}}}fallback")
         if not os.path.exists(path) and fallback is not None:
             self._use_fallback(include, fallback, opened, file)
@@ -64,6 +63,7 @@ class _Includer:
             self._problems.error(origin, f"{path} includes itself")
             _put(include, [])
             return
+        self._note_other_place(include, origin, path)
         included = self._read(path, origin, (*opened, real))
         _put(include, [] if included is None else [included])
 

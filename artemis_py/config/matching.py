@@ -222,7 +222,7 @@ class _WildcardMatch:
             stars.pop()  # a missing word counts as one that is not a lone wildcard
         if syntax.any_words in self.text:
             return 1, -len(self.text), tuple(stars), 0, self.text
-        return 0, int(syntax.single_word in self.text), tuple(stars), len(self.text), self.text
+        return 0, 0, tuple(stars), len(self.text), self.text  # all of these have a single-word character, so no rule c
 
     def _split_head(self) -> tuple[str, bool]:
         """Return the text before a final any-words character and the delimiter in front of it, and if there is one."""
@@ -242,13 +242,9 @@ class _WildcardMatch:
         """
         delimiter = re.escape(self._syntax.delimiter)
         head, any_words = self._split_head()
-        parts: list[str] = []
-        start = 0
-        for word in head.split(self._syntax.delimiter):
-            parts.append(self._word_expression(word, f"[^{delimiter}]"))
-            start += len(word) + 1
+        words = [self._word_expression(word, f"[^{delimiter}]") for word in head.split(self._syntax.delimiter)]
         tail = f"(?:{delimiter}{_NO_LINE_BREAK}+)?" if any_words else ""
-        return delimiter.join(parts) + tail
+        return delimiter.join(words) + tail
 
     def _word_expression(self, word: str, one_char: str) -> str:
         runs: list[str] = [""]

@@ -6,8 +6,7 @@ begins below ``core``; a part that is ``whole`` stands for everything inside it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, final
+from typing import Final, NamedTuple
 
 from artemis_py.config.fields import (
     HONOURED,
@@ -19,9 +18,7 @@ from artemis_py.config.fields import (
 )
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """One row: see the module's text.
 
     ``silent``: present or not makes no difference, so no notice is needed; ``only_with`` names the child without which

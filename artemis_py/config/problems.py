@@ -12,16 +12,23 @@ ERROR: Final = "error"
 WARNING: Final = "warning"
 NOTE: Final = "note"
 
+_PART_LENGTH_MIN: Final = 3
+
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
-    """Return the candidate that ``word`` was probably meant to be: same but for case, else similar, else None."""
+    """Return the candidate that ``word`` was probably meant to be, or None.
+
+    One that is the same but for case, else the most similar one, else the shortest one that contains the word.
+    """
     from difflib import get_close_matches
 
     by_folded = {candidate.casefold(): candidate for candidate in candidates}
     folded = word.strip().casefold()
     if folded in by_folded:
         return by_folded[folded]
-    found = get_close_matches(folded, by_folded, n=1, cutoff=0.6)
+    found = get_close_matches(folded, by_folded, n=1, cutoff=0.7)
+    if not found and len(folded) > _PART_LENGTH_MIN:
+        found = sorted((candidate for candidate in by_folded if folded in candidate), key=len)
     return by_folded[found[0]] if found else None
 
 
@@ -81,6 +88,13 @@ class Problems:
     def note(self, origin: Origin, message: str) -> None:
         """Add something worth knowing."""
         self.add(NOTE, origin, message)
+
+    def has_error_at(self, origin: Origin) -> bool:
+        """Whether an error was found at this place already."""
+        return any(
+            problem.severity == ERROR and (problem.file, problem.line) == (origin.file, origin.line)
+            for problem in self.found
+        )
 
     @property
     def has_errors(self) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from artemis_py.config.draft import SecurityDraft
+from artemis_py.config.draft import SecurityDraft, Values
+from artemis_py.config.fields import BYTES, INT, POSITIVE, make_setting
 from artemis_py.config.parts import PARTS
 from artemis_py.config.problems import nearest
 from artemis_py.config.reading import Reading
@@ -12,6 +13,8 @@ from artemis_py.config.security_settings import PERMISSION_ALIASES, PERMISSIONS
 from artemis_py.config.source import Element, local_name
 from artemis_py.config.uri import UriError, parse_acceptor
 
+_PERIOD: Final = make_setting(INT, "period", None, "how long journal files are kept", check=POSITIVE)
+_STORAGE_LIMIT: Final = make_setting(BYTES, "storage_limit", None, "how much of them is kept", check=POSITIVE)
 _CHARACTERS: Final = {"delimiter": "delimiter", "any-words": "any_words", "single-word": "single_word"}
 
 
@@ -93,3 +96,18 @@ def read_wildcards(reading: Reading, parent: Element) -> None:
             wildcards.put(_CHARACTERS[name], character[0], origin)
         elif name == "routing-enabled" or (name == "enabled" and "routing_enabled" not in wildcards.values):
             wildcards.put("routing_enabled", text.strip().lower() == "true", origin)
+
+
+def read_retention(reading: Reading, element: Element) -> None:
+    """Check ``journal-retention-directory``, which has no effect yet: a directory, and a limit in time or in bytes."""
+    origin = reading.origin(element)
+    reading.ignore_part(PARTS["journal-retention-directory"], element)
+    period, storage_limit = element.get("period"), element.get("storage-limit")
+    limits = Values()
+    for row, text in ((_PERIOD, period), (_STORAGE_LIMIT, storage_limit)):
+        if text is not None:
+            reading.attribute(row, element, str(text), limits)
+    if not (element.text or "").strip():
+        reading.problems.error(origin, "journal-retention-directory must name a directory")
+    elif period is None and storage_limit is None:
+        reading.problems.error(origin, "journal-retention-directory needs the attribute period or storage-limit")

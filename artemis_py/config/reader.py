@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Final
 
 from artemis_py.config.assemble import assemble
 from artemis_py.config.core_settings import CoreSettings
+from artemis_py.config.document import core_of, read_file, read_text
 from artemis_py.config.draft import Draft
 from artemis_py.config.fields import names_of
 from artemis_py.config.parts import PARTS
 from artemis_py.config.problems import Problems
 from artemis_py.config.read_addresses import read_address_settings, read_addresses, read_diverts, read_old_queues
-from artemis_py.config.read_server import read_acceptors, read_security, read_wildcards
+from artemis_py.config.read_server import read_acceptors, read_retention, read_security, read_wildcards
 from artemis_py.config.reading import Reading
 from artemis_py.config.schema import validate
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.config.source import Element, Source, core_of, local_name, read_file, read_text
+from artemis_py.config.source import Element, Source, local_name
 from artemis_py.errors import ConfigError
 
 PROPERTIES_FILE: Final = "broker.properties"
@@ -32,6 +32,7 @@ _READERS: Final[dict[str, Callable[[Reading, Element], None]]] = {
     "address-settings": read_address_settings,
     "addresses": read_addresses,
     "diverts": read_diverts,
+    "journal-retention-directory": read_retention,
     "queues": read_old_queues,
     "security-settings": read_security,
     "wildcard-addresses": read_wildcards,
@@ -54,8 +55,8 @@ def load(
     known = os.environ if environ is None else environ
     overlays = [os.fspath(each) for each in properties]
     if not overlays:
-        beside = Path(file).parent / PROPERTIES_FILE
-        overlays = [str(beside)] if beside.is_file() else []
+        beside = os.path.join(os.path.dirname(file), PROPERTIES_FILE)
+        overlays = [beside] if os.path.isfile(beside) else []
     problems = Problems()
     return _finish(read_file(file, known, problems), problems, overlays, known)
 

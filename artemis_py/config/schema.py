@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import functools
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from lxml import etree
 
 from artemis_py.config.entities import Origin
 from artemis_py.config.problems import Problems
 from artemis_py.config.source import Element, Source
-
-MAIN_FILE: Final = "artemis-py.xsd"
-
-
-def schema_directory() -> Path:
-    """Return where the XSD files are: inside the installed package, or beside it in a checkout."""
-    package = Path(__file__).resolve().parent.parent
-    installed = package / "_schema"
-    return installed if installed.is_dir() else package.parent / "schema"
+from artemis_py.config.xsd import schema_file
 
 
 @functools.cache
 def fast_schema() -> etree.XMLSchema:
     """Return the compiled schema; compiling takes a few milliseconds."""
-    return etree.XMLSchema(etree.parse(str(schema_directory() / MAIN_FILE)))
+    return etree.XMLSchema(etree.parse(schema_file()))
 
 
 def validate(source: Source, problems: Problems) -> set[Element]:

@@ -36,7 +36,7 @@ __all__ = [
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class BrokerConfig(CoreSettings):
     """A configuration that has been read and found good.
 

@@ -9,12 +9,11 @@ from typing import Any, Final, final
 from lxml import etree
 
 from artemis_py.config.entities import Origin
-from artemis_py.config.problems import Problems
+from artemis_py.config.problems import Problems, shorten
 from artemis_py.config.substitution import Substituted, substitute
 
 FILE_LENGTH_MAX: Final = 16 * 1024 * 1024
 CORE_NAMESPACE: Final = "urn:activemq:core"
-CONFIGURATION_NAMESPACE: Final = "urn:activemq"
 
 Element = etree._Element
 
@@ -76,30 +75,6 @@ def local_name(element: Element) -> str:
     return etree.QName(element).localname
 
 
-def read_file(path: str, properties: Mapping[str, str], problems: Problems) -> Source:
-    """Read a file with everything it includes. What is wrong is added to ``problems``; OSError is not raised."""
-    from artemis_py.config.include import include_all
-
-    source = Source(path)
-    text = load_text(path, Origin(path, 0), problems)
-    if text is not None:
-        source.root = parse(text, path, properties, source, problems)
-    if source.root is not None:
-        include_all(source.root, source, properties, problems)
-    return source
-
-
-def read_text(text: str, file: str, properties: Mapping[str, str], problems: Problems) -> Source:
-    """Like :func:`read_file` for a text that is already at hand; ``file`` is its name in messages and for includes."""
-    from artemis_py.config.include import include_all
-
-    source = Source(file)
-    source.root = parse(text, file, properties, source, problems)
-    if source.root is not None:
-        include_all(source.root, source, properties, problems)
-    return source
-
-
 def load_text(path: str, asked_at: Origin, problems: Problems) -> str | None:
     """Return the text of a file, or None after adding a problem at ``asked_at``."""
     try:
@@ -158,20 +133,21 @@ def parse(text: str, file: str, properties: Mapping[str, str], source: Source, p
     try:
         root = etree.fromstring(substituted.text.encode("utf-8", "surrogatepass"), parser)
     except etree.XMLSyntaxError as error:
-        _add_syntax_errors(error, file, substituted, problems)
+        _add_syntax_errors(error, parser, file, substituted, problems)
         return None
     source.files[root] = SourceFile(file, substituted)
     return root
 
 
-def _add_syntax_errors(error: etree.XMLSyntaxError, file: str, substituted: Substituted, problems: Problems) -> None:
-    log: Any = error.error_log
-    entries: list[tuple[int, str]] = [(entry.line, entry.message) for entry in log]
+def _add_syntax_errors(
+    error: etree.XMLSyntaxError, parser: Any, file: str, substituted: Substituted, problems: Problems
+) -> None:
+    entries: list[tuple[int, str]] = [(entry.line, entry.message) for entry in parser.error_log]
     for line, message in entries or [(error.lineno or 0, error.msg or "no XML")]:
         name = substituted.marked_up.get(line)
         hint = f" (the value of ${{{name}}}, with '&' or '<' in it, stands on this line)" if name else ""
         origin = Origin(file, substituted.original_line(line))
-        problems.error(origin, f"not well-formed XML: {message.strip()}{hint}")
+        problems.error(origin, f"not well-formed XML: {shorten(message.strip())}{hint}")
 
 
 def find_doctype(text: str) -> int:
@@ -195,26 +171,3 @@ def find_doctype(text: str) -> int:
 def relative_to(including_file: str, href: str) -> str:
     """Return the path of an included file as seen from the file that includes it."""
     return os.path.normpath(os.path.join(os.path.dirname(including_file), href))
-
-
-def core_of(source: Source, problems: Problems) -> Element | None:
-    """Return the element ``core``, or None after saying what stands in its place."""
-    root: Any = source.root
-    if root is None:
-        return None
-    core: Element | None = next(root.iter(f"{{{CORE_NAMESPACE}}}core"), None)
-    if root.tag == f"{{{CONFIGURATION_NAMESPACE}}}configuration" and core is not None:
-        return core
-    expected = (
-        f'<configuration xmlns="{CONFIGURATION_NAMESPACE}"> with <core xmlns="{CORE_NAMESPACE}"> inside is expected'
-    )
-    if core is None and root.tag == f"{{{CONFIGURATION_NAMESPACE}}}configuration":
-        lonely = next((each for each in root.iter() if local_name(each) == "core"), None)
-        if lonely is None:
-            problems.error(source.origin(root), f"there is no element core; {expected}")
-        else:
-            namespace = etree.QName(lonely).namespace or "no namespace"
-            problems.error(source.origin(lonely), f"core is in {namespace}; {expected}")
-    else:
-        problems.error(source.origin(root), f"the outermost element is not right; {expected}", value=root.tag)
-    return None

@@ -7,6 +7,7 @@ Imported only when something is wrong.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from typing import Any, Final, final
 
@@ -15,8 +16,8 @@ from lxml import etree
 from xmlschema.validators import XMLSchemaChildrenValidationError, XsdElement
 
 from artemis_py.config.problems import Problems, nearest
-from artemis_py.config.schema import MAIN_FILE, schema_directory
 from artemis_py.config.source import CORE_NAMESPACE, Element, Source, local_name
+from artemis_py.config.xsd import schema_file
 
 _CORE: Final = f"{{{CORE_NAMESPACE}}}core"
 _XML_ATTRIBUTE: Final = "{http://www.w3.org/XML/1998/namespace}"
@@ -30,6 +31,7 @@ _TYPES: Final = {
     "NCName": "a name that begins with a letter, without blanks and colons",
 }
 
+_NUMBERS: Final = ("int", "long", "integer", "double")
 _TRUTH_WORDS: Final = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 _LIST_LENGTH_MAX: Final = 16
 
@@ -41,6 +43,12 @@ _AS_ELEMENT: Final = {
 }
 
 
+@functools.cache
+def explaining_schema() -> Any:
+    """Return the schema as xmlschema reads it; that takes some tenths of a second."""
+    return xmlschema.XMLSchema(schema_file())
+
+
 @final
 class StructureCheck:
     """Compares a tree with the XSD. ``flagged`` are the elements in which something is wrong."""
@@ -48,7 +56,6 @@ class StructureCheck:
     def __init__(self, source: Source, problems: Problems) -> None:
         self._source = source
         self._problems = problems
-        self._schema: Any = xmlschema.XMLSchema(str(schema_directory() / MAIN_FILE))
         self._parents: dict[str, set[str]] = {}
         self.flagged: set[Element] = set()
 
@@ -58,7 +65,7 @@ class StructureCheck:
         core = next(root.iter(_CORE), None)
         if core is None:
             return
-        declaration = self._schema.maps.elements[_CORE]
+        declaration = explaining_schema().maps.elements[_CORE]
         self._learn_parents(declaration, set())
         self._element(core, declaration)
         self._order(core, declaration)
@@ -87,7 +94,7 @@ class StructureCheck:
         for raw_name, raw_value in element.attrib.items():
             name, value = str(raw_name), str(raw_value)
             if name in known:
-                if not known[name].type.is_valid(value):
+                if not _is_valid(known[name].type, value):
                     self._flag(
                         element,
                         f"attribute {name} of {tag} is wrong",
@@ -115,7 +122,7 @@ class StructureCheck:
         if text == "" and declaration.default is not None:
             return
         kind = declaration.type if declaration.type.is_simple() else declaration.type.content
-        if not kind.is_valid(text):
+        if not _is_valid(kind, text):
             self._flag(element, f"{tag} is wrong", value=text, **_allowed(kind, text))
 
     def _stray_text(self, element: Element) -> None:
@@ -222,17 +229,31 @@ def _expected(error: Any) -> str | None:
     return ", ".join(names) or None
 
 
+def _base_name(kind: Any) -> str | None:
+    """Return the name of the type of :data:`_TYPES` that a simple type is made from."""
+    base: Any = kind
+    while base is not None:
+        if str(base.local_name) in _TYPES:
+            return str(base.local_name)
+        base = base.base_type
+    return None
+
+
+def _is_valid(kind: Any, text: str) -> bool:
+    """Ask xmlschema, which takes Python's ``1_000`` and digits of any script for numbers; the XSD does not."""
+    if _base_name(kind) in _NUMBERS and ("_" in text or not text.isascii()):
+        return False
+    return bool(kind.is_valid(text))
+
+
 def _allowed(kind: Any, value: str) -> dict[str, str | None]:
     """Return what a simple type allows, and the nearest of its words."""
     words = [str(word) for word in kind.enumeration or ()]
     if words:
         return {"allowed": ", ".join(words), "suggestion": nearest(value, words)}
-    base: Any = kind
-    while base is not None:
-        name = str(base.local_name)
-        if name in _TYPES:
-            folded = value.strip().casefold()
-            suggestion = _TRUTH_WORDS.get(folded, nearest(value, ("true", "false"))) if name == "boolean" else None
-            return {"allowed": _TYPES[name], "suggestion": suggestion}
-        base = base.base_type
-    return {"allowed": None, "suggestion": None}
+    name = _base_name(kind)
+    if name is None:
+        return {"allowed": None, "suggestion": None}
+    folded = value.strip().casefold()
+    suggestion = _TRUTH_WORDS.get(folded, nearest(value, ("true", "false"))) if name == "boolean" else None
+    return {"allowed": _TYPES[name], "suggestion": suggestion}

@@ -17,7 +17,7 @@ RESCANS_MAX: Final = 10_000
 
 
 @final
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class Substituted:
     """The text after substitution.
 

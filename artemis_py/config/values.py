@@ -32,7 +32,8 @@ def parse_value(row: Setting, text: str, *, is_attribute: bool = False) -> Any:
     """Return the value that ``text`` means for the setting ``row``.
 
     Texts of elements are trimmed, those of attributes and words of a choice are not. A boolean is true when it reads
-    ``true`` in any case and false otherwise, as in Artemis: ``1`` and an empty element are false. Raises ValueTextError.
+    ``true`` in any case and false otherwise, as in Artemis: ``1`` and an empty element are false. Raises
+    ValueTextError.
     """
     if row.kind == BOOLEAN:
         return text.strip().lower() == "true"

@@ -60,14 +60,14 @@ class DuplicateIds:
 class Plan:
     """Where messages to one address go, worked out once and kept until a binding changes."""
 
-    __slots__ = ("anycast", "anycast_turn", "diverts", "exclusive_diverts", "multicast")
+    __slots__ = ("anycast", "diverts", "exclusive_diverts", "has_diverts", "multicast")
 
     def __init__(self, queues: list[Queue], diverts: list[Divert]) -> None:
         self.anycast = [queue for queue in queues if queue.routing_type == ANYCAST]
         self.multicast = [queue for queue in queues if queue.routing_type == MULTICAST]
         self.exclusive_diverts = [divert for divert in diverts if divert.exclusive]
         self.diverts = [divert for divert in diverts if not divert.exclusive]
-        self.anycast_turn = 0
+        self.has_diverts = bool(diverts)
 
 
 class Address:
@@ -82,6 +82,8 @@ class Address:
         self.queues: list[Queue] = []
         self.diverts: list[Divert] = []
         self.plan: Plan | None = None
+        self.anycast_turn = 0
+        """Which anycast queue is next, where there are several."""
         self.account = Account()
         self.auto_created = auto_created
         self.temporary = temporary

@@ -9,10 +9,12 @@ from artemis_py.core.address import MULTICAST, Address
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import Entry
 from artemis_py.core.queue import Queue
+from artemis_py.core.recipe import overflow_for
 from artemis_py.core.registry import Registry
-from artemis_py.core.router import Forward, Route, Router
+from artemis_py.core.router import Batch, Forward, Route, Router
 from artemis_py.core.schedule import Schedule
 from artemis_py.core.sweep import Sweep
+from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.message import Head, Message
 from artemis_py.records import RecordLog
 
@@ -99,6 +101,18 @@ class Broker(Registry):
         queue.detach(consumer, failed=failed, now_ms=now_ms)
         if queue.temporary and not queue.consumer_count:
             self.delete_queue(queue, now_ms)
+
+    def set_ring_size(self, queue_name: str, ring_size: int) -> None:
+        """Change a ring while it runs; -1 makes it no ring. A smaller ring purges nothing: it just stops growing (seed).
+
+        Raises NotFoundError for an unknown queue, BrokerError for a size that is neither -1 nor above 0.
+        """
+        queue = self.queues.get(queue_name)
+        if queue is None:
+            raise NotFoundError(f"Queue {queue_name} does not exist")
+        if ring_size != -1 and ring_size < 1:
+            raise BrokerError(f"ring-size must be -1 (no ring) or at least 1, not {ring_size}")
+        queue.overflow = overflow_for(ring_size)
 
     # ---- host of queues --------------------------------------------------------------------------
 
@@ -224,7 +238,10 @@ class Broker(Registry):
         message = Message(
             forward.head, forward.body, self.next_message_id(), now_ms, forward.expires_ms, address.account, 0
         )
-        self.router.publish(route, [message], message.size_bytes, now_ms, plain=False, hops=forward.hops)
+        self.router.publish(
+            Batch(route, [message], message.size_bytes, now_ms, plain=False, due_ms=forward.due_ms, hops=forward.hops),
+            admitted=True,
+        )
 
     def create_temporary_address(self, name: str, routing_type: str) -> Address:
         """An address that goes with its last queue (a connection's temporary destination)."""

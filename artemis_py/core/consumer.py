@@ -23,9 +23,9 @@ class Consumer:
 
     # fmt: off
     __slots__ = (
-        "_head_only", "_last_head", "_last_verdict", "closed", "credit_bytes", "cursor", "destructive", "handed", "held", "id",
-        "id_copies", "listed", "no_local", "outbox", "overhead_bytes", "owner", "parked", "priority", "room_bytes",
-        "selector", "settles", "window_bytes",
+        "_head_only", "_last_head", "_last_verdict", "browses", "closed", "credit_bytes", "cursor", "destructive",
+        "handed", "held", "id", "id_copies", "listed", "no_local", "outbox", "overhead_bytes", "owner", "parked",
+        "priority", "room_bytes", "selector", "settles", "window_bytes",
     )
     # fmt: on
 
@@ -36,6 +36,7 @@ class Consumer:
         *,
         settles: bool,
         destructive: bool,
+        browses: bool = False,
         selector: Selector | None = None,
         window_bytes: int = UNLIMITED,
         priority: int = 0,
@@ -48,6 +49,8 @@ class Consumer:
         self.settles = settles
         """True when being sent is being done with (ack:auto)."""
         self.destructive = destructive
+        self.browses = browses
+        """True for a browser: it looks at a queue whose messages others take."""
         self.selector = selector
         self.window_bytes = window_bytes
         self.priority = priority

@@ -89,26 +89,29 @@ class RoundRobin(Distribution):
 
     def park(self, consumer: Consumer) -> None:
         consumer.parked = True
-        self._open[consumer.priority].remove(consumer)
+        self._open[consumer.priority].pop()
 
 
 class Exclusive(Distribution):
-    """All entries go to the consumer that attached first; when it is busy, nobody gets any (Artemis' exclusive
-    queue).
+    """All entries go to the consumer that attached first; when it is busy, nobody gets any (Artemis' exclusive queue).
+
+    Browsers take nothing from anybody: they are offered entries beside the owner, and never own the queue.
     """
 
     def wake(self, consumer: Consumer) -> None:
         consumer.parked = False
 
     def pick(self) -> Consumer | None:
-        if not self.consumers:
-            return None
-        owner = self.consumers[0]
-        if owner.parked:
-            return None
-        if owner.has_room:
-            return owner
-        owner.parked = True
+        owner_seen = False
+        for consumer in self.consumers:
+            if not consumer.browses:
+                if owner_seen:
+                    continue
+                owner_seen = True
+            if not consumer.parked:
+                if consumer.has_room:
+                    return consumer
+                consumer.parked = True
         return None
 
     def park(self, consumer: Consumer) -> None:

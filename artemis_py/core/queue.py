@@ -235,7 +235,7 @@ class Queue:
                 continue
             del self.scheduled[entry.message.id]
             self.tally.leave_scheduled(entry.message)
-            self.order.restore_at_head(entry)
+            self.order.restore_at_head(entry, fresh=not entry.attempts)
             if entry.message.expires_ms:
                 self._watch_expiry(entry)
             restored += 1
@@ -295,7 +295,9 @@ class Queue:
             self._host.note_output(consumer)
 
     def sent(self, consumer: Consumer, entries: list[Entry]) -> None:
-        """The entries of a consumer's outbox were written: for a consumer that settles on send, that is the end of them."""
+        """The entries of a consumer's outbox were written: for a consumer that settles on send, that is the end of
+        them.
+        """
         if consumer.settles and consumer.destructive:
             self.was_used = True
             self.tally.acknowledged += len(entries)
@@ -324,6 +326,11 @@ class Queue:
         if not consumer.destructive:
             self.tally.read_count -= len(entries)
             return
+        if self.deleted:
+            for entry in entries:
+                self.tally.leave_delivery(entry.message)
+                self._kill(entry)
+            return
         delayed: list[Entry] = []
         restored = 0
         for entry in entries:
@@ -351,11 +358,13 @@ class Queue:
         self._host.note_ready(self)
 
     def _kill(self, entry: Entry) -> None:
+        self.was_used = True
         self.tally.killed += 1
         self._forget(entry.message, KILLED)
 
     def _expire(self, entry: Entry) -> None:
         """An entry that is out of the order already has expired."""
+        self.was_used = True
         self._host.note_expired(self, entry)
         self.tally.expired += 1
         self._forget(entry.message, EXPIRED)
@@ -445,7 +454,9 @@ class Queue:
             self.release(consumer, sent, failed=failed, now_ms=now_ms)
 
     def _take_back_unsent(self, consumer: Consumer) -> None:
-        """What was picked for or handed to a consumer that settles on send, and not written, is on the queue as before."""
+        """What was picked for or handed to a consumer that settles on send, and not written, is on the queue as
+        before.
+        """
         for entry in consumer.outbox:
             self.order.restore(entry)
         for entry in reversed(consumer.handed):
@@ -455,7 +466,7 @@ class Queue:
             message.refs += 1
             if message.refs == 1:
                 message.account.charge(1, message.memory_bytes)
-            self.order.restore_at_head(Entry(message))
+            self.order.restore_at_head(Entry(message), fresh=True)
         self._trim(len(consumer.outbox) + len(consumer.handed))
         consumer.outbox.clear()
         consumer.handed.clear()

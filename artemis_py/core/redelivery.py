@@ -8,6 +8,9 @@ from typing import Final
 _SPREAD: Final = 2654435761
 """Knuth's multiplicative constant: spreads message ids over the collision-avoidance range without a random source."""
 
+_GROWTHS_MAX: Final = 100
+"""After so many multiplications any delay is at its maximum; more of them would leave what a float can hold."""
+
 
 @dataclass(frozen=True, slots=True)
 class Redelivery:
@@ -27,7 +30,7 @@ class Redelivery:
         """How long to wait after the ``attempts``-th failure, in ms."""
         if self.delay_ms <= 0:
             return 0
-        delay = self.delay_ms * self.multiplier ** (attempts - 1)
+        delay = self.delay_ms * self.multiplier ** min(attempts - 1, _GROWTHS_MAX)
         if self.collision_factor:
             spread = (message_id * _SPREAD % 2**32) / 2**31 - 1
             delay += delay * self.collision_factor * spread

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, DuplicateIds, Plan
@@ -40,9 +40,7 @@ class Forward:
     body: bytes
     expires_ms: int
     hops: int
-    source: str
-    kind: str
-    """divert, dead or expired: what made the copy."""
+    due_ms: int = 0
 
 
 class Bindings(ABC):
@@ -59,6 +57,29 @@ class Bindings(ABC):
         """A number that no message has had."""
 
 
+@dataclass(slots=True)
+class Batch:
+    """Messages on their way into one address together.
+
+    ``size_bytes`` is the sum of their encoded sizes. ``plain`` promises that none of them is persistent, expires or
+    carries a duplicate id. ``due_ms`` above 0 schedules them. ``hops`` counts how often they were forwarded.
+    """
+
+    route: Route
+    messages: list[Message]
+    size_bytes: int
+    now_ms: int
+    plain: bool
+    due_ms: int = 0
+    hops: int = 0
+
+    def narrow(self, messages: list[Message]) -> None:
+        """Go on with only some of the messages."""
+        if len(messages) != len(self.messages):
+            self.messages = messages
+            self.size_bytes = sum(message.size_bytes for message in messages)
+
+
 class Router:
     """Takes messages in at an address and puts entries on queues. It holds no queue and dispatches nothing itself."""
 
@@ -68,67 +89,54 @@ class Router:
         self.forwards: list[Forward] = []
         self.looped_message_count = 0
 
-    def publish(
-        self,
-        route: Route,
-        messages: list[Message],
-        size_bytes: int,
-        now_ms: int,
-        *,
-        plain: bool,
-        due_ms: int = 0,
-        hops: int = 0,
-    ) -> int:
-        """Route messages in order; returns how many the address took, fewer than given only when it is full and its
-        policy is FAIL or BLOCK.
+    # ---- admission -------------------------------------------------------------------------------
 
-        ``size_bytes`` is the sum of their encoded sizes. ``plain`` promises that none of them is persistent, expires
-        or carries a duplicate id. ``due_ms`` above 0 schedules them.
+    def publish(self, batch: Batch, *, admitted: bool = False) -> int:
+        """Route messages in order; returns how many the address took.
+
+        Fewer than given are taken only when the address is full and its policy is FAIL or BLOCK. ``admitted`` says
+        that nobody is there to be blocked or told any more (a commit, a copy made by the broker): then only DROP
+        still applies.
         """
-        address = route.address
-        if address.full_policy is not None and (
-            address.is_full
-            or not address.has_room_for(len(messages), size_bytes + MESSAGE_OVERHEAD_BYTES * len(messages))
-        ):
-            return self._publish_while_room(route, messages, now_ms, plain, due_ms, hops)
-        self._publish_admitted(route, messages, size_bytes, now_ms, plain, due_ms, hops)
-        return len(messages)
+        address = batch.route.address
+        policy = address.full_policy
+        count = len(batch.messages)
+        if policy is None or (admitted and policy != "DROP"):
+            self._publish(batch)
+            return count
+        if not address.is_full and address.has_room_for(count, batch.size_bytes + MESSAGE_OVERHEAD_BYTES * count):
+            self._publish(batch)
+            return count
+        return self._publish_while_room(batch, policy)
 
-    def _publish_while_room(
-        self, route: Route, messages: list[Message], now_ms: int, plain: bool, due_ms: int, hops: int
-    ) -> int:
-        address = route.address
-        for index, message in enumerate(messages):
-            if address.is_full:
-                if address.full_policy != "DROP":
-                    return index
+    def _publish_while_room(self, batch: Batch, policy: str) -> int:
+        address = batch.route.address
+        for index, message in enumerate(batch.messages):
+            if not address.is_full:
+                self._publish(replace(batch, messages=[message], size_bytes=message.size_bytes))
+            elif policy == "DROP":
                 address.routed_message_count += 1
                 address.dropped_message_count += 1
-                continue
-            self._publish_admitted(route, [message], message.size_bytes, now_ms, plain, due_ms, hops)
-        return len(messages)
+            else:
+                return index
+        return len(batch.messages)
 
-    def _publish_admitted(
-        self, route: Route, messages: list[Message], size_bytes: int, now_ms: int, plain: bool, due_ms: int, hops: int
-    ) -> None:
-        address = route.address
+    def _publish(self, batch: Batch) -> None:
+        address = batch.route.address
         if address.changes_expiry:
-            plain = False
-            for message in messages:
-                message.expires_ms = address.expiry_of(message.expires_ms, now_ms)
-        count = len(messages)
-        if not plain:
-            messages = self._without_duplicates(address, messages)
+            batch.plain = False
+            for message in batch.messages:
+                message.expires_ms = address.expiry_of(message.expires_ms, batch.now_ms)
+        if not batch.plain:
+            batch.narrow(self._without_duplicates(address, batch.messages))
         plan = address.plan
         if plan is None:
             plan = address.plan = Plan(self._bindings.queues_for(address), address.diverts)
-        if plan.exclusive_diverts or plan.diverts:
-            messages = self._divert(address, plan, messages, hops)
-        if len(messages) != count:
-            size_bytes = sum(message.size_bytes for message in messages)
-            if not messages:
-                return
-        self._route(route, plan, messages, size_bytes, now_ms, plain, due_ms)
+        diverted: set[int] | None = None
+        if plan.has_diverts:
+            diverted = self._divert(address, plan, batch)
+        if batch.messages:
+            self._route(batch, plan, diverted)
 
     # ---- duplicates and diverts ------------------------------------------------------------------
 
@@ -151,19 +159,24 @@ class Router:
             kept.append(message)
         return kept
 
-    def _divert(self, address: Address, plan: Plan, messages: list[Message], hops: int) -> list[Message]:
+    def _divert(self, address: Address, plan: Plan, batch: Batch) -> set[int]:
+        """Make the copies that diverts ask for; what an exclusive one took leaves the batch. Returns who got a copy."""
         kept: list[Message] = []
-        for message in messages:
+        diverted: set[int] = set()
+        for message in batch.messages:
             matched = [divert for divert in plan.exclusive_diverts if _passes(divert, message)]
             if not matched:
                 kept.append(message)
                 matched = [divert for divert in plan.diverts if _passes(divert, message)]
+            if matched:
+                diverted.add(message.id)
             for divert in matched:
-                self._forward_diverted(address, divert, message, hops)
-        address.routed_message_count += len(messages) - len(kept)
-        return kept
+                self._forward_diverted(address, divert, message, batch)
+        address.routed_message_count += len(batch.messages) - len(kept)
+        batch.narrow(kept)
+        return diverted
 
-    def _forward_diverted(self, address: Address, divert: Divert, message: Message, hops: int) -> None:
+    def _forward_diverted(self, address: Address, divert: Divert, message: Message, batch: Batch) -> None:
         changes = _origin(message, address.name, divert.routing_name)
         drop = frozenset[str]() if divert.routing_type == "PASS" else _STRIPPED
         routing_type = divert.routing_type if divert.routing_type in _ROUTING_TYPE_CODES else None
@@ -173,7 +186,7 @@ class Router:
             head = message.head.forwarded(target, changes, drop)
             if routing_type is not None:
                 head.routing_type = routing_type
-            self._forward(Forward(target, head, message.body, message.expires_ms, hops + 1, address.name, "divert"))
+            self._forward(Forward(target, head, message.body, message.expires_ms, batch.hops + 1, batch.due_ms))
 
     def _forward(self, forward: Forward) -> None:
         if forward.hops > HOPS_MAX:
@@ -181,120 +194,90 @@ class Router:
             return
         self.forwards.append(forward)
 
-    def forward_dead(self, address: str, source: Address, queue: Queue | None, message: Message, reason: str) -> None:
+    def forward_dead(
+        self, address: str, source: Address, queue: Queue | None, message: Message, reason: str, hops: int = 0
+    ) -> None:
         """Send a copy of a dead message to the dead-letter address."""
         changes = _origin(message, source.name, None if queue is None else queue.name)
         changes["reason"] = reason
-        head = message.head.forwarded(address, changes, _STRIPPED)
-        self._forward(Forward(address, head, message.body, 0, 1, message.head.address, "dead"))
+        self._forward(Forward(address, message.head.forwarded(address, changes, _STRIPPED), message.body, 0, hops + 1))
 
     def forward_expired(self, address: str, source: Address, queue: Queue, message: Message, now_ms: int) -> None:
         """Send a copy of an expired message to the expiry address."""
         changes = _origin(message, source.name, queue.name)
         changes["_AMQ_ACTUAL_EXPIRY"] = str(now_ms)
         changes["reason"] = "time_limit"
-        head = message.head.forwarded(address, changes, _STRIPPED)
-        self._forward(Forward(address, head, message.body, 0, 1, message.head.address, "expired"))
+        self._forward(Forward(address, message.head.forwarded(address, changes, _STRIPPED), message.body, 0, 1))
 
     # ---- queues ----------------------------------------------------------------------------------
 
-    def _route(
-        self, route: Route, plan: Plan, messages: list[Message], size_bytes: int, now_ms: int, plain: bool, due_ms: int
-    ) -> None:
-        address = route.address
+    def _route(self, batch: Batch, plan: Plan, diverted: set[int] | None) -> None:
+        route, messages = batch.route, batch.messages
         shares: list[tuple[Queue, list[Message]]] = []
-        routed_all = False
-        if route.queue is not None:
-            targets = [route.queue]
-        elif route.routing_type == ANYCAST:
-            targets = []
-        else:
-            targets = plan.multicast
-        for queue in targets:
+        for queue in _targets(route, plan):
             taken = messages if queue.accepts_all else [message for message in messages if queue.accepts(message)]
             if taken:
-                routed_all = routed_all or taken is messages
                 shares.append((queue, taken))
         if route.queue is None and plan.anycast and route.routing_type != MULTICAST:
-            only = plan.anycast[0]
-            if len(plan.anycast) == 1 and only.accepts_all:
-                routed_all = True
-                shares.append((only, messages))
-            else:
-                shares.extend(_deal(plan, messages))
-        routed = len(messages)
-        if not routed_all:
-            reached = {message.id for _, taken in shares for message in taken}
-            routed = len(reached)
-            if routed < len(messages):
-                self._unrouted(address, [message for message in messages if message.id not in reached])
-        address.routed_message_count += routed
+            shares.extend(_deal(route.address, plan.anycast, messages))
+        self._count_routed(batch, shares, diverted)
         if shares:
-            self._enqueue(address, shares, messages, size_bytes, now_ms, plain, due_ms)
+            self._enqueue(batch, shares)
 
-    def _unrouted(self, address: Address, messages: list[Message]) -> None:
-        address.unrouted_message_count += len(messages)
+    def _count_routed(self, batch: Batch, shares: list[tuple[Queue, list[Message]]], diverted: set[int] | None) -> None:
+        address, messages = batch.route.address, batch.messages
+        if any(taken is messages for _, taken in shares):
+            address.routed_message_count += len(messages)
+            return
+        reached = {message.id for _, taken in shares for message in taken}
+        if diverted:
+            reached.update(diverted)
+        missed = [message for message in messages if message.id not in reached]
+        address.routed_message_count += len(messages) - len(missed)
+        address.unrouted_message_count += len(missed)
         settings = address.settings
         target = settings.dead_letter_address
-        if settings.send_to_dla_on_no_route and target and target != address.name:
-            for message in messages:
-                self.forward_dead(target, address, None, message, "no_route")
+        if missed and settings.send_to_dla_on_no_route and target and target != address.name:
+            for message in missed:
+                self.forward_dead(target, address, None, message, "no_route", batch.hops)
 
-    def _enqueue(
-        self,
-        address: Address,
-        shares: list[tuple[Queue, list[Message]]],
-        messages: list[Message],
-        size_bytes: int,
-        now_ms: int,
-        plain: bool,
-        due_ms: int,
-    ) -> None:
-        if not plain:
+    def _enqueue(self, batch: Batch, shares: list[tuple[Queue, list[Message]]]) -> None:
+        messages = batch.messages
+        if not batch.plain:
             self._record(shares)
         shared: list[Entry] | None = None
         waiting: list[tuple[Queue, list[Message]]] = []
         for queue, taken in shares:
-            consumer = queue.direct_consumer() if plain and not due_ms else None
+            consumer = queue.direct_consumer() if batch.plain and not batch.due_ms else None
             if consumer is None:
                 waiting.append((queue, taken))
             elif taken is messages:
                 if shared is None:
                     shared = [Entry(message) for message in messages]
-                queue.hand_over(consumer, shared, size_bytes)
+                queue.hand_over(consumer, shared, batch.size_bytes)
             else:
-                queue.hand_over(
-                    consumer, [Entry(message) for message in taken], sum(message.size_bytes for message in taken)
-                )
-        if not waiting:
-            return
+                size_bytes = sum(message.size_bytes for message in taken)
+                queue.hand_over(consumer, [Entry(message) for message in taken], size_bytes)
         if len(waiting) == 1 and waiting[0][1] is messages:
-            address.account.charge(len(messages), size_bytes + MESSAGE_OVERHEAD_BYTES * len(messages))
-            self._put(waiting[0][0], messages, size_bytes, now_ms, due_ms)
-            return
-        self._put_on_several(address, waiting, now_ms, due_ms)
+            account = batch.route.address.account
+            account.charge(len(messages), batch.size_bytes + MESSAGE_OVERHEAD_BYTES * len(messages))
+            _put(waiting[0][0], messages, batch.size_bytes, batch)
+        elif waiting:
+            self._put_on_several(batch, waiting)
 
-    def _put_on_several(
-        self, address: Address, waiting: list[tuple[Queue, list[Message]]], now_ms: int, due_ms: int
-    ) -> None:
+    def _put_on_several(self, batch: Batch, waiting: list[tuple[Queue, list[Message]]]) -> None:
         """Several queues refer to one message: it is charged once, and kept until all of them have seen it."""
+        account = batch.route.address.account
         distinct = {message.id: message for _, taken in waiting for message in taken}
         for message in distinct.values():
             message.refs += 1
-            address.account.charge(1, message.memory_bytes)
+            account.charge(1, message.memory_bytes)
         for queue, taken in waiting:
-            self._put(queue, taken, sum(message.size_bytes for message in taken), now_ms, due_ms)
+            _put(queue, taken, sum(message.size_bytes for message in taken), batch)
         for message in distinct.values():
             message.refs -= 1
             if not message.refs:
-                address.account.credit(message.memory_bytes)
-
-    def _put(self, queue: Queue, messages: list[Message], size_bytes: int, now_ms: int, due_ms: int) -> None:
-        if due_ms:
-            for message in messages:
-                queue.schedule(Entry(message), due_ms)
-        else:
-            queue.arrive([Entry(message) for message in messages], size_bytes, now_ms)
+                account.credit(message.memory_bytes)
 
     def _record(self, shares: list[tuple[Queue, list[Message]]]) -> None:
         """Write persistent messages to the log, each once with the durable queues that it goes to."""
@@ -309,6 +292,21 @@ class Router:
         for message_id, queue_names in names.items():
             message = persistent[message_id]
             message.lsn = self._bindings.log.published(message, queue_names)
+
+
+def _targets(route: Route, plan: Plan) -> list[Queue]:
+    """The queues that each get every message: the one that was named, or all multicast ones."""
+    if route.queue is not None:
+        return [route.queue]
+    return plan.multicast if route.routing_type != ANYCAST else []
+
+
+def _put(queue: Queue, messages: list[Message], size_bytes: int, batch: Batch) -> None:
+    if batch.due_ms:
+        for message in messages:
+            queue.schedule(Entry(message), batch.due_ms)
+    else:
+        queue.arrive([Entry(message) for message in messages], size_bytes, batch.now_ms)
 
 
 def _passes(divert: Divert, message: Message) -> bool:
@@ -327,15 +325,16 @@ def _origin(message: Message, address: str, queue: str | None) -> dict[str, str]
     return changes
 
 
-def _deal(plan: Plan, messages: list[Message]) -> list[tuple[Queue, list[Message]]]:
-    """Share messages out among the anycast queues, in turn, passing over queues that do not accept one."""
-    queues = plan.anycast
+def _deal(address: Address, queues: list[Queue], messages: list[Message]) -> list[tuple[Queue, list[Message]]]:
+    """Share messages out among anycast queues, in turn, passing over queues that do not accept one."""
+    if len(queues) == 1 and queues[0].accepts_all:
+        return [(queues[0], messages)]
     dealt: dict[str, tuple[Queue, list[Message]]] = {}
     for message in messages:
         for step in range(len(queues)):
-            queue = queues[(plan.anycast_turn + step) % len(queues)]
+            queue = queues[(address.anycast_turn + step) % len(queues)]
             if queue.accepts(message):
-                plan.anycast_turn = (plan.anycast_turn + step + 1) % len(queues)
+                address.anycast_turn = (address.anycast_turn + step + 1) % len(queues)
                 dealt.setdefault(queue.name, (queue, []))[1].append(message)
                 break
     return list(dealt.values())

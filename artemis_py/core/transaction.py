@@ -6,7 +6,7 @@ from artemis_py.core.address import Address
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import Entry
 from artemis_py.core.queue import Queue
-from artemis_py.core.router import Route, Router
+from artemis_py.core.router import Batch, Route, Router
 from artemis_py.errors import AddressFullError, DuplicateError
 from artemis_py.message import Message
 
@@ -45,11 +45,12 @@ class Transaction:
         self._check(router)
         lsn = 0
         for route, message, due_ms in self.sends:
-            router.publish(route, [message], message.size_bytes, now_ms, plain=False, due_ms=due_ms)
+            router.publish(
+                Batch(route, [message], message.size_bytes, now_ms, plain=False, due_ms=due_ms), admitted=True
+            )
             lsn = max(lsn, message.lsn)
         for queue, consumer, entry in self.acknowledged:
-            if not queue.deleted:
-                queue.acknowledge(consumer, entry)
+            queue.acknowledge(consumer, entry)
         self._release(self.refused, now_ms)
         return lsn
 
@@ -78,8 +79,7 @@ class Transaction:
         for queue, consumer, entry in taken:
             groups.setdefault(consumer.id, (queue, consumer, []))[2].append(entry)
         for queue, consumer, entries in groups.values():
-            if not queue.deleted:
-                queue.release(consumer, entries, failed=True, now_ms=now_ms)
+            queue.release(consumer, entries, failed=True, now_ms=now_ms)
 
 
 def _fits(address: Address, planned_count: int, planned_bytes: int) -> bool:

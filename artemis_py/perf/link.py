@@ -178,10 +178,6 @@ class Link:
         for found in self._reader.frames():
             raise_if_error(found)
 
-    def take_rest(self) -> bytes:
-        """Bytes that were read with the last control frame and belong to the measured traffic."""
-        return self._reader.take_rest()
-
     def give_back(self, data: bytes) -> None:
         """Returns bytes after the measured traffic, so that ``goodbye`` begins at a frame."""
         self._reader.feed(data)

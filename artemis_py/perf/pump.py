@@ -111,7 +111,6 @@ class Pump:
             started = time.perf_counter()
             for receiver in self._receivers:
                 self._selector.register(receiver.link.sock, selectors.EVENT_READ, receiver)
-                self._feed_rest(receiver)
             for sender in self._senders:
                 events = selectors.EVENT_READ if sender.done else selectors.EVENT_READ | selectors.EVENT_WRITE
                 self._selector.register(sender.link.sock, events, sender)
@@ -146,24 +145,12 @@ class Pump:
         size = self._receive(receiver.link, counter)
         if not size:
             return
-        self._count(receiver, size)
-
-    def _count(self, receiver: Receiver, size: int) -> None:
-        counter = receiver.counter
         found = counter.feed(self._buffer, size)
         counter.raise_error()
         self._moves += 1
         self._missing -= found
         if found and receiver.done:
             receiver.link.give_back(counter.after_last(self._buffer, size))
-
-    def _feed_rest(self, receiver: Receiver) -> None:
-        """Messages that came in one read with the last control frame belong to the count."""
-        rest = receiver.link.take_rest()
-        if rest:
-            start = receiver.counter.start
-            self._buffer[start : start + len(rest)] = rest
-            self._count(receiver, len(rest))
 
     def _on_sender(self, sender: Sender, events: int) -> None:
         if events & selectors.EVENT_READ:

@@ -35,12 +35,6 @@ class FrameReader:
         """Appends what was read."""
         self._pending += data
 
-    def take_rest(self) -> bytes:
-        """The bytes not yet popped as frames; the reader forgets them."""
-        rest = bytes(self._pending).lstrip(b"\r\n")
-        self._pending.clear()
-        return rest
-
     def frames(self) -> list[ServerFrame]:
         """All whole frames, popped."""
         return list(iter(self.pop, None))

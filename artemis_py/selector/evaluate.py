@@ -48,6 +48,8 @@ from artemis_py.selector.tree import (
     Truth,
 )
 from artemis_py.selector.values import (
+    InOrder,
+    Number,
     Value,
     are_equal,
     are_equal_converted,
@@ -65,13 +67,13 @@ Lookup: TypeAlias = Callable[[str], Value]
 _Evaluator: TypeAlias = Callable[[Lookup], Value]
 _Condition: TypeAlias = Callable[[Lookup], bool | None]
 
-_ORDERS: Final[dict[str, Callable[[float | str, float | str], bool]]] = {
+_ORDERS: Final[dict[str, InOrder]] = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
 }
-_CALCULATIONS: Final[dict[str, Callable[[float, float], float]]] = {
+_CALCULATIONS: Final[dict[str, Callable[[Number, Number], Number]]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
@@ -142,9 +144,9 @@ class _Compiler:
                 return _all([self.condition(part) for part in node.conditions], stop_at=False)
             case Or():
                 return _all([self.condition(part) for part in node.conditions], stop_at=True)
-            case Literal(value=bool() | None as value):
-                return lambda _: value
-        raise TypeError(f"{type(node).__name__} is not a condition")
+            case Literal():
+                return _constant(node.value is True, known=node.value is not None)
+        raise TypeError(f"{type(node).__name__} is not a condition")  # the parser lets none through
 
     def _value(self, node: Node) -> _Evaluator:
         match node:
@@ -276,6 +278,10 @@ def _equals_text(name: str, text: str, wanted: bool) -> _Condition:
         return None if value is None else (value == text) is wanted
 
     return equals
+
+
+def _constant(truth: bool, *, known: bool) -> _Condition:
+    return lambda _: truth if known else None
 
 
 def _in(node: In) -> _Condition:

@@ -12,18 +12,21 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 Value: TypeAlias = str | int | float | bool | None
+Number: TypeAlias = int | float
+"""Both are named, although the type checker lets an int pass for a float: a compiler would make it one."""
+InOrder: TypeAlias = Callable[[Number | str, Number | str], bool]
 
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
-def number_of(value: Value) -> int | float | None:
+def number_of(value: Value) -> Number | None:
     """Return a number as it is, None for all else: booleans are no numbers."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
     return None
 
 
-def number_in(value: Value) -> int | float | None:
+def number_in(value: Value) -> Number | None:
     """Return a number as it is and what a text means as a decimal number; None for all else."""
     if not isinstance(value, str):
         return number_of(value)
@@ -61,7 +64,7 @@ def are_equal_converted(left: Value, right: Value) -> bool:
     return first is not None and second is not None and first == second
 
 
-def are_ordered(left: Value, right: Value, in_order: Callable[[float | str, float | str], bool]) -> bool:
+def are_ordered(left: Value, right: Value, in_order: InOrder) -> bool:
     """``<`` and its like between two numbers or two texts; the latter by their characters."""
     if isinstance(left, str):
         return isinstance(right, str) and in_order(left, right)
@@ -69,7 +72,7 @@ def are_ordered(left: Value, right: Value, in_order: Callable[[float | str, floa
     return first is not None and second is not None and in_order(first, second)
 
 
-def are_ordered_converted(left: Value, right: Value, in_order: Callable[[float | str, float | str], bool]) -> bool:
+def are_ordered_converted(left: Value, right: Value, in_order: InOrder) -> bool:
     """``<`` and its like where texts that look like numbers are numbers."""
     first, second = number_in(left), number_in(right)
     if first is not None and second is not None:
@@ -84,11 +87,9 @@ def joined(left: str, right: Value) -> str:
     return left + str(right)
 
 
-def remainder(left: float, right: float) -> float:
-    """``%``: the sign is that of ``left``. Raises ZeroDivisionError, or ValueError for an infinite ``left``."""
+def remainder(left: Number, right: Number) -> Number:
+    """``%``: the sign is that of ``left``. Raises ZeroDivisionError or ValueError where there is no result."""
     if isinstance(left, int) and isinstance(right, int):
         size = abs(left) % abs(right)
         return -size if left < 0 else size
-    if right == 0:
-        raise ZeroDivisionError
     return math.fmod(left, right)

@@ -152,6 +152,12 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.pause_reading()
         self._turns.blocked.append(self)
 
+    @property
+    def may_go_on(self) -> bool:
+        """Has the address that a blocked sender waits for got room?"""
+        address = self.session.blocked_by
+        return address is None or address.deleted or not address.is_full
+
     def unblock(self, now_ms: int) -> None:
         """Let a sender go on if the address that it waits for has room."""
         session = self.session

@@ -29,6 +29,8 @@ from artemis_py.stomp.service import StompService
 _BACKLOG_MIN: Final = 1024
 _HTTP_TICK_S: Final = 5.0
 _DRAIN_S: Final = 5.0
+_PREPARE_METRICS_S: Final = 1.0
+"""How long after the start the metrics library is imported, in a thread: after the first clients, before a scrape."""
 
 
 class ListenError(ArtemisError):
@@ -51,15 +53,16 @@ class Server:
         self.turns = Turns(loop, self.broker, self.log, self.stats, clock_ms)
         self.bound: list[tuple[AcceptorConfig, str, int]] = []
         self._loop = loop
-        self._servers: list[asyncio.Server] = []
+        self._stomp_servers: list[asyncio.Server] = []
+        self._http_servers: list[asyncio.Server] = []
         self._is_stopping = False
-        exporter = MetricsExporter(
+        self._exporter = MetricsExporter(
             self.broker,
             self.stats,
             turn_bounds_s=TURN_BUCKET_BOUNDS_S,
             global_max_size_bytes=config.global_max_size or -1,
         )
-        routes = {**metrics_routes(exporter), **health_routes(self._not_ready_because)}
+        routes = {**metrics_routes(self._exporter), **health_routes(self._not_ready_because)}
         self._http = HttpService(routes, now_ms=clock_ms, call_soon=loop.call_soon)
 
     def _not_ready_because(self) -> str | None:
@@ -84,6 +87,11 @@ class Server:
             await self._serve(acceptor, bound)
         self.turns.schedule()
         self._tick_http()
+        if self._serves("HTTP"):
+            self._loop.call_later(_PREPARE_METRICS_S, self._loop.run_in_executor, None, self._exporter.prepare)
+
+    def _serves(self, protocol: str) -> bool:
+        return any(protocol in acceptor.protocols for acceptor, _, _ in self.bound)
 
     async def _serve(self, acceptor: AcceptorConfig, bound: socket.socket) -> None:
         backlog = max(acceptor.int_param("backlog"), _BACKLOG_MIN)
@@ -96,9 +104,10 @@ class Server:
                 acceptor.int_param("handshakeTimeout"),
             )
             server = await self._loop.create_server(acceptance.connect, sock=bound, backlog=backlog)
+            self._stomp_servers.append(server)
         else:
             server = await self._loop.create_server(self._http.connect, sock=bound, backlog=backlog)
-        self._servers.append(server)
+            self._http_servers.append(server)
         host, port = bound.getsockname()[:2]
         self.bound.append((acceptor, host, port))
 
@@ -112,9 +121,8 @@ class Server:
     async def stop(self) -> None:
         """Accept nobody any more, let written answers leave, close everything."""
         self._is_stopping = True
-        for server in self._servers:
+        for server in self._stomp_servers:
             server.close()
-        self._http.stop()
         self.turns.stop()
         now_ms = clock_ms()
         for connection in list(self.stats.connections):
@@ -124,6 +132,9 @@ class Server:
             await asyncio.sleep(0.01)
         for connection in list(self.stats.connections):
             connection.cut()
+        self._http.stop()
+        for server in self._http_servers:
+            server.close()
 
 
 def _bind(acceptor: AcceptorConfig) -> socket.socket:

@@ -86,7 +86,7 @@ class Turns:
         self._log.seal()
         self._flush(now_ms)
         self._make_room(served)
-        if broker.has_ready or self.readable:
+        if broker.has_ready or self.readable or any(connection.may_go_on for connection in self.blocked):
             self.schedule()
         self._set_timer(now_ms)
         self.stats.turn_took(perf_counter_ns() - started_ns)

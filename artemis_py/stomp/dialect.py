@@ -30,7 +30,7 @@ _DECIDING: Final = frozenset(
 )  # fmt: skip
 _CARRIED_BYTES: Final = frozenset(name.encode() for name in _CARRIED)
 _DECIDING_BYTES: Final = frozenset(name.encode() for name in _DECIDING)
-_NOT_PASSING: Final = frozenset(name.encode() for name in _CARRIED | _FORGED | _DECIDING)
+_NOT_PASSING: Final = frozenset(name.encode() for name in _CARRIED | _FORGED | _DECIDING | {""})
 
 
 class Dialect:
@@ -44,6 +44,8 @@ class Dialect:
         self._trims = version == "1.0"
         self._line_bytes_max = self.limits.header_line_bytes_max
         self.memo: dict[bytes, Send] = {}
+        self._seen: set[int] = set()
+        """Hashes of blocks met once: what never repeats is not worth keeping."""
         self._shapes: dict[tuple[bytes, ...], Shape] = {}
 
     def read(self, block: bytes) -> Frame | Send | Refused:
@@ -55,7 +57,13 @@ class Dialect:
         return self._read_any(block)
 
     def remember(self, block: bytes, send: Send) -> None:
-        """Keep a frame without hop headers for the next one with the same bytes."""
+        """Keep a frame without hop headers for the next one with the same bytes, if these bytes came before."""
+        number = hash(block)
+        if number not in self._seen:
+            if len(self._seen) >= MEMO_ENTRIES_MAX:
+                self._seen.clear()
+            self._seen.add(number)
+            return
         if len(block) > MEMO_BLOCK_BYTES_MAX:
             return
         if len(self.memo) >= MEMO_ENTRIES_MAX:
@@ -86,6 +94,8 @@ class Dialect:
                 if carried is None:
                     carried = {}
                 carried.setdefault(name, line[len(name) + 1 :].decode())
+            elif not name:
+                return None
         key = tuple(deciding)
         shape = self._shapes.get(key)
         if shape is None:
@@ -94,8 +104,6 @@ class Dialect:
             except FrameError:
                 return None
         text = b"\n".join(passing)
-        if b"\n:" in text or text.startswith(b":"):
-            return None
         if carried is None:
             return Send(_head(shape, text, False), shape, -1, None, None)
         return self._send_with_hop_headers(shape, text, carried)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from artemis_py.core.router import Route
+from artemis_py.core.router import Batch, Route
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import AddressFullError, ArtemisError, LimitError
 from artemis_py.message import Head, Message
@@ -46,7 +46,7 @@ class Sending(SessionState):
             number += 1
             size_bytes += head.size_bytes + len(body)
         count = len(messages)
-        accepted = broker.router.publish(route, messages, size_bytes, now_ms, plain=True)
+        accepted = broker.router.publish(Batch(route, messages, size_bytes, now_ms, plain=True))
         self.service.traffic.came("SEND", accepted)
         if accepted == count:
             return start + count
@@ -93,7 +93,7 @@ class Sending(SessionState):
             if self._transaction_bytes() + message.memory_bytes > self.service.limits.transaction_bytes_max:
                 raise LimitError(f"Open transactions hold more than {self.service.limits.transaction_bytes_max} bytes")
             transaction.send(route, message, due_ms)
-        elif not broker.router.publish(route, [message], message.size_bytes, now_ms, plain=shape.plain, due_ms=due_ms):
+        elif not broker.router.publish(Batch(route, [message], message.size_bytes, now_ms, shape.plain, due_ms)):
             if route.address.full_policy == "BLOCK":
                 self.blocked_by = route.address
                 return False

@@ -197,6 +197,11 @@ def test_row_14_literal_markers(address: str, expected: str) -> None:
     assert order("# (a.#) a.# a.* a.b", address, markers="()") == expected.split()
 
 
+@pytest.mark.parametrize("name", ["(a", "a)"])
+def test_one_marker_alone_is_text(name: str) -> None:
+    assert order(f"{name} a", name, markers="()") == [name]
+
+
 def test_row_15_plain_match_before_literal_one() -> None:
     assert order("(a.b) a.b #", "a.b", markers="()") == ["a.b", "(a.b)", "#"]
 
@@ -244,7 +249,16 @@ def test_exact_finds_plain_matches_only() -> None:
 
 @pytest.mark.parametrize(
     ("match", "wild"),
-    [("a.b", False), ("*", True), ("a.#", True), ("a\\*.b", False), ("a\\#", False), ("\\*.*", True), ("", False)],
+    [
+        ("a.b", False),
+        ("*", True),
+        ("*a\\", True),
+        ("a.#", True),
+        ("a\\*.b", False),
+        ("a\\#", False),
+        ("\\*.*", True),
+        ("", False),
+    ],
 )
 def test_what_has_a_wildcard(match: str, wild: bool) -> None:
     assert has_wildcard(match) is wild
@@ -253,6 +267,8 @@ def test_what_has_a_wildcard(match: str, wild: bool) -> None:
 def test_a_wildcard_after_a_backslash_is_text_beside_a_real_one() -> None:
     assert order("a\\*.*", "a\\*.x") == ["a\\*.*"]
     assert order("a\\*.*", "ab.x") == []
+    assert order("a\\*.*", "a\\b.x") == []
+    assert order("*.a\\", "b.a\\") == ["*.a\\"]
     assert order("*.\\#", "a.\\#") == ["*.\\#"]
     assert order("*.\\#", "a") == []
 

@@ -6,6 +6,7 @@ import pytest
 
 from artemis_py.config.entities import Origin
 from artemis_py.config.matching import DEFAULT_SYNTAX, WildcardSyntax
+from artemis_py.config.reader import loads
 from artemis_py.config.security_settings import PERMISSIONS, SecurityConfig, SecuritySetting
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.security import access_to
@@ -21,7 +22,7 @@ def setting(match: str, line: int = 1, **roles: str) -> SecuritySetting:
 def broker(
     *settings: SecuritySetting, syntax: WildcardSyntax = DEFAULT_SYNTAX, uuid_namespace: str = ""
 ) -> BrokerConfig:
-    mappings = {"ldap": ("admin", "auditor"), "guests": ("guest",)}
+    mappings = {"admin": ("ldap", "boss"), "auditor": ("ldap",), "guest": ("guests",)}
     security = SecurityConfig(settings, syntax, role_mappings=mappings, uuid_namespace=uuid_namespace)
     return BrokerConfig(security=security, wildcards=syntax, uuid_namespace=uuid_namespace)
 
@@ -89,13 +90,27 @@ def test_permissions_of_somebody_with_several_roles() -> None:
 
 
 def test_lines_say_where_each_role_comes_from() -> None:
-    config = broker(setting("#", 7, send="admin ldap", browse="ldap"), setting("a.#", 9, send="admin ldap guests"))
+    config = broker(
+        setting("#", 7, send="admin ldap", browse="ldap"),
+        setting("a.#", 9, send="admin ldap boss guests", browse="auditor ldap admin boss"),
+    )
     lines = access_to(config, "a.b").lines()
     assert lines[0] == "security-setting match='a.#' (broker.xml:9) decides alone"
-    assert "  send: admin, ldap (mapped to admin), guests" in lines
+    assert "  send: admin, ldap (mapped to admin), boss (mapped to admin), guests" in lines
+    assert "  browse: auditor, ldap (mapped to auditor, admin), admin, boss (mapped to admin)" in lines
     assert "  consume: nobody" in lines
     assert lines[-1] == "passed over: match='#' (broker.xml:7)"
     assert len(lines) == len(PERMISSIONS) + 2
+
+
+def test_role_mappings_of_a_file_are_expanded_whatever_the_blanks() -> None:
+    text = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core"><security-settings>
+      <security-setting match="#"><permission type="send" roles=" writer , reader"/></security-setting>
+      <role-mapping from="staff" to="reader, writer"/>
+    </security-settings></core></configuration>"""
+    access = access_to(loads(text), "a")
+    assert str(access.grants[0]) == "send: writer, staff (mapped to writer, reader), reader"
+    assert access.permissions_of(["staff"]) == ("send",)
 
 
 def test_other_wildcard_characters() -> None:

@@ -28,6 +28,7 @@ HEADERS: dict[str, Value] = {
     "bigger": "10",
     "flag": "true",
     "loud": "TRUE",
+    "off": "False",
     "empty": "",
     "a.b": "dotted",
     'a"b': "quoted",
@@ -89,6 +90,7 @@ TRUE = [
     "1.0 < 1.1 AND 1. < 1.1 AND .1 < .5 AND 1.E1 < 1.1E1 AND 4E-10 < 5E-10 AND 4e+10 < 5E+10",
     "0x1f = 31 AND 0XFF = 255 AND 017 = 15 AND 0 = 0.0 AND 5L = 5l AND 0x10L = 16",
     "9223372036854775807 + 1 = 9223372036854775808",
+    "9007199254740993 % 2 = 1",
     "quote = '''In God We Trust'''",
     "\"a.b\" = 'dotted'",
     '"a""b" = \'quoted\'',
@@ -152,6 +154,7 @@ UNKNOWN = [
     *[f"dummy {operator} 2 = 0" for operator in "+-*/%"],
     *[f"2 {operator} dummy = 0" for operator in "+-*/%"],
     "-dummy = 0",
+    "name + dummy = 'JamesNone'",
     "-name = 0",
     "name - 1 = 0",
     "1 + name = 0",
@@ -220,6 +223,10 @@ def test_three_valued_tables(operator: str, rows: dict[str, str]) -> None:
         ("abc", "a%c%b", None, False),
         ("ab", "ab%b", None, False),
         ("aba", "ab%ba", None, False),
+        ("bcd", "%b%", None, True),
+        ("abab", "%ab%ab%", None, True),
+        ("ab", "%ab%ab%", None, False),
+        ("aba", "%ab%ba%", None, False),
         ("abab", "a%ab", None, True),
         ("xaXbxaYb", "%a_b%a_b", None, True),
         ("xaXb", "%a_b%a_b", None, False),
@@ -285,6 +292,9 @@ def test_like(text: str, pattern: str, escape: str | None, fits: bool) -> None:
         ("flag = TRUE", True),
         ("TRUE = flag", True),
         ("flag = FALSE", False),
+        ("off", False),
+        ("off = FALSE", True),
+        ("off = TRUE", False),
         ("name = FALSE", False),
         ("name", False),
         ("yes = 1", False),
@@ -438,6 +448,8 @@ NESTED: dict[str, Callable[[int], str]] = {
     "between": lambda n: "a BETWEEN b AND " * n + "c",
     "like": lambda n: "a = (a LIKE 'x' AND b = (" * n + "a" + "))" * n,
     "open": lambda n: "(" * n,
+    "after many conditions": lambda n: "a AND " * n + "(" * n + "a" + ")" * n,
+    "after many signs": lambda n: "a = -1 AND " * n + "(" * n + "a" + ")" * n,
 }
 
 
@@ -452,6 +464,15 @@ def test_deep_nesting_is_refused_not_a_crash(shape: str, size: int) -> None:
 @pytest.mark.parametrize("shape", ["parentheses", "not", "signs", "sums", "is null"])
 def test_nesting_within_the_limit_works(shape: str) -> None:
     compile_selector(NESTED[shape](MAX_NESTING - 3)).matches({"a": 1}.get)
+
+
+def test_nesting_is_counted_exactly() -> None:
+    parentheses, sums = NESTED["parentheses"], NESTED["sums"]
+    for text in (parentheses(MAX_NESTING - 1), sums(MAX_NESTING - 1)):
+        compile_selector(text)
+    for text in (parentheses(MAX_NESTING), sums(MAX_NESTING)):
+        with pytest.raises(SelectorError, match="nested deeper than 100 levels"):
+            compile_selector(text)
 
 
 def test_chains_of_and_and_or_are_not_nesting() -> None:

@@ -97,6 +97,8 @@ class Lane:
         """The first entry whose sequence is at least ``sequence``; its ``sequence`` field is filled in. It stays
         here.
         """
+        if sequence >= self.tail:
+            return None
         numbers = self._numbers
         number = sequence >> _SHIFT
         index = bisect_left(numbers, number)

@@ -68,10 +68,10 @@ class PriorityOrder:
         for cursor in self.cursors:
             cursor.revisit(priority, entry.sequence, fresh=fresh)
 
-    def restore_at_head(self, entry: Entry) -> None:
-        """Put an entry before all others of its priority."""
+    def restore_at_head(self, entry: Entry, *, fresh: bool) -> None:
+        """Put an entry before all others of its priority. ``fresh``: it never stood here, so no cursor has shown it."""
         entry.sequence = self._lane(entry.message.head.priority).take_head_sequence()
-        self.restore(entry, fresh=True)
+        self.restore(entry, fresh=fresh)
 
     def pop(self) -> Entry:
         """Take the next entry out. Raises IndexError when there is none."""
@@ -139,18 +139,21 @@ class Cursor:
     ``sees_returns`` is true.
     """
 
-    __slots__ = ("_order", "_places", "_returns", "sees_returns")
+    __slots__ = ("_noted", "_order", "_places", "_returns", "sees_returns")
 
     def __init__(self, order: PriorityOrder, places: list[int]) -> None:
         self._order = order
         self._places = places
         self._returns: list[tuple[int, int]] = []
+        self._noted: set[tuple[int, int]] = set()
         self.sees_returns = True
 
     def revisit(self, priority: int, sequence: int, *, fresh: bool) -> None:
         """An entry stands again (``fresh``: for the first time) at a place that the cursor may have passed."""
-        if (fresh or self.sees_returns) and sequence < self._places[priority]:
-            heappush(self._returns, (-priority, sequence))
+        place = (-priority, sequence)
+        if (fresh or self.sees_returns) and sequence < self._places[priority] and place not in self._noted:
+            self._noted.add(place)
+            heappush(self._returns, place)
 
     def advance(self) -> Entry | None:
         """The next entry not shown yet, or None. Its ``sequence`` is filled in; it stays in the order."""
@@ -159,7 +162,9 @@ class Cursor:
         returns = self._returns
         for priority in range(LEVELS - 1, -1, -1):
             while returns and returns[0][0] == -priority:
-                sequence = heappop(returns)[1]
+                place = heappop(returns)
+                self._noted.discard(place)
+                sequence = place[1]
                 entry = order.at(priority, sequence)
                 if entry is not None:
                     entry.sequence = sequence

@@ -19,6 +19,7 @@ class Faults:
     drop_at: int = 0
     double_at: int = 0
     close_at: int = 0
+    extra_at_goodbye: bool = False
     refuse_login: bool = False
     receipts: bool = True
     chunk_bytes: int = 0
@@ -98,6 +99,9 @@ class FakeBroker:
         elif found.command == "SEND":
             self.sends.append(found)
             self._route(destination, found.body)
+        elif found.command == "DISCONNECT" and self.faults.extra_at_goodbye:
+            for subscribed in client.subscriptions:
+                self._deliver(client, subscribed, b"one more")
         if "receipt" in found.headers and self.faults.receipts:
             self._write(client, frame("RECEIPT", (("receipt-id", found.headers["receipt"]),)))
 

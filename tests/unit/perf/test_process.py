@@ -8,7 +8,7 @@ import pytest
 from artemis_py.errors import PerfError
 from artemis_py.perf.process import ProcessTree
 
-# The child's child burns CPU time and holds memory; both say so and then wait for the end of their input.
+# The last of three burns CPU time and holds memory, says so, and waits for the end of its input.
 GRANDCHILD = """
 import time
 held = bytearray(b"x") * 30_000_000
@@ -17,10 +17,11 @@ print("ready", flush=True)
 input()
 """
 CHILD = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {GRANDCHILD!r}])"
+PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {CHILD!r}])"
 
 
 def test_a_tree_includes_children_and_ends() -> None:
-    process = subprocess.Popen([sys.executable, "-c", CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = subprocess.Popen([sys.executable, "-c", PARENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None
     tree = ProcessTree(process.pid)

@@ -35,14 +35,6 @@ def test_the_text_of_an_error_is_one_line() -> None:
     assert ServerFrame("ERROR", {"message": "same"}, b"same").text == "same"
 
 
-def test_take_rest_gives_what_is_no_whole_frame() -> None:
-    reader = FrameReader()
-    reader.feed(b"RECEIPT\n\n\0\nMESSAGE\nhalf")
-    assert reader.pop() == ServerFrame("RECEIPT", {}, b"")
-    assert reader.take_rest() == b"MESSAGE\nhalf"
-    assert reader.pop() is None
-
-
 @pytest.mark.parametrize(
     ("stream", "text"),
     [

@@ -152,6 +152,12 @@ def test_a_message_too_many_is_noticed(scenario: str, at: int) -> None:
         measure(scenario, load(broker))
 
 
+@pytest.mark.parametrize("scenario", ["1", "5", "7", "8", "12"])
+def test_a_message_that_comes_after_the_last_is_noticed(scenario: str) -> None:
+    with FakeBroker(Faults(extra_at_goodbye=True)) as broker, pytest.raises(PerfError, match="more"):
+        measure(scenario, load(broker))
+
+
 @pytest.mark.parametrize("scenario", ["1", "1s", "1u", "5", "6", "7", "8", "12"])
 def test_an_error_frame_ends_the_scenario_with_its_text(scenario: str) -> None:
     with FakeBroker(Faults(error_at=200)) as broker, pytest.raises(PerfError, match="disk on fire"):

@@ -1,0 +1,20 @@
+"""Colour for terminals, and for terminals only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Final, TextIO
+
+RED: Final = "31"
+GREEN: Final = "32"
+YELLOW: Final = "33"
+CYAN: Final = "36"
+BOLD: Final = "1"
+
+
+def painter(stream: TextIO) -> Callable[[str, str], str]:
+    """Return a function that colours a text, or leaves it alone when ``stream`` is no terminal or NO_COLOR is set."""
+    if not stream.isatty() or os.environ.get("NO_COLOR"):
+        return lambda _colour, text: text
+    return lambda colour, text: f"\x1b[{colour}m{text}\x1b[0m"

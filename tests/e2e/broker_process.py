@@ -1,0 +1,164 @@
+"""A broker as a user starts it: a file, a process, ports of its own choice, an end by its process id."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+LOOPBACK = "127.0.0.1"
+WAIT_S = 30.0
+POLL_S = 0.01
+STOP_S = 20.0
+COMMAND = (sys.executable, "-m", "artemis_py")
+
+Value = TypeVar("Value")
+
+_LISTENING = re.compile(r"^listening on (?P<host>\S+):(?P<port>\d+) for .* \(acceptor (?P<name>\S+)\)$", re.MULTILINE)
+_READY = re.compile(r"^broker \S+ is ready", re.MULTILINE)
+_SAMPLE = re.compile(r"^(?P<name>\w+)(?:\{(?P<labels>.*)\})? (?P<value>\S+)$", re.MULTILINE)
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+STOMP = "tcp://127.0.0.1:0?protocols=STOMP;anycastPrefix=/queue/;multicastPrefix=/topic/"
+HTTP = "tcp://127.0.0.1:0?protocols=HTTP"
+
+CONFIGURATION = """\
+<?xml version="1.0"?>
+<configuration xmlns="urn:activemq">
+  <core xmlns="urn:activemq:core">
+    <name>e2e</name>
+    <persistence-enabled>false</persistence-enabled>
+    <security-enabled>false</security-enabled>
+    <address-queue-scan-period>200</address-queue-scan-period>
+    <acceptors>
+{acceptors}
+    </acceptors>
+    <addresses>
+{addresses}
+    </addresses>
+    <address-settings>
+{settings}
+    </address-settings>
+  </core>
+</configuration>
+"""
+
+
+def configuration(acceptors: Mapping[str, str], *, addresses: str = "", settings: str = "") -> str:
+    """A broker.xml with these acceptors (name → URI), and XML for its addresses and address-settings."""
+    lines = (f'      <acceptor name="{name}">{uri}</acceptor>' for name, uri in acceptors.items())
+    return CONFIGURATION.format(acceptors="\n".join(lines), addresses=addresses, settings=settings)
+
+
+def eventually(what: str, probe: Callable[[], Value], wanted: Callable[[Value], bool], wait_s: float = WAIT_S) -> Value:
+    """Asks until the answer is a wanted one and returns it; fails with the last answer."""
+    until = time.monotonic() + wait_s
+    while True:
+        seen = probe()
+        if wanted(seen):
+            return seen
+        assert time.monotonic() < until, f"{what}: still {seen!r} after {wait_s:g} s"
+        time.sleep(POLL_S)
+
+
+class BrokerProcess:
+    """One broker's process, what it said, and the ports on which it said it listens."""
+
+    def __init__(self, arguments: Sequence[str], log: Path) -> None:
+        self.log = log
+        with log.open("wb") as output:
+            self.process = subprocess.Popen(
+                [*COMMAND, *arguments], stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            )
+        self.ports: dict[str, int] = {}
+
+    @property
+    def said(self) -> str:
+        """Everything it has printed."""
+        return self.log.read_text("utf-8")
+
+    def await_ready(self) -> None:
+        """Waits until it says that it is ready, and notes its ports by acceptor."""
+        self.eventually("ready", lambda: self.said, lambda text: _READY.search(text) is not None)
+        self.ports = {match["name"]: int(match["port"]) for match in _LISTENING.finditer(self.said)}
+
+    @property
+    def port(self) -> int:
+        """The port of the acceptor named stomp."""
+        return self.ports["stomp"]
+
+    def eventually(self, what: str, probe: Callable[[], Value], wanted: Callable[[Value], bool]) -> Value:
+        """Like the function of this name; fails at once when the process has ended."""
+
+        def probe_alive() -> Value:
+            seen = probe()
+            if not wanted(seen):
+                code = self.process.poll()
+                assert code is None, f"{what}: the broker ended with {code}: {self.said}"
+            return seen
+
+        return eventually(what, probe_alive, wanted)
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Ends it in good order; returns its exit code. Fails when it does not end."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        return self.process.wait(STOP_S)
+
+    def kill(self) -> None:
+        """Ends what is left."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+    @property
+    def memory_bytes(self) -> int:
+        """Resident memory, as Linux counts it."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text("ascii").split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def metrics(self, name: str, **labels: str) -> list[float]:
+        """The values of all series of this name that have these labels."""
+        url = f"http://{LOOPBACK}:{self.ports['http']}/metrics"
+        with urllib.request.urlopen(url, timeout=WAIT_S) as answer:
+            text = answer.read().decode()
+        return [
+            float(sample["value"])
+            for sample in _SAMPLE.finditer(text)
+            if sample["name"] == name and labels.items() <= dict(_LABEL.findall(sample["labels"] or "")).items()
+        ]
+
+    def metric(self, name: str, **labels: str) -> float:
+        """The sum of these; 0 when there are none."""
+        return sum(self.metrics(name, **labels))
+
+    def await_metric(self, value: float, name: str, **labels: str) -> None:
+        """Waits until the metric has this value."""
+        self.eventually(f"{name}{labels}", lambda: self.metric(name, **labels), lambda seen: seen == value)
+
+    def await_count(self, queue: str, count: int) -> None:
+        """Waits until the queue holds exactly this many messages."""
+        self.await_metric(count, "artemis_message_count", queue=queue)
+
+
+@contextmanager
+def running(text: str, folder: Path) -> Iterator[BrokerProcess]:
+    """A broker of this configuration, from its readiness to its end; whatever happens, its process is gone then."""
+    file = folder / "broker.xml"
+    file.write_text(text, "utf-8")
+    broker = BrokerProcess(["run", str(file)], folder / "broker.log")
+    try:
+        broker.await_ready()
+        yield broker
+        assert broker.stop() == 0, broker.said
+        assert "Traceback" not in broker.said, broker.said
+    finally:
+        broker.kill()

@@ -1,0 +1,67 @@
+"""Brokers for the tests of this folder: one that most of them share, and any number of others."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, running
+
+SETTINGS = """\
+      <address-setting match="#">
+        <dead-letter-address>DLQ</dead-letter-address>
+        <redelivery-delay>0</redelivery-delay>
+      </address-setting>
+      <address-setting match="ring25"><default-ring-size>25</default-ring-size></address-setting>
+      <address-setting match="ring100.#"><default-ring-size>100</default-ring-size></address-setting>
+      <address-setting match="blocks.#">
+        <max-size-messages>10</max-size-messages>
+        <address-full-policy>BLOCK</address-full-policy>
+        <auto-delete-queues>false</auto-delete-queues>
+      </address-setting>
+      <address-setting match="fails.#">
+        <max-size-messages>2</max-size-messages>
+        <address-full-policy>FAIL</address-full-policy>
+      </address-setting>
+"""
+
+ACCEPTORS = {
+    "stomp": STOMP,
+    "http": HTTP,
+    "few": STOMP + ";connectionsAllowed=3",
+    "hurried": STOMP + ";handshakeTimeout=300",
+    "narrow": STOMP + ";maxUnsentBytes=1048576",
+    "small": STOMP + ";maxBodyBytes=1000;maxHeaderLineBytes=200;maxHeaders=10;maxSubscriptions=2",
+}
+
+
+@pytest.fixture(scope="session")
+def shared_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """The broker of all tests that leave nothing behind but messages on addresses of their own."""
+    with running(configuration(ACCEPTORS, settings=SETTINGS), tmp_path_factory.mktemp("shared-broker")) as broker:
+        yield broker
+        assert broker.process.poll() is None, broker.said
+
+
+@pytest.fixture
+def start_broker(tmp_path: Path) -> Iterator[Callable[[str], BrokerProcess]]:
+    """Starts brokers of configurations given as text; all are ended with the test."""
+    numbers = itertools.count(1)
+    with ExitStack() as stack:
+
+        def start(text: str) -> BrokerProcess:
+            folder = tmp_path / f"broker{next(numbers)}"
+            folder.mkdir()
+            return stack.enter_context(running(text, folder))
+
+        yield start
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest) -> str:
+    """An address that no other test uses."""
+    return "e2e." + "".join(letter if letter.isalnum() else "." for letter in request.node.name)

@@ -1,0 +1,162 @@
+"""A STOMP client of sockets and bytes alone, for what no library would do: half frames, silence, sudden ends."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import struct
+from collections import deque
+from collections.abc import Callable, Mapping
+from types import TracebackType
+
+from tests.e2e.broker_process import LOOPBACK, WAIT_S
+from tests.wire.client_frames import ServerFrame, ServerStream
+
+READ_BYTES = 262144
+_NUMBERS = itertools.count(1)
+
+
+def frame(command: str, headers: Mapping[str, object] | None = None, body: bytes = b"") -> bytes:
+    """A frame whose headers need no escapes; its content-length comes with its body."""
+    lines = [command, *(f"{name}:{value}" for name, value in (headers or {}).items())]
+    if body:
+        lines.append(f"content-length:{len(body)}")
+    return ("\n".join(lines) + "\n\n").encode() + body + b"\0"
+
+
+class Closed(AssertionError):
+    """The broker closed the connection where a frame was expected."""
+
+
+class StompSocket:
+    """One connection. Frames arrive in order; nothing is answered that the test does not send."""
+
+    def __init__(self, port: int, *, receive_buffer_bytes: int | None = None) -> None:
+        self.socket = socket.socket()
+        self.socket.settimeout(WAIT_S)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if receive_buffer_bytes is not None:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+        self.socket.connect((LOOPBACK, port))
+        self._stream = ServerStream()
+        self._waiting: deque[ServerFrame] = deque()
+
+    def __enter__(self) -> StompSocket:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    # ---- out -------------------------------------------------------------------------------------
+
+    def connect(self, version: str = "1.2", **headers: object) -> ServerFrame:
+        """Says CONNECT and takes the CONNECTED; underscores in names stand for hyphens."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.send("CONNECT", {"accept-version": version, "host": "broker", **named})
+        return self.expect("CONNECTED")
+
+    def send(self, command: str, headers: Mapping[str, object] | None = None, body: bytes = b"") -> None:
+        """Sends one frame."""
+        self.socket.sendall(frame(command, headers, body))
+
+    def raw(self, data: bytes) -> None:
+        """Sends bytes as they are."""
+        self.socket.sendall(data)
+
+    def ask(self, command: str, headers: Mapping[str, object] | None = None, body: bytes = b"") -> None:
+        """Sends a frame with a receipt and waits for it; messages that come before it are kept."""
+        receipt = f"ask-{next(_NUMBERS)}"
+        self.send(command, {**(headers or {}), "receipt": receipt}, body)
+        self.await_receipt(receipt)
+
+    def subscribe(self, destination: str, id: str = "1", ack: str = "client-individual", **headers: object) -> None:
+        """Subscribes without a window and waits for the receipt."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        window = {"consumer-window-size": "-1"}
+        self.ask("SUBSCRIBE", {"id": id, "destination": destination, "ack": ack, **window, **named})
+
+    def acknowledge(self, message: ServerFrame) -> None:
+        """Acknowledges and waits for the receipt."""
+        self.ask("ACK", {"id": message.header("ack")})
+
+    # ---- in --------------------------------------------------------------------------------------
+
+    @property
+    def beats(self) -> int:
+        """Line feeds between frames, so far."""
+        return self._stream.beats
+
+    def read_some(self) -> bool:
+        """Reads once; False at the end of the stream."""
+        data = self.socket.recv(READ_BYTES)
+        self._stream.take(data)
+        frames = self._stream.frames
+        self._waiting.extend(frames)
+        frames.clear()
+        return bool(data)
+
+    def receive(self) -> ServerFrame:
+        """The next frame. Raises Closed at the end of the stream, TimeoutError when nothing comes."""
+        while not self._waiting:
+            if not self.read_some():
+                raise Closed("the broker closed the connection")
+        return self._waiting.popleft()
+
+    def expect(self, command: str) -> ServerFrame:
+        """The next frame, which has to be of this command."""
+        got = self.receive()
+        assert got.command == command, got.text
+        return got
+
+    def message(self) -> ServerFrame:
+        """The next frame, which has to be a MESSAGE."""
+        return self.expect("MESSAGE")
+
+    def await_receipt(self, receipt: str) -> None:
+        """Reads up to this RECEIPT; messages that come before it are kept."""
+        kept: list[ServerFrame] = []
+        while (got := self.receive()).command == "MESSAGE":
+            kept.append(got)
+        self._waiting.extendleft(reversed(kept))
+        assert (got.command, got.header("receipt-id")) == ("RECEIPT", receipt), got.text
+
+    def read_to_end(self) -> list[ServerFrame]:
+        """All frames up to the end of the stream, which has to come, and not in the middle of a frame."""
+        while self.read_some():
+            pass
+        assert self._stream.is_whole, "the stream ends in the middle of a frame"
+        frames = list(self._waiting)
+        self._waiting.clear()
+        return frames
+
+    def read_until(self, is_enough: Callable[[], bool]) -> None:
+        """Reads until the condition holds."""
+        while not is_enough():
+            assert self.read_some(), "the broker closed the connection"
+
+    def nothing_waits(self) -> None:
+        """Everything sent so far was carried out, and no frame came but the answer to this question."""
+        self.ask("BEGIN", {"transaction": f"nothing-{next(_NUMBERS)}"})
+        assert not self._waiting, self._waiting[0].text
+
+    # ---- the end ---------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """Closes the sending side only."""
+        self.socket.shutdown(socket.SHUT_WR)
+
+    def reset(self) -> None:
+        """Vanishes with a TCP reset."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.socket.close()
+
+    def close(self) -> None:
+        """Closes both sides."""
+        self.socket.close()
+
+
+def connected(port: int, version: str = "1.2", **headers: object) -> StompSocket:
+    """A connection that was greeted."""
+    client = StompSocket(port)
+    client.connect(version, **headers)
+    return client

@@ -1,0 +1,128 @@
+"""What a scenario needs of a broker, whichever it is."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from tests.oracle.client import LOOPBACK
+
+POLL_S = 0.02
+STOP_S = 20.0
+
+
+@dataclass(frozen=True)
+class QueueCounts:
+    """The numbers of one queue. ``replaced`` is what a ring gave up."""
+
+    messages: int
+    delivering: int
+    scheduled: int
+    replaced: int
+    added: int
+    acknowledged: int
+    killed: int
+    expired: int
+    consumers: int
+
+
+@dataclass(frozen=True)
+class AddressCounts:
+    """The numbers of one address."""
+
+    routed: int
+    unrouted: int
+
+
+class BrokerUnderTest(ABC):
+    """A running broker: where it listens, what it counts, and the operations that STOMP itself has no frame for."""
+
+    name: ClassVar[str]
+    quiet_s: ClassVar[float]
+    """How long nothing must come before a step believes that nothing comes; 0 where a round trip proves it."""
+    counts_twice: ClassVar[bool]
+    """Do counts lag behind, so that a step believes them only when it has seen them twice?"""
+
+    def __init__(self, ports: dict[str, int]) -> None:
+        self.ports = ports
+
+    @abstractmethod
+    def queue(self, name: str) -> QueueCounts | None:
+        """The numbers of a queue, None when there is no such queue."""
+
+    @abstractmethod
+    def address(self, name: str) -> AddressCounts | None:
+        """The numbers of an address, None when there is no such address."""
+
+    @abstractmethod
+    def pause(self, queue: str) -> None:
+        """Stops dispatch from a queue."""
+
+    @abstractmethod
+    def resume(self, queue: str) -> None:
+        """Starts dispatch again."""
+
+    @abstractmethod
+    def set_ring_size(self, queue: str, ring_size: int) -> None:
+        """Changes the size of a ring."""
+
+
+def free_ports(names: tuple[str, ...]) -> dict[str, int]:
+    """Ports of loopback that nobody listens on just now, by name."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in names]
+        for each in sockets:
+            each.bind((LOOPBACK, 0))
+        return {name: each.getsockname()[1] for name, each in zip(names, sockets, strict=True)}
+
+
+def eventually(what: str, wait_s: float, holds: Callable[[], bool]) -> None:
+    """Asks until the answer is yes; fails with ``what`` when it stays no."""
+    until = time.monotonic() + wait_s
+    while not holds():
+        assert time.monotonic() < until, f"not within {wait_s} s: {what}"
+        time.sleep(POLL_S)
+
+
+def accepts_connections(port: int) -> bool:
+    """Does somebody listen there?"""
+    try:
+        socket.create_connection((LOOPBACK, port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def wait_until_listening(process: subprocess.Popen[bytes], ports: dict[str, int], wait_s: float, log: Path) -> None:
+    """Returns when every port is open. Fails, with the end of the log, when the process ends or takes too long."""
+
+    def listening() -> bool:
+        assert process.poll() is None, f"ended with {process.returncode}:\n{tail(log)}"
+        return all(accepts_connections(port) for port in ports.values())
+
+    try:
+        eventually("the broker listens", wait_s, listening)
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{tail(log)}") from None
+
+
+def tail(log: Path) -> str:
+    """The last lines of a log."""
+    return "\n".join(log.read_text(errors="replace").splitlines()[-40:])
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """Ends a process that this test started: asks, then insists."""
+    process.terminate()
+    try:
+        process.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,48 @@
+"""Runs our broker as ``artemis-py run`` does, and carries out orders from standard input.
+
+The orders are operations of the core that no protocol offers yet: ``pause QUEUE``, ``resume QUEUE`` and
+``ring-size QUEUE N``, one a line, each answered by ``done`` or by what is wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from artemis_py.errors import ArtemisError
+from artemis_py.server import lifecycle
+
+
+class ControlledServer(lifecycle.Server):
+    """The server of ``run`` with an ear at standard input."""
+
+    def __init__(self, config: Any, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(config, loop)
+        threading.Thread(target=self._listen_to_orders, args=(loop,), daemon=True).start()
+
+    def _listen_to_orders(self, loop: asyncio.AbstractEventLoop) -> None:
+        for line in sys.stdin:
+            loop.call_soon_threadsafe(self._carry_out, line.split())
+
+    def _carry_out(self, words: list[str]) -> None:
+        operation, queue_name, *rest = words
+        try:
+            if operation == "ring-size":
+                self.broker.set_ring_size(queue_name, int(rest[0]))
+            else:
+                queue = self.broker.queues[queue_name]
+                queue.gate.paused = operation == "pause"
+                self.broker.note_ready(queue)
+        except ArtemisError as error:
+            print(f"refused: {error}", flush=True)
+            return
+        self.turns.schedule()
+        print("done", flush=True)
+
+
+if __name__ == "__main__":
+    lifecycle.Server = ControlledServer  # type: ignore[misc]
+    sys.exit(lifecycle.run(Path(sys.argv[1]), []))

@@ -1,0 +1,63 @@
+"""Every transcript, in each of its versions: with whole frames, byte by byte, and divided in two at many places."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import pytest
+
+from artemis_py.config.settings import BrokerConfig
+from tests.wire.cutting import AtOnePlace, ByteByByte, Cutting, Whole, places
+from tests.wire.player import Player
+from tests.wire.transcript import Transcript, read_transcript
+from tests.wire.world import World, configuration
+
+DIRECTORY = Path(__file__).parent / "transcripts"
+FILES = sorted(DIRECTORY.rglob("*.stomp"))
+CASES = [
+    pytest.param(path, version, id=f"{path.parent.name}/{path.stem}-{version}")
+    for path in FILES
+    for version in read_transcript(path).versions
+]
+
+pytestmark = pytest.mark.wire
+
+_read = functools.cache(read_transcript)
+
+
+@functools.cache
+def _configuration(core: str, acceptor: str) -> BrokerConfig:
+    return configuration(core, acceptor)
+
+
+def play(transcript: Transcript, version: str, cutting: Cutting) -> World:
+    """Play a transcript in a world of its own."""
+    world = World(_configuration(transcript.core, transcript.acceptor))
+    Player(world, version, cutting).play(transcript.steps)
+    return world
+
+
+@pytest.mark.parametrize(("path", "version"), CASES)
+def test_whole(path: Path, version: str) -> None:
+    """Each write of a client arrives in one piece."""
+    play(_read(path), version, Whole())
+
+
+@pytest.mark.parametrize(("path", "version"), CASES)
+def test_byte_by_byte(path: Path, version: str) -> None:
+    """Each byte arrives alone, with a turn of the broker after it."""
+    play(_read(path), version, ByteByByte())
+
+
+@pytest.mark.parametrize(("path", "version"), CASES)
+def test_divided_in_two(path: Path, version: str) -> None:
+    """Each write arrives in two pieces, wherever it is divided."""
+    transcript = _read(path)
+    whole = Whole()
+    play(transcript, version, whole)
+    for size in places(whole.longest_bytes, transcript.splits):
+        try:
+            play(transcript, version, AtOnePlace(size))
+        except AssertionError as error:
+            raise AssertionError(f"divided after {size} bytes: {error}") from error
