@@ -103,7 +103,7 @@ class Broker(Registry):
             self.delete_queue(queue, now_ms)
 
     def set_ring_size(self, queue_name: str, ring_size: int) -> None:
-        """Change a ring while it runs; -1 makes it no ring. A smaller ring purges nothing: it just stops growing (seed).
+        """Change a ring while it runs; -1 makes it no ring. A smaller ring purges nothing: it stops growing (seed).
 
         Raises NotFoundError for an unknown queue, BrokerError for a size that is neither -1 nor above 0.
         """

@@ -188,7 +188,7 @@ class Connection(asyncio.BufferedProtocol):
             self._turns.stats.bytes_out += len(data)
             session.last_out_ms = now_ms
             transport.write(data)
-            if not self.writable and transport.get_write_buffer_size() > session.service.limits.unsent_bytes_max:
+            if transport.get_write_buffer_size() > session.service.limits.unsent_bytes_max:
                 self._give_up_on_unread(now_ms)
         if self._eof and not session.is_closing and session.blocked_by is None:
             session.lost(now_ms)

@@ -22,6 +22,10 @@ def decode_block(block: bytes, version: str, limits: Limits) -> tuple[str, list[
     """Command and headers of a header block (command line and header lines, without the empty line). Raises
     FrameError.
     """
+    if len(block) > limits.header_line_bytes_max:
+        longest = max(map(len, block.split(b"\n")))
+        if longest > limits.header_line_bytes_max:
+            raise FrameError(f"A header line of {longest} bytes; at most {limits.header_line_bytes_max} are allowed")
     try:
         text = block.decode()
     except UnicodeDecodeError as error:
@@ -33,7 +37,7 @@ def decode_block(block: bytes, version: str, limits: Limits) -> tuple[str, list[
     if command not in COMMANDS:
         raise FrameError(_unknown_command(command))
     plain = command in ("CONNECT", "STOMP")
-    headers = [_decode_line(line.removesuffix("\r"), version, plain, limits) for line in lines[1:]]
+    headers = [_decode_line(line.removesuffix("\r"), version, plain) for line in lines[1:]]
     return command, headers
 
 
@@ -44,9 +48,7 @@ def _unknown_command(command: str) -> str:
     return f"Unknown command {shown!r}"
 
 
-def _decode_line(line: str, version: str, plain: bool, limits: Limits) -> tuple[str, str]:
-    if len(line) > limits.header_line_bytes_max:
-        raise FrameError(f"A header line of more than {limits.header_line_bytes_max} bytes")
+def _decode_line(line: str, version: str, plain: bool) -> tuple[str, str]:
     name, colon, value = line.partition(":")
     if not colon or not name:
         raise FrameError(f"A header line without {'a name' if colon else 'a colon'}: {line[:40]!r}")

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 LOOPBACK = "127.0.0.1"
 WAIT_S = 30.0
-POLL_S = 0.01
+POLL_S = 0.004
 STOP_S = 20.0
 COMMAND = (sys.executable, "-m", "artemis_py")
 

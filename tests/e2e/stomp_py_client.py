@@ -62,6 +62,8 @@ class StompPy:
         self.connection = CONNECTIONS[version]([(LOOPBACK, port)], reconnect_attempts_max=1, **options)
         self.connection.set_listener("test", self.listener)
         self.connection.connect(wait=True, headers=connect_headers or {})
+        # The library wakes whoever waits for the connection before it tells its listeners of it.
+        eventually("greeting", lambda: self.listener.greeting, bool)
 
     def __enter__(self) -> StompPy:
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 
 import pytest
 
@@ -25,12 +25,6 @@ def version(request: pytest.FixtureRequest) -> str:
     """Each version that the library speaks."""
     text: str = request.param
     return text
-
-
-@pytest.fixture
-def stack() -> AbstractContextManager[ExitStack]:
-    """Closes what a test opens."""
-    return ExitStack()
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ queue, and ``name:value`` headers behind a ``|``:
 DESTINATION [ACK] | headers``; ``unsubscribe C ID``; ``expect C BODY… | headers`` (MESSAGE frames in this order, each
 with these headers), ``expect-any C BODY…`` (any order); ``take C BODY…`` (expect and acknowledge one by one); ``ack C BODY…``, ``nack C BODY…`` (of the last message received
 with that body) ``| headers``; ``begin C T``, ``commit C T``, ``abort C T``; ``disconnect C``; ``receipt C ID…``;
-``error C [WORDS IN THE MESSAGE]``; ``nothing C…``; ``beats C N``; ``drop C``, ``eof C``, ``stall C``, ``read C``;
+``error C [WORDS IN THE MESSAGE] | headers``, ``last-error C …`` (whatever came before it); ``drain C N`` (N or more MESSAGE frames); ``nothing C…``; ``differ
+VALUE…``; ``beats C N``, ``beat-and-wait C MS``; ``drop C``, ``eof C``, ``stall C``, ``read C``;
 ``closed C…``, ``open C…``, ``blocked C…``, ``flowing C…``; ``advance MS``; ``counts Q MC DC SC [replaced N]
 [killed N] [expired N] [added N] [acked N]``; ``pause Q``, ``resume Q``, ``ring-size Q N``, ``purge Q``;
 ``queue NAME``, ``no-queue NAME``, ``address NAME [routed N] [unrouted N] [messages N]``, ``no-address NAME``;
@@ -41,6 +42,7 @@ class Player:
         self.world = world
         self.version = version
         self.captures = Captures()
+        self.captures.values["version"] = version
         self.delivered: dict[str, dict[str, ServerFrame]] = {}
         self._cutting = cutting
         self._claimed_beats: dict[str, int] = {}
@@ -60,7 +62,9 @@ class Player:
             assert beats == 0, f"{name} got {beats} heart-beats that the transcript does not expect"
 
     def perform(self, step: Step) -> None:
-        """Carry out one step."""
+        """Carry out one step, if it is one of this version."""
+        if self.version not in step.versions:
+            return
         if step.verb == ">>>":
             self._write(step.words[0], sent_bytes([self._fill(line) for line in lines_for(self.version, step.block)]))
         elif step.verb.startswith("<<<"):
@@ -185,6 +189,20 @@ class Player:
         wanted = " ".join(words[1:])
         assert wanted.lower() in message.lower(), f"{words[0]}: {wanted!r} is not in the message {message!r}"
 
+    def _last_error(self, words: list[str], headers: list[str]) -> None:
+        frames = self.world.client(words[0]).collect()
+        del frames[:-1]
+        self._error(words, headers)
+
+    def _drain(self, words: list[str], headers: list[str]) -> None:
+        frames = self.world.client(words[0]).collect()
+        assert len(frames) >= int(words[1]), f"{words[0]} got only {len(frames)} frames"
+        assert all(frame.command == "MESSAGE" for frame in frames), [frame.command for frame in frames]
+        frames.clear()
+
+    def _differ(self, words: list[str], headers: list[str]) -> None:
+        assert len(set(words)) == len(words), f"{words} do not differ"
+
     def _nothing(self, words: list[str], headers: list[str]) -> None:
         for name in words:
             got = self.world.client(name).collect()
@@ -240,6 +258,10 @@ class Player:
             assert client.connection.session.blocked_by is None, f"{name} is blocked"
             assert client.transport.reading, f"the broker does not read from {name}"
 
+    def _beat_and_wait(self, words: list[str], headers: list[str]) -> None:
+        self._write(words[0], b"\n")
+        self.world.advance(int(words[1]))
+
     def _advance(self, words: list[str], headers: list[str]) -> None:
         self.world.advance(int(words[0]))
 
@@ -247,7 +269,11 @@ class Player:
 
     def _counts(self, words: list[str], headers: list[str]) -> None:
         queue = self.world.queue(words[0])
-        wanted = dict(zip(("messages", "delivering", "scheduled"), map(int, words[1:4]), strict=True))
+        wanted = {
+            name: int(number)
+            for name, number in zip(("messages", "delivering", "scheduled"), words[1:4], strict=True)
+            if number != "*"
+        }
         actual = {
             "messages": queue.message_count,
             "delivering": queue.delivering_count,
@@ -256,6 +282,7 @@ class Player:
         for word, number in zip(words[4::2], words[5::2], strict=True):
             wanted[word] = int(number)
             actual[word] = getattr(queue.tally, _TALLY_WORDS[word])
+        actual = {name: number for name, number in actual.items() if name in wanted}
         assert actual == wanted, f"{queue.name} has {actual} instead of {wanted}"
 
     def _address(self, words: list[str], headers: list[str]) -> None:
@@ -309,6 +336,7 @@ class Player:
         "address": _address,
         "advance": _advance,
         "beats": _beats,
+        "beat-and-wait": _beat_and_wait,
         "begin": _begin,
         "blocked": _blocked,
         "closed": _closed,
@@ -316,13 +344,16 @@ class Player:
         "connect": _connect,
         "consumers": _consumers,
         "counts": _counts,
+        "differ": _differ,
         "disconnect": _disconnect,
+        "drain": _drain,
         "drop": _drop,
         "eof": _eof,
         "error": _error,
         "expect": _expect,
         "expect-any": _expect_any,
         "flowing": _flowing,
+        "last-error": _last_error,
         "nack": _nack,
         "no-address": _no_address,
         "no-queue": _no_queue,

@@ -24,8 +24,8 @@ value, ``!receipt`` a header that must not be there, and a line after ``[1.1 1.2
 ``<<<=`` compares the headers exactly instead of as a required subset, ``<<<?`` takes the frames in any order. In
 sent and expected text ``^@`` is NUL, ``^M`` CR, ``^J`` a line feed beside the written ones, ``^I`` a tab, ``^^`` a
 caret, ``^xNN`` any byte, ``^[x*70000]`` a repetition and ``^:`` the end of a line that must not be followed by a line
-feed. A line feed right after ``^@`` at the end of a line is not sent. Every other step is one line; ``player.py``
-knows them.
+feed. A line feed right after ``^@`` at the end of a line is not sent. Every other step is one line, which may also
+begin with ``[1.2]``; ``player.py`` knows them.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ class Step:
     verb: str
     words: tuple[str, ...] = ()
     block: tuple[str, ...] = ()
+    versions: tuple[str, ...] = VERSIONS
 
 
 @dataclass(frozen=True)
@@ -127,8 +128,10 @@ def _read_steps(lines: list[str], first_number: int) -> list[Step]:
             block = None
         if line.startswith("#") or not line.strip():
             continue
-        words = shlex.split(line)
-        steps.append(Step(number, words[0], tuple(words[1:])))
+        only = _ONLY.match(line)
+        versions = VERSIONS if only is None else tuple(only[1].split())
+        words = shlex.split(line if only is None else line[only.end() :])
+        steps.append(Step(number, words[0], tuple(words[1:]), versions=versions))
     return [_without_blank_end(step) for step in steps]
 
 

@@ -77,7 +77,8 @@ ACCEPTED = {
     "both management matches": '<security-settings><security-setting match="activemq.management#"/>'
     '<security-setting match="activemq.management.#"/></security-settings>',
     "role mappings last": f"<security-settings>{PERMISSIONS}{MAPPING}</security-settings>",
-    "retention": '<journal-retention-directory unit="HOURS" period="1" storage-limit="1G">x</journal-retention-directory>',
+    "retention": '<journal-retention-directory unit="HOURS" period="1" storage-limit="1G">x'
+    "</journal-retention-directory>",
     "a long ring": queue('ring-size="9223372036854775807"'),
 }
 

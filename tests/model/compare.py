@@ -1,0 +1,129 @@
+"""What must be equal after every step, and what must always hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from artemis_py.core.queue import Queue
+
+from tests.model.plans import ADDRESS, DEAD, EXPIRED
+from tests.model.queue_model import QueueModel
+from tests.model.reader_model import Item
+
+if TYPE_CHECKING:
+    from tests.model.world import Pair, World
+
+
+def compare(world: World) -> None:
+    """Raise AssertionError at the first difference between broker and model."""
+    for pair in world.pairs:
+        _compare_contents(pair)
+        _compare_counts(pair.queue, pair.model)
+        _compare_sizes(pair.queue, pair.model)
+    for seat in world.seats:
+        held = [item.letter.id for item in seat.reader.held]
+        assert list(seat.consumer.held) == held, "a consumer holds something else"
+        assert [entry.message.id for entry in seat.consumer.outbox] == seat.reader.unsent, "another outbox"
+    _compare_account(world)
+    _compare_log(world)
+    _compare_times(world)
+    if world.forwarded == len(world.dead) + len(world.expired):
+        _compare_copies(world, DEAD, world.dead)
+        _compare_copies(world, EXPIRED, world.expired)
+
+
+def _state(item: Item) -> tuple[int, int, bool]:
+    return item.letter.id, item.attempts, item.redelivered
+
+
+def _compare_contents(pair: Pair) -> None:
+    queue, model = pair.queue, pair.model
+    ready = [(entry.message.id, entry.attempts, entry.redelivered) for entry in queue.order]
+    assert ready == [_state(item) for item in model.ready()], f"{queue.name} has other contents or another order"
+    scheduled = {(entry.message.id, entry.attempts, entry.redelivered) for entry in queue.scheduled.values()}
+    assert scheduled == {_state(item) for _, _, item in model.scheduled}, f"{queue.name} has other scheduled messages"
+    holders = [item.letter.id for item in model.held_items()]
+    places = holders + [item[0] for item in ready] + [item[0] for item in scheduled]
+    assert len(places) == len(set(places)), f"a message stands in {queue.name} at two places"
+
+
+def _compare_counts(queue: Queue, model: QueueModel) -> None:
+    counts, tally = model.counts, queue.tally
+    assert tally.added == counts.added, "messages added"
+    assert tally.acknowledged == counts.acknowledged, "messages acknowledged"
+    assert tally.killed == counts.killed, "messages killed"
+    assert tally.expired == counts.expired, "messages expired"
+    assert tally.replaced == counts.replaced, "messages replaced"
+    ready, held, scheduled = len(model.items), len(model.held_items()), len(model.scheduled)
+    assert queue.message_count == ready + held + scheduled, "message count"
+    assert len(queue.scheduled) == scheduled, "scheduled count"
+    assert queue.delivering_count == held + len(model.read_items()), "delivering count"
+    assert queue.consumer_count == len(model.readers), "consumer count"
+    gone = tally.acknowledged + tally.killed + tally.expired + tally.replaced
+    assert tally.added == gone + queue.message_count, "what came is not what went and what is there"
+
+
+def _compare_sizes(queue: Queue, model: QueueModel) -> None:
+    held = [item.letter for item in model.held_items()]
+    scheduled = [item.letter for _, _, item in model.scheduled]
+    every = model.letters()
+    tally = queue.tally
+    expected = {
+        "size_bytes": sum(letter.size_bytes for letter in every),
+        "durable_count": sum(letter.persistent for letter in every),
+        "durable_size_bytes": sum(letter.size_bytes for letter in every if letter.persistent),
+        "held_count": len(held),
+        "held_size_bytes": sum(letter.size_bytes for letter in held),
+        "held_durable_count": sum(letter.persistent for letter in held),
+        "held_durable_size_bytes": sum(letter.size_bytes for letter in held if letter.persistent),
+        "scheduled_size_bytes": sum(letter.size_bytes for letter in scheduled),
+        "scheduled_durable_count": sum(letter.persistent for letter in scheduled),
+        "scheduled_durable_size_bytes": sum(letter.size_bytes for letter in scheduled if letter.persistent),
+    }
+    found = {name: getattr(tally, name) for name in expected}
+    assert found == expected, f"sizes of {queue.name}"
+
+
+def _compare_account(world: World) -> None:
+    letters = world.letters().values()
+    account = world.broker.addresses[ADDRESS].account
+    assert account.message_count == len(letters), "messages that the address answers for"
+    assert account.size_bytes == sum(letter.memory_bytes for letter in letters), "bytes that the address answers for"
+
+
+def _compare_log(world: World) -> None:
+    """What a recovery would find is what the durable queues have of persistent messages."""
+    expected = {
+        (letter.id, pair.queue.name)
+        for pair in world.pairs
+        if pair.queue.durable
+        for letter in pair.model.letters()
+        if letter.persistent
+    }
+    for name in (DEAD, EXPIRED):
+        order = world.broker.queues[name].order
+        expected |= {(entry.message.id, name) for entry in order if entry.message.head.persistent}
+    assert world.log.live == expected, "the log does not know what the queues know"
+
+
+def _compare_times(world: World) -> None:
+    """The broker must wake up in time for what is due first."""
+    due = [due_ms for pair in world.pairs for due_ms, _, _ in pair.model.scheduled]
+    due += [pair.model.opens_at_ms for pair in world.pairs if pair.model.opens_at_ms is not None]
+    next_due_ms = world.broker.next_due_ms()
+    if due:
+        assert next_due_ms is not None, "no timer although something falls due"
+        assert next_due_ms <= min(due), "the timer is too late"
+
+
+def _compare_copies(world: World, name: str, sources: list[tuple[int, str]]) -> None:
+    queue = world.broker.queues[name]
+    copies: list[tuple[int, str]] = []
+    for entry in queue.order:
+        properties = entry.message.head.properties
+        assert properties["_AMQ_ORIG_ADDRESS"] == ADDRESS
+        assert entry.message.expires_ms == 0, "a copy keeps the expiry"
+        assert not entry.redelivered, "a copy is not redelivered"
+        copies.append((int(properties["_AMQ_ORIG_MESSAGE_ID"]), properties["_AMQ_ORIG_QUEUE"]))
+    assert sorted(copies) == sorted(sources), f"copies on {name}"
+    assert world.broker.addresses[name].account.message_count == len(copies), f"account of {name}"

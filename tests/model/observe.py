@@ -1,0 +1,81 @@
+"""The broker under observation: what happens inside one call is written down in order, with two counters as a clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from artemis_py.core.broker import Broker
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.entry import Entry
+from artemis_py.core.queue import Queue
+from artemis_py.message import Message
+from artemis_py.records import RecordLog
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A delivery (``consumer_id``) or an expiry (None). ``added`` and ``replaced`` are the queue's counts at that time:
+    they tell which arrival came before, and whether the ring had trimmed yet.
+    """
+
+    queue_name: str
+    message_id: int
+    consumer_id: int | None
+    added: int
+    replaced: int
+
+
+class ObservedConsumer(Consumer):
+    """Notes each entry that it takes."""
+
+    __slots__ = ("events", "queue")
+
+    def watch(self, queue: Queue, events: list[Event]) -> None:
+        """Say where to note."""
+        self.queue = queue
+        self.events = events
+
+    def take(self, entry: Entry) -> None:
+        """Note, and take."""
+        tally = self.queue.tally
+        self.events.append(Event(self.queue.name, entry.message.id, self.id, tally.added, tally.replaced))
+        super().take(entry)
+
+
+class ObservedBroker(Broker):
+    """Notes each entry that expires."""
+
+    events: list[Event]
+
+    def note_expired(self, queue: Queue, entry: Entry) -> None:
+        """Note, and go on."""
+        self.events.append(Event(queue.name, entry.message.id, None, queue.tally.added, queue.tally.replaced))
+        super().note_expired(queue, entry)
+
+
+class LiveLog(RecordLog):
+    """A log that knows which durable messages a recovery would find, and in which queues."""
+
+    def __init__(self) -> None:
+        self.durable_lsn = 0
+        self.live: set[tuple[int, str]] = set()
+        self.reasons: dict[str, int] = {}
+
+    def published(self, message: Message, queue_names: list[str]) -> int:
+        """Remember; nobody may publish a message to a queue twice."""
+        for name in queue_names:
+            assert (message.id, name) not in self.live, f"message {message.id} was published to {name} twice"
+            self.live.add((message.id, name))
+        self.durable_lsn += 1
+        return self.durable_lsn
+
+    def settled(self, message: Message, queue_name: str, reason: str) -> int:
+        """Forget; nobody may settle what is not there."""
+        assert (message.id, queue_name) in self.live, f"message {message.id} was settled in {queue_name} twice"
+        self.live.remove((message.id, queue_name))
+        self.reasons[reason] = self.reasons.get(reason, 0) + 1
+        self.durable_lsn += 1
+        return self.durable_lsn
+
+    def seal(self) -> None:
+        """A turn ends."""

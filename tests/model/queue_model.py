@@ -1,0 +1,307 @@
+"""The model of a queue: one list of items, sorted when it is looked at. Slow, plain, and written from the specification.
+
+Where several outcomes are right (which consumer is next) the model does not choose: it says whether one that was
+observed is legal, and whether a message was withheld that had to go out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.model.plans import AddressPlan, QueuePlan
+from tests.model.reader_model import Item, Letter, Reader
+
+
+@dataclass(slots=True)
+class Counts:
+    """What came and how it left."""
+
+    added: int = 0
+    acknowledged: int = 0
+    killed: int = 0
+    expired: int = 0
+    replaced: int = 0
+
+
+class QueueModel:
+    """One queue. ``items`` are ready; what is held stands with its reader, or with a transaction in ``pending``."""
+
+    def __init__(self, plan: QueuePlan, address: AddressPlan) -> None:
+        self.plan = plan
+        self.address = address
+        self.ring_size = plan.ring_size
+        self.items: list[Item] = []
+        self.scheduled: list[tuple[int, int, Item]] = []
+        self.pending: list[tuple[Reader, Item]] = []
+        self.readers: list[Reader] = []
+        self.counts = Counts()
+        self.paused = False
+        self.started = plan.consumers_before <= 0
+        self.opens_at_ms: int | None = None
+        self._last_key = 0
+        self._head_key = 0
+        self._scheduled_ever = 0
+
+    # ---- looking ---------------------------------------------------------------------------------
+
+    def ready(self) -> list[Item]:
+        """What is ready, in order."""
+        return sorted(self.items, key=lambda item: item.place)
+
+    def find(self, letter_id: int) -> Item | None:
+        """The ready item of a letter."""
+        return next((item for item in self.items if item.letter.id == letter_id), None)
+
+    def held_items(self) -> list[Item]:
+        """Out with a consumer that takes away, or with its transaction."""
+        held = [item for reader in self.readers if not reader.reads for item in reader.held]
+        return held + [item for reader, item in self.pending if not reader.reads]
+
+    def read_items(self) -> list[Item]:
+        """Out with a consumer that only reads."""
+        read = [item for reader in self.readers if reader.reads for item in reader.held]
+        return read + [item for reader, item in self.pending if reader.reads]
+
+    def letters(self) -> list[Letter]:
+        """Everything the queue has, in whatever state."""
+        every = self.items + self.held_items() + [item for _, _, item in self.scheduled]
+        return [item.letter for item in every]
+
+    @property
+    def is_open(self) -> bool:
+        """May anything be dispatched?"""
+        return self.started and not self.paused
+
+    def accepts(self, letter: Letter) -> bool:
+        """Does a message sent to the address come to this queue?"""
+        if self.plan.purge and not self.readers:
+            return False
+        return not self.plan.red_only or letter.color == "red"
+
+    # ---- arrivals --------------------------------------------------------------------------------
+
+    def append(self, letters: list[Letter]) -> None:
+        """Put new messages behind all others of their priority."""
+        for letter in letters:
+            self._last_key += 1
+            self.items.append(Item(letter, self._last_key))
+
+    def least(self) -> Item:
+        """What a ring gives up: the oldest of the lowest priority."""
+        return min(self.items, key=lambda item: (item.letter.priority, item.key))
+
+    def trim(self, grown: int, now_ms: int, *, offered: bool) -> None:
+        """Fit the ring: at most one item goes for each that was added. ``offered``: consumers had their chance first."""
+        if self.ring_size < 0:
+            return
+        over = min(len(self.items) - self.ring_size, grown)
+        if over > 0 and offered:
+            assert self.withheld(now_ms) is None, "a ring gave up a message while a consumer could take one"
+        for _ in range(over):
+            self.items.remove(self.least())
+            self.counts.replaced += 1
+
+    def schedule(self, item: Item, due_ms: int) -> None:
+        """Put an item aside until it is due."""
+        self._scheduled_ever += 1
+        self.scheduled.append((due_ms, self._scheduled_ever, item))
+
+    def new_item(self, letter: Letter) -> Item:
+        """An item that has no place yet."""
+        return Item(letter, 0)
+
+    def fall_due(self, now_ms: int) -> int:
+        """Put what is due at the head of its priority, the earliest first in line; returns how many."""
+        due = sorted(one for one in self.scheduled if one[0] <= now_ms)
+        self.scheduled = [one for one in self.scheduled if one[0] > now_ms]
+        for _, _, item in reversed(due):
+            self._head_key -= 1
+            item.key = self._head_key
+            self._put_back(item, returned=item.redelivered)
+        return len(due)
+
+    def _put_back(self, item: Item, *, returned: bool) -> None:
+        self.items.append(item)
+        if returned:
+            for reader in self.readers:
+                reader.may_miss.add(item.letter.id)
+
+    # ---- deliveries ------------------------------------------------------------------------------
+
+    def owner(self) -> Reader | None:
+        """On an exclusive queue: the consumer that came first. Who only browses owns nothing."""
+        return next((reader for reader in self.readers if not reader.browses), None)
+
+    def is_served(self, reader: Reader) -> bool:
+        """Does the distribution offer this reader anything?"""
+        return not self.plan.exclusive or reader.browses or reader is self.owner()
+
+    def next_for(self, reader: Reader, now_ms: int) -> Item | None:
+        """The item that this reader must be given next."""
+        for item in self.ready():
+            letter = item.letter
+            if letter.is_over(now_ms) or not reader.wants(letter):
+                continue
+            if reader.reads and (letter.id in reader.shown or letter.id in reader.may_miss):
+                continue
+            return item
+        return None
+
+    def withheld(self, now_ms: int) -> tuple[Reader, Item] | None:
+        """A reader with room and the item that it should have had by now."""
+        if not self.is_open:
+            return None
+        for reader in self.readers:
+            if reader.has_room and self.is_served(reader):
+                item = self.next_for(reader, now_ms)
+                if item is not None:
+                    return reader, item
+        return None
+
+    def deliver(self, reader: Reader, letter_id: int, now_ms: int) -> None:
+        """Take note of a delivery that was observed; it must be a legal one."""
+        item = self.find(letter_id)
+        assert item is not None, f"message {letter_id} was delivered but is not ready"
+        self._check_legal(reader, item, now_ms)
+        reader.room -= reader.frame_bytes(letter_id)
+        reader.unsent.append(letter_id)
+        if reader.reads:
+            reader.shown.add(letter_id)
+        else:
+            self.items.remove(item)
+        if not reader.settles:
+            reader.held.append(item)
+        elif not reader.reads:
+            self.counts.acknowledged += 1
+
+    def _check_legal(self, reader: Reader, item: Item, now_ms: int) -> None:
+        letter = item.letter
+        assert self.is_open, "delivered through a closed gate"
+        assert not letter.is_over(now_ms), "an expired message was delivered"
+        assert reader.wants(letter), "delivered against selector or no-local"
+        assert reader.has_room, "delivered without room or beyond the window"
+        assert self.is_served(reader), "delivered past the owner of an exclusive queue"
+        if reader.reads:
+            assert letter.id not in reader.shown, "shown twice to one reader"
+        first = self.next_for(reader, now_ms)
+        if first is not item:
+            assert reader.reads, f"message {letter.id} overtook another"
+            assert letter.id in reader.may_miss, f"message {letter.id} overtook another"
+            assert first is None or item.place < first.place, f"message {letter.id} overtook another"
+        if not reader.reads and not self.plan.exclusive:
+            better = [
+                other
+                for other in self.readers
+                if other.priority > reader.priority and not other.reads and other.has_room and other.wants(letter)
+            ]
+            assert not better, "a consumer of higher priority had room"
+
+    def hand_over(self, reader: Reader, letters: list[Letter]) -> None:
+        """Arrivals went straight to the only consumer, which settles on send."""
+        for letter in letters:
+            reader.room -= reader.frame_bytes(letter.id)
+            reader.unsent.append(letter.id)
+        self.counts.acknowledged += len(letters)
+
+    def direct_reader(self) -> Reader | None:
+        """The reader that arrivals may be handed to without queueing."""
+        if len(self.readers) != 1 or self.items or not self.is_open:
+            return None
+        reader = self.readers[0]
+        takes_all = reader.selector is None and not reader.no_local and not reader.reads
+        return reader if reader.settles and takes_all and reader.room > 0 else None
+
+    def expire(self, letter_id: int, now_ms: int) -> None:
+        """Take note of an expiry that was observed."""
+        item = self.find(letter_id)
+        assert item is not None, f"message {letter_id} expired but is not ready"
+        assert item.letter.is_over(now_ms), f"message {letter_id} expired before its time"
+        self.items.remove(item)
+        self.counts.expired += 1
+
+    # ---- settling and returning ------------------------------------------------------------------
+
+    def acknowledge(self, reader: Reader) -> None:
+        """One message that the reader let go is settled; reading settles nothing."""
+        if not reader.reads:
+            self.counts.acknowledged += 1
+
+    def release(self, reader: Reader, items: list[Item], *, failed: bool, now_ms: int) -> list[Letter]:
+        """Take items back, each to its place, then trim, then delay what survived; returns the dead."""
+        dead: list[Letter] = []
+        if reader.reads:
+            return dead
+        delayed: list[Item] = []
+        restored = 0
+        for item in items:
+            item.redelivered = True
+            if failed:
+                item.attempts += 1
+                if 0 < self.address.attempts_max <= item.attempts:
+                    self.counts.killed += 1
+                    dead.append(item.letter)
+                    continue
+                if self.address.redelivery_delay > 0:
+                    delayed.append(item)
+            self._put_back(item, returned=True)
+            restored += 1
+        self.trim(restored, now_ms, offered=False)
+        for item in delayed:
+            if item in self.items:
+                self.items.remove(item)
+                self.schedule(item, now_ms + self._delay(item.attempts))
+        return dead
+
+    def _delay(self, attempts: int) -> int:
+        delay = self.address.redelivery_delay * self.address.multiplier ** (attempts - 1)
+        return int(min(delay, self.address.redelivery_delay_max))
+
+    def put_back_unsent(self, reader: Reader) -> None:
+        """What was picked for a reader and never written returns as if nothing had happened."""
+        unsent = set(reader.unsent)
+        waiting = [item for item in reader.held if item.letter.id in unsent]
+        reader.held = [item for item in reader.held if item.letter.id not in unsent]
+        reader.unsent = []
+        if reader.reads:
+            return
+        for item in waiting:
+            self._put_back(item, returned=True)
+        self.trim(len(waiting), 0, offered=False)
+
+    # ---- readers and gates -----------------------------------------------------------------------
+
+    def come(self, reader: Reader, now_ms: int) -> None:
+        """A reader attaches."""
+        self.readers.append(reader)
+        if self.started:
+            return
+        if len(self.readers) >= self.plan.consumers_before:
+            self.started = True
+            self.opens_at_ms = None
+        elif self.plan.delay_before >= 0 and self.opens_at_ms is None:
+            self.opens_at_ms = now_ms + self.plan.delay_before
+
+    def leave(self, reader: Reader) -> None:
+        """A reader is gone, what it had is back."""
+        self.readers.remove(reader)
+        if self.readers:
+            return
+        if self.plan.consumers_before > 0:
+            self.started = False
+            self.opens_at_ms = None
+        if self.plan.purge:
+            self.purge()
+
+    def tick_gate(self, now_ms: int) -> None:
+        """Open when delay-before-dispatch is over."""
+        if self.opens_at_ms is not None and now_ms >= self.opens_at_ms:
+            self.started = True
+            self.opens_at_ms = None
+
+    def purge(self) -> int:
+        """Kill what is ready or scheduled; returns how many."""
+        gone = len(self.items) + len(self.scheduled)
+        self.counts.killed += gone
+        self.items = []
+        self.scheduled = []
+        return gone

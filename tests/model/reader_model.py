@@ -1,0 +1,100 @@
+"""The model of a message and of a reader: plain lists, written from the specification."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+
+@dataclass(slots=True, eq=False)
+class Letter:
+    """A message as it was sent. ``expires_ms`` is 0 for never, ``origin`` the connection that sent it."""
+
+    id: int
+    priority: int
+    color: str
+    persistent: bool
+    size_bytes: int
+    memory_bytes: int
+    expires_ms: int
+    origin: int
+
+    def is_over(self, now_ms: int) -> bool:
+        """Has its time come? (Expired when now is at or after ``expires``.)"""
+        return 0 < self.expires_ms <= now_ms
+
+
+@dataclass(slots=True, eq=False)
+class Item:
+    """A letter in one queue. ``key`` is its place inside its priority."""
+
+    letter: Letter
+    key: int
+    attempts: int = 0
+    redelivered: bool = False
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Highest priority first, then by key."""
+        return -self.letter.priority, self.key
+
+
+SELECTORS: Final[dict[str, Callable[[Letter], bool]]] = {
+    "color = 'red'": lambda letter: letter.color == "red",
+    "color <> 'red' AND AMQPriority < 5": lambda letter: letter.color != "red" and letter.priority < 5,
+    "AMQPriority >= 5": lambda letter: letter.priority >= 5,
+    "AMQSize > 100": lambda letter: letter.size_bytes > 100,
+    "AMQExpiration > 0": lambda letter: letter.expires_ms > 0,
+    "missing = 'x'": lambda letter: False,
+}
+"""Selector texts beside what they mean."""
+
+
+@dataclass(slots=True, eq=False)
+class Reader:
+    """The model of one consumer.
+
+    ``reads``: it takes nothing away (a browser, or any consumer of a non-destructive queue). ``window`` is -1, 0 or
+    bytes; ``frame_bytes`` tells what a message takes of it. ``may_miss`` holds what came back behind a browser: it may
+    be shown, once, or not at all.
+    """
+
+    number: int
+    connection: int
+    settles: bool
+    browses: bool
+    reads: bool
+    selector: str | None
+    no_local: bool
+    window: int
+    priority: int
+    frame_bytes: Callable[[int], int]
+    room: int = 0
+    held: list[Item] = field(default_factory=list)
+    unsent: list[int] = field(default_factory=list)
+    shown: set[int] = field(default_factory=set)
+    may_miss: set[int] = field(default_factory=set)
+
+    def wants(self, letter: Letter) -> bool:
+        """Does the letter pass selector and no-local?"""
+        if self.no_local and letter.origin == self.connection:
+            return False
+        return self.selector is None or SELECTORS[self.selector](letter)
+
+    @property
+    def has_room(self) -> bool:
+        """May one more message go out? Room and window may each be overdrawn by one message."""
+        if self.room <= 0:
+            return False
+        if self.window < 0:
+            return True
+        if self.window == 0:
+            return not self.held
+        return self.window > sum(self.frame_bytes(item.letter.id) for item in self.held)
+
+    @property
+    def sent(self) -> list[Item]:
+        """What the client has seen and not settled, in the order of delivery."""
+        unsent = set(self.unsent)
+        return [item for item in self.held if item.letter.id not in unsent]

@@ -1,0 +1,221 @@
+"""Operations of clients on a world: sending, settling, transactions, and what an operator does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from artemis_py.core.recipe import overflow_for
+from artemis_py.core.transaction import Transaction
+from artemis_py.errors import AddressFullError
+
+from tests.model.plans import ADDRESS, Plan
+from tests.model.reader_model import Item, Letter, Reader
+from tests.model.world import Pair, Seat, Spec, World
+
+
+@dataclass(slots=True)
+class OpenTransaction:
+    """A transaction and its model."""
+
+    real: Transaction = field(default_factory=Transaction)
+    sends: list[tuple[Letter, int]] = field(default_factory=list)
+    acknowledged: list[tuple[Pair, Reader, Item]] = field(default_factory=list)
+    refused: list[tuple[Pair, Reader, Item]] = field(default_factory=list)
+
+
+class Trade(World):
+    """A world with clients. Each connection has at most one open transaction."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan)
+        self.transactions: dict[int, OpenTransaction] = {}
+
+    # ---- sending ---------------------------------------------------------------------------------
+
+    def publish(self, *specs: Spec, connection: int = 1, delay_ms: int = 0) -> None:
+        """Send messages in one go; one by one when the address is limited, so that each meets the limit."""
+        if self.plan.address.messages_max >= 0:
+            for spec in specs:
+                self._publish([spec], connection, delay_ms)
+        elif specs:
+            self._publish(list(specs), connection, delay_ms)
+
+    def _publish(self, specs: list[Spec], connection: int, delay_ms: int) -> None:
+        written = [self.write_letter(spec, connection) for spec in specs]
+        messages = [message for message, _ in written]
+        letters = [letter for _, letter in written]
+        full = self.is_full
+        plain = not any(spec.persistent or spec.ttl_ms for spec in specs)
+        due_ms = self.now_ms + delay_ms if delay_ms else 0
+        route = self.broker.route(ADDRESS, None, "MULTICAST")
+        size_bytes = sum(letter.size_bytes for letter in letters)
+        accepted = self.broker.router.publish(route, messages, size_bytes, self.now_ms, plain=plain, due_ms=due_ms)
+        refused = full and self.plan.address.full_policy != "DROP"
+        assert accepted == (0 if refused else len(letters)), "taken although full, or refused although not"
+        if not full:
+            self._arrive(letters, due_ms, plain=plain)
+        self.check()
+
+    def _arrive(self, letters: list[Letter], due_ms: int, *, plain: bool) -> None:
+        for pair in self.pairs:
+            taken = [letter for letter in letters if pair.model.accepts(letter)]
+            if taken and due_ms:
+                pair.model.counts.added += len(taken)
+                for letter in taken:
+                    pair.model.schedule(pair.model.new_item(letter), due_ms)
+            elif taken:
+                self.grow(pair, taken, plain=plain)
+
+    # ---- settling --------------------------------------------------------------------------------
+
+    def _let_go(self, seat: Seat, index: int, *, cumulative: bool) -> tuple[list[int], list[Item]]:
+        sent = seat.reader.sent
+        chosen = sent[: index + 1] if cumulative else [sent[index]]
+        seat.reader.held = [item for item in seat.reader.held if item not in chosen]
+        return [item.letter.id for item in chosen], chosen
+
+    def settle(self, seat: Seat, index: int = 0, *, cumulative: bool = False, refuses: bool = False) -> None:
+        """ACK or NACK of the message at ``index`` among those sent, outside a transaction."""
+        ids, items = self._let_go(seat, index, cumulative=cumulative)
+        queue, consumer, model = seat.pair.queue, seat.consumer, seat.pair.model
+        entries = [consumer.let_go(message_id) for message_id in ids]
+        if refuses:
+            queue.release(consumer, entries, failed=True, now_ms=self.now_ms)
+            self.bury(seat.pair, model.release(seat.reader, items, failed=True, now_ms=self.now_ms))
+        else:
+            for entry in entries:
+                queue.acknowledge(consumer, entry)
+                model.acknowledge(seat.reader)
+        if consumer.parked:
+            queue.wake(consumer)
+        self.check()
+
+    # ---- transactions ----------------------------------------------------------------------------
+
+    def begin(self, connection: int = 1) -> None:
+        """BEGIN."""
+        self.transactions[connection] = OpenTransaction()
+
+    def send_in_transaction(self, *specs: Spec, connection: int = 1, delay_ms: int = 0) -> None:
+        """SEND inside: nothing is seen of it before COMMIT."""
+        transaction = self.transactions[connection]
+        due_ms = self.now_ms + delay_ms if delay_ms else 0
+        for spec in specs:
+            message, letter = self.write_letter(spec, connection)
+            transaction.real.send(self.broker.route(ADDRESS, None, "MULTICAST"), message, due_ms)
+            transaction.sends.append((letter, due_ms))
+        self.check()
+
+    def settle_in_transaction(self, seat: Seat, index: int = 0, *, refuses: bool = False) -> None:
+        """ACK or NACK inside: out of the consumer's hands and window, in delivery until COMMIT."""
+        transaction = self.transactions[seat.reader.connection]
+        ids, items = self._let_go(seat, index, cumulative=False)
+        entry = seat.consumer.let_go(ids[0])
+        real = transaction.real.refused if refuses else transaction.real.acknowledged
+        real.append((seat.pair.queue, seat.consumer, entry))
+        taken = transaction.refused if refuses else transaction.acknowledged
+        taken.append((seat.pair, seat.reader, items[0]))
+        seat.pair.model.pending.append((seat.reader, items[0]))
+        if seat.consumer.parked:
+            seat.pair.queue.wake(seat.consumer)
+        self.check()
+
+    def commit(self, connection: int = 1) -> None:
+        """COMMIT: all of it, or with a full FAIL address nothing; a full BLOCK address has to be waited for."""
+        transaction = self.transactions[connection]
+        blocked = transaction.real.blocked_by() is not None
+        policy = self.plan.address.full_policy
+        assert blocked == (bool(transaction.sends) and self.is_full and policy == "BLOCK"), "blocked or not"
+        if blocked:
+            return
+        del self.transactions[connection]
+        try:
+            transaction.real.commit(self.broker.router, self.now_ms)
+        except AddressFullError:
+            assert self._is_too_much(transaction), "COMMIT failed although there was room"
+            transaction.real.abort(self.now_ms)
+            self._undo(transaction)
+        else:
+            self._carry_out(transaction)
+        self.check()
+
+    def _is_too_much(self, transaction: OpenTransaction) -> bool:
+        limit = self.plan.address.messages_max
+        count = len(self.letters()) + len(transaction.sends)
+        return self.plan.address.full_policy == "FAIL" and 0 <= limit < count
+
+    def _carry_out(self, transaction: OpenTransaction) -> None:
+        policy, limit = self.plan.address.full_policy, self.plan.address.messages_max
+        for letter, due_ms in transaction.sends:
+            if self.is_full and policy == "DROP":
+                continue
+            self._arrive([letter], due_ms, plain=False)
+        if policy == "FAIL" and limit >= 0 and transaction.sends:
+            assert len(self.letters()) <= limit, "COMMIT overfilled the address"
+        for pair, reader, item in transaction.acknowledged:
+            pair.model.pending.remove((reader, item))
+            pair.model.acknowledge(reader)
+        self._give_back(transaction.refused)
+
+    def abort(self, connection: int = 1) -> None:
+        """ABORT: what was sent is forgotten, what was settled in it has failed and goes back."""
+        transaction = self.transactions.pop(connection)
+        transaction.real.abort(self.now_ms)
+        self._undo(transaction)
+        self.check()
+
+    def _undo(self, transaction: OpenTransaction) -> None:
+        self._give_back(transaction.acknowledged + transaction.refused)
+
+    def _give_back(self, taken: list[tuple[Pair, Reader, Item]]) -> None:
+        by_reader: dict[int, tuple[Pair, Reader, list[Item]]] = {}
+        for pair, reader, item in taken:
+            pair.model.pending.remove((reader, item))
+            by_reader.setdefault(reader.number, (pair, reader, []))[2].append(item)
+        for pair, reader, items in by_reader.values():
+            self.bury(pair, pair.model.release(reader, items, failed=True, now_ms=self.now_ms))
+
+    # ---- the end of a connection -----------------------------------------------------------------
+
+    def end(self, connection: int, *, failed: bool) -> None:
+        """DISCONNECT, or (``failed``) the socket is lost: its transaction is aborted, its consumers go."""
+        if connection in self.transactions:
+            self.abort(connection)
+        for seat in [seat for seat in self.seats if seat.reader.connection == connection]:
+            self.remove_seat(seat, failed=failed)
+        self.check()
+
+    # ---- operator --------------------------------------------------------------------------------
+
+    def pause(self, number: int = 0) -> None:
+        """Stop dispatch of a queue."""
+        self.pairs[number].queue.pause()
+        self.pairs[number].model.paused = True
+        self.check()
+
+    def resume(self, number: int = 0) -> None:
+        """Dispatch again."""
+        self.pairs[number].queue.resume()
+        self.pairs[number].model.paused = False
+        self.check()
+
+    def resize(self, size: int, number: int = 0) -> None:
+        """Change the ring while running; nothing goes at once."""
+        self.pairs[number].queue.overflow = overflow_for(size)
+        self.pairs[number].model.ring_size = size
+        self.check()
+
+    def purge(self, number: int = 0) -> None:
+        """Remove everything that is ready or scheduled."""
+        pair = self.pairs[number]
+        assert pair.queue.remove_all() == pair.model.purge(), "another number removed"
+        self.check()
+
+    def empty(self) -> None:
+        """Everybody goes, everything is removed: the address must answer for nothing."""
+        for connection in {seat.reader.connection for seat in self.seats} | set(self.transactions):
+            self.end(connection, failed=False)
+        for number in range(len(self.pairs)):
+            self.purge(number)
+        account = self.broker.addresses[ADDRESS].account
+        assert (account.message_count, account.size_bytes) == (0, 0), "an empty address holds memory"

@@ -1,0 +1,280 @@
+"""A broker and the model side by side: each operation is done to both, then everything that can be seen is compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from artemis_py.core.entry import Entry
+from artemis_py.core.queue import Queue
+from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, Message, encode_headers
+from artemis_py.selector import compile_selector
+
+from tests.model.compare import compare
+from tests.model.observe import Event, LiveLog, ObservedBroker, ObservedConsumer
+from tests.model.plans import ADDRESS, Plan
+from tests.model.queue_model import QueueModel
+from tests.model.reader_model import Letter, Reader
+
+START_MS: Final = 1_000_000
+PLENTY: Final = 1 << 30
+OVERHEAD_BYTES: Final = 20
+CONNECTIONS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A message to send; ``ttl_ms`` 0: it never expires."""
+
+    color: str = "red"
+    priority: int = 4
+    persistent: bool = False
+    ttl_ms: int = 0
+    body_bytes: int = 3
+
+
+@dataclass(slots=True)
+class Pair:
+    """A queue and its model."""
+
+    queue: Queue
+    model: QueueModel
+
+
+@dataclass(slots=True)
+class Seat:
+    """A consumer and its model, and where they read."""
+
+    consumer: ObservedConsumer
+    reader: Reader
+    pair: Pair
+
+
+class World:
+    """One address with its queues. ``now_ms`` moves only by ``advance``; see ``Trade`` for sending and settling."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.now_ms = START_MS
+        self.log = LiveLog()
+        self.broker = ObservedBroker(plan.config(), self.log, self.now_ms)
+        self.events: list[Event] = []
+        self.broker.events = self.events
+        self.pairs = [
+            Pair(self.broker.queues[f"q{number}"], QueueModel(queue_plan, plan.address))
+            for number, queue_plan in enumerate(plan.queues)
+        ]
+        self.seats: list[Seat] = []
+        self.dead: list[tuple[int, str]] = []
+        self.expired: list[tuple[int, str]] = []
+        self.forwarded = 0
+        """How many of the two lists above a dispatch has turned into copies."""
+        self._heads: dict[tuple[str, int, bool], Head] = {}
+        self._messages: dict[int, Message] = {}
+        scan = plan.address.scan_period
+        self._next_scan_ms = self.now_ms + scan if scan > 0 else None
+
+    # ---- messages --------------------------------------------------------------------------------
+
+    def _head(self, spec: Spec) -> Head:
+        """Heads are shared, as a session shares them."""
+        key = spec.color, spec.priority, spec.persistent
+        if key not in self._heads:
+            block = encode_headers([("destination", ADDRESS), ("color", spec.color)])
+            self._heads[key] = Head(block, ADDRESS, priority=spec.priority, persistent=spec.persistent)
+        return self._heads[key]
+
+    def write_letter(self, spec: Spec, origin: int) -> tuple[Message, Letter]:
+        """A message and its model."""
+        head = self._head(spec)
+        expires_ms = self.now_ms + spec.ttl_ms if spec.ttl_ms else 0
+        account = self.broker.addresses[ADDRESS].account
+        body = b"x" * spec.body_bytes
+        message = Message(head, body, self.broker.next_message_id(), self.now_ms, expires_ms, account, origin)
+        self._messages[message.id] = message
+        size = len(head.block) + len(body)
+        letter = Letter(
+            message.id, spec.priority, spec.color, spec.persistent, size, size + MESSAGE_OVERHEAD_BYTES, expires_ms, origin
+        )
+        return message, letter
+
+    def letters(self) -> dict[int, Letter]:
+        """Every letter that a queue refers to, once."""
+        return {letter.id: letter for pair in self.pairs for letter in pair.model.letters()}
+
+    @property
+    def is_full(self) -> bool:
+        """Does the address hold as many messages as it may?"""
+        return 0 <= self.plan.address.messages_max <= len(self.letters())
+
+    # ---- what happened inside the last call ------------------------------------------------------
+
+    def absorb(self, pair: Pair) -> None:
+        """Take note of the deliveries and expiries up to the queue's next arrival or trim; each must be legal."""
+        model = pair.model
+        rest: list[Event] = []
+        for position, event in enumerate(self.events):
+            if event.queue_name != pair.queue.name:
+                rest.append(event)
+            elif (event.added, event.replaced) == (model.counts.added, model.counts.replaced):
+                self._absorb_one(pair, event)
+            else:
+                rest.extend(self.events[position:])
+                break
+        self.events[:] = rest
+
+    def _absorb_one(self, pair: Pair, event: Event) -> None:
+        if event.consumer_id is None:
+            pair.model.expire(event.message_id, self.now_ms)
+            if self.plan.address.expiry:
+                self.expired.append((event.message_id, pair.queue.name))
+            return
+        seat = self.seat(event.consumer_id)
+        assert seat.pair is pair, "a consumer took from a queue that it does not read"
+        pair.model.deliver(seat.reader, event.message_id, self.now_ms)
+
+    def seat(self, consumer_id: int) -> Seat:
+        """The seat of a consumer that is attached."""
+        return next(seat for seat in self.seats if seat.consumer.id == consumer_id)
+
+    def grow(self, pair: Pair, letters: list[Letter], *, plain: bool) -> None:
+        """Messages arrived at a queue: who had room took some, then the ring trimmed."""
+        model = pair.model
+        model.counts.added += len(letters)
+        if plain and self._handed_over(pair, letters):
+            return
+        model.append(letters)
+        self._settle_growth(pair, len(letters))
+
+    def _settle_growth(self, pair: Pair, grown: int) -> None:
+        self.absorb(pair)
+        pair.model.trim(grown, self.now_ms, offered=True)
+        self.absorb(pair)
+
+    def _handed_over(self, pair: Pair, letters: list[Letter]) -> bool:
+        reader = pair.model.direct_reader()
+        if reader is None or any(event.queue_name == pair.queue.name for event in self.events):
+            return False
+        known = len(reader.unsent)
+        fresh = [entry.message.id for entry in self.seat(reader.number).consumer.outbox[known:]]
+        if fresh != [letter.id for letter in letters]:
+            return False
+        pair.model.hand_over(reader, letters)
+        return True
+
+    def check(self) -> None:
+        """Nothing may be left unexplained, and both sides must look the same."""
+        assert not self.events, f"unexplained: {self.events}"
+        compare(self)
+
+    # ---- time ------------------------------------------------------------------------------------
+
+    def advance(self, ms: int) -> None:
+        """Let time pass and tick."""
+        self.now_ms += ms
+        self.broker.tick(self.now_ms)
+        for pair in self.pairs:
+            restored = pair.model.fall_due(self.now_ms)
+            if restored:
+                self._settle_growth(pair, restored)
+            pair.model.tick_gate(self.now_ms)
+        if self._next_scan_ms is not None and self.now_ms >= self._next_scan_ms:
+            self._next_scan_ms = self.now_ms + self.plan.address.scan_period
+            for pair in self.pairs:
+                self.absorb(pair)
+                assert not any(item.letter.is_over(self.now_ms) for item in pair.model.items), "the scan missed one"
+        self.check()
+
+    def dispatch(self) -> None:
+        """Offer what is ready. Afterwards nobody with room lacks anything."""
+        self.broker.dispatch(self.now_ms)
+        for pair in self.pairs:
+            self.absorb(pair)
+            withheld = pair.model.withheld(self.now_ms)
+            assert withheld is None, f"{pair.queue.name} withholds {withheld}"
+        self.forwarded = len(self.dead) + len(self.expired)
+        self.check()
+
+    # ---- readers ---------------------------------------------------------------------------------
+
+    def subscribe(
+        self,
+        number: int = 0,
+        connection: int = 1,
+        *,
+        settles: bool = False,
+        browses: bool = False,
+        selector: str | None = None,
+        no_local: bool = False,
+        window: int = -1,
+        priority: int = 0,
+        room: int = PLENTY,
+    ) -> Seat:
+        """A consumer comes to a queue."""
+        pair = self.pairs[number]
+        reads = browses or pair.queue.non_destructive
+        consumer = ObservedConsumer(
+            self.broker.next_consumer_id(),
+            self,
+            settles=settles,
+            destructive=not reads,
+            selector=None if selector is None else compile_selector(selector),
+            window_bytes=-1 if settles else window,
+            priority=priority,
+            no_local=connection if no_local else 0,
+            overhead_bytes=OVERHEAD_BYTES,
+            **({"browses": True} if browses else {}),
+        )
+        consumer.watch(pair.queue, self.events)
+        reader = Reader(
+            consumer.id, connection, settles, browses, reads, selector, no_local, -1 if settles else window, priority,
+            lambda message_id: consumer.frame_bytes(self._messages[message_id]),
+        )  # fmt: skip
+        self.broker.attach(pair.queue, consumer, self.now_ms)
+        pair.model.come(reader, self.now_ms)
+        seat = Seat(consumer, reader, pair)
+        self.seats.append(seat)
+        self.set_room(seat, room)
+        return seat
+
+    def set_room(self, seat: Seat, room: int) -> None:
+        """The connection's socket takes so many bytes more (the session does the same each turn)."""
+        seat.consumer.room_bytes = room
+        seat.reader.room = room
+        if seat.consumer.parked:
+            seat.pair.queue.wake(seat.consumer)
+        self.check()
+
+    def write(self) -> None:
+        """End of a turn: what consumers got is written to them."""
+        outgoing, self.broker.outgoing = self.broker.outgoing, []
+        listed = {consumer.id for consumer in outgoing}
+        for seat in self.seats:
+            assert seat.consumer.id in listed or not seat.consumer.outbox, "nobody was told of the output"
+        for consumer in outgoing:
+            consumer.listed = False
+            consumer.outbox = list[Entry]()
+        for seat in self.seats:
+            seat.reader.unsent = []
+        self.check()
+
+    def remove_seat(self, seat: Seat, *, failed: bool) -> None:
+        """A consumer goes: UNSUBSCRIBE and DISCONNECT count no attempt, a lost connection does."""
+        model, reader = seat.pair.model, seat.reader
+        self.broker.detach(seat.pair.queue, seat.consumer, failed=failed, now_ms=self.now_ms)
+        model.put_back_unsent(reader)
+        sent, reader.held = reader.held, []
+        dead = model.release(reader, sent, failed=failed, now_ms=self.now_ms)
+        self.bury(seat.pair, dead)
+        model.leave(reader)
+        self.seats.remove(seat)
+
+    def bury(self, pair: Pair, dead: list[Letter]) -> None:
+        """Letters that failed for the last time."""
+        if self.plan.address.dead_letter:
+            self.dead.extend((letter.id, pair.queue.name) for letter in dead)
+
+    def unsubscribe(self, seat: Seat) -> None:
+        """A consumer leaves in good order."""
+        self.remove_seat(seat, failed=False)
+        self.check()

@@ -1,0 +1,131 @@
+"""A real Apache Artemis, when its distribution is at hand: one small JVM, counted through management messages."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.oracle.brokers import AddressCounts, BrokerUnderTest, QueueCounts, free_ports, stop, wait_until_listening
+from tests.oracle.client import WAIT_S, Client
+from tests.oracle.configuration import ACCEPTORS, Profile, broker_xml
+
+START_S = 90.0
+CACHE = Path(__file__).resolve().parents[2] / ".cache"
+MANAGEMENT = "activemq.management"
+REPLIES = "oracle.replies"
+
+_BOOTSTRAP = """\
+<broker xmlns="http://activemq.apache.org/schema">
+  <jaas-security domain="oracle"/>
+  <server configuration="file:{folder}/broker.xml"/>
+</broker>
+"""
+_MANAGEMENT = '<management-context xmlns="http://activemq.apache.org/schema"/>\n'
+
+
+def artemis_home() -> Path | None:
+    """``ARTEMIS_HOME``, or the newest ``apache-artemis-*`` in a folder of the cache; None without one, or without Java."""
+    if shutil.which("java") is None:
+        return None
+    named = os.environ.get("ARTEMIS_HOME")
+    found = [Path(named)] if named else sorted(CACHE.glob("*/apache-artemis-*"))
+    usable = [path for path in found if (path / "lib" / "artemis-boot.jar").exists()]
+    return usable[-1] if usable else None
+
+
+class ArtemisBroker(BrokerUnderTest):
+    """Counts and operations by management messages over STOMP (Artemis manual, "Management")."""
+
+    name = "artemis"
+    quiet_s = 0.3
+    counts_twice = True
+
+    def __init__(self, ports: dict[str, int]) -> None:
+        super().__init__(ports)
+        self._client = Client(ports["stomp"], "1.2")
+        self._client.send("CONNECT", {"accept-version": "1.2", "host": "oracle", "heart-beat": "0,0"})
+        assert self._client.answer().command == "CONNECTED"
+        headers = {"destination": REPLIES, "id": "replies", "ack": "auto", "subscription-type": "ANYCAST"}
+        assert self._client.request("SUBSCRIBE", headers).command == "RECEIPT"
+
+    def queue(self, name: str) -> QueueCounts | None:
+        row = self._row("listQueues", "name", name)
+        if row is None:
+            return None
+        counts = {key: int(row[key]) for key in ("messageCount", "deliveringCount", "scheduledCount", "messagesAdded")}
+        acknowledged, killed, expired = (int(row[key]) for key in ("messagesAcked", "messagesKilled", "messagesExpired"))
+        return QueueCounts(
+            messages=counts["messageCount"],
+            delivering=counts["deliveringCount"],
+            scheduled=counts["scheduledCount"],
+            # Artemis counts what a ring gave up, but shows it nowhere.
+            replaced=counts["messagesAdded"] - acknowledged - killed - expired - counts["messageCount"],
+            added=counts["messagesAdded"],
+            acknowledged=acknowledged,
+            killed=killed,
+            expired=expired,
+            consumers=int(row["consumerCount"]),
+        )
+
+    def address(self, name: str) -> AddressCounts | None:
+        if self._row("listAddresses", "name", name) is None:
+            return None
+        return AddressCounts(
+            routed=self._ask(f"address.{name}", attribute="routedMessageCount"),
+            unrouted=self._ask(f"address.{name}", attribute="unRoutedMessageCount"),
+        )
+
+    def _row(self, operation: str, key: str, name: str) -> dict[str, Any] | None:
+        options = json.dumps({"field": key, "operation": "EQUALS", "value": name})
+        rows = json.loads(self._ask("broker", operation, options, 1, 10))["data"]
+        return rows[0] if rows else None
+
+    def pause(self, queue: str) -> None:
+        self._ask(f"queue.{queue}", "pause")
+
+    def resume(self, queue: str) -> None:
+        self._ask(f"queue.{queue}", "resume")
+
+    def set_ring_size(self, queue: str, ring_size: int) -> None:
+        self._ask("broker", "updateQueue", json.dumps({"name": queue, "ring-size": ring_size}))
+
+    def _ask(self, resource: str, operation: str = "", *arguments: object, attribute: str = "") -> Any:
+        headers = {"destination": MANAGEMENT, "reply-to": REPLIES, "_AMQ_ResourceName": resource}
+        headers["_AMQ_Attribute" if attribute else "_AMQ_OperationName"] = attribute or operation
+        self._client.send("SEND", headers, json.dumps(arguments).encode())
+        reply = self._client.message(WAIT_S)
+        assert reply is not None, f"no answer to {resource} {operation}{attribute}"
+        assert reply.headers.get("_AMQ_OperationSucceeded") == "true", f"{resource} {operation}{attribute}: {reply}"
+        return json.loads(reply.body)[0] if reply.body else None
+
+
+@contextmanager
+def artemis_broker(profile: Profile, folder: Path, home: Path) -> Iterator[ArtemisBroker]:
+    """A real Artemis with the configuration of a profile, from its first open port to its end."""
+    ports = free_ports(tuple(ACCEPTORS))
+    etc = folder / "etc"
+    for path in (etc, folder / "data", folder / "tmp", folder / "log"):
+        path.mkdir()
+    (etc / "broker.xml").write_text(broker_xml(profile, ports, ACCEPTORS))
+    (etc / "bootstrap.xml").write_text(_BOOTSTRAP.format(folder=etc))
+    (etc / "management.xml").write_text(_MANAGEMENT)
+    log = folder / "log" / "artemis.log"
+    command = [
+        "java", "-Xmx512M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+        f"-Dartemis.home={home}", f"-Dartemis.instance={folder}", f"-Dartemis.instance.etc={etc}",
+        f"-Djava.io.tmpdir={folder / 'tmp'}", f"-Ddata.dir={folder / 'data'}",
+        "-cp", str(home / "lib" / "artemis-boot.jar"), "org.apache.activemq.artemis.boot.Artemis", "run",
+    ]  # fmt: skip
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+    try:
+        wait_until_listening(process, ports, START_S, log)
+        yield ArtemisBroker(ports)
+    finally:
+        stop(process)

@@ -1,0 +1,30 @@
+"""A row of the table: what is declared, what is done, and what is expected of each broker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.oracle.steps import Either, Step
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """``addresses``, ``settings`` and ``diverts`` are pieces of broker.xml; names in them belong to this scenario alone.
+
+    ``departures`` names the differences from Artemis (see ``departures.py``) that its ``Either`` steps show. ``scans``
+    says that it needs the scans for expired messages and unused queues.
+    """
+
+    name: str
+    why: str
+    steps: tuple[Step, ...]
+    addresses: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    diverts: tuple[str, ...] = ()
+    departures: tuple[str, ...] = ()
+    scans: bool = False
+
+    @property
+    def departs(self) -> bool:
+        """Does any step expect something else of Artemis than of us?"""
+        return any(isinstance(step, Either) for step in self.steps)

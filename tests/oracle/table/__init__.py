@@ -1,0 +1,1 @@
+"""The table: every scenario, and the processes that they share."""

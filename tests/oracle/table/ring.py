@@ -1,0 +1,1 @@
+"""Ring queues: what a full ring gives up, and when."""

@@ -1,0 +1,243 @@
+"""URIs of acceptors, their parameters, and which ports are not opened."""
+
+from __future__ import annotations
+
+import pytest
+
+from artemis_py.config.acceptor import is_loopback, known_params
+from artemis_py.config.acceptor_params import PARAMS
+from artemis_py.config.settings import AcceptorConfig
+from tests.unit.config.documents import acceptor, errors_of, load_core, warnings_of
+
+
+def made(uri: str, more: str = "") -> AcceptorConfig:
+    (only,) = load_core(acceptor(uri) + more).acceptors
+    return only
+
+
+def test_a_uri_taken_apart() -> None:
+    found = made("\n tcp://127.0.0.1:61613?protocols=STOMP;\n  anycastPrefix=/queue/,q:; connectionTtl=5000 ")
+    assert (found.name, found.host, found.port, found.protocols) == ("a", "127.0.0.1", 61613, ("STOMP",))
+    assert found.list_param("anycastPrefix") == ("/queue/", "q:")
+    assert found.int_param("connectionTtl") == 5000
+    assert found.refused is None
+
+
+@pytest.mark.parametrize(
+    ("query", "name", "value"),
+    [
+        ("a=1;anycastPrefix=x;anycastPrefix=y", "anycastPrefix", "y"),
+        ("anycastPrefix=%2541", "anycastPrefix", "A"),
+        ("anycastPrefix=a+b", "anycastPrefix", "a b"),
+        ("anycastPrefix=a%2Bb", "anycastPrefix", "a b"),
+        ("anycastPrefix=a%253Bb", "anycastPrefix", "a;b"),
+        ("anycastPrefix=%3E;x=1", "anycastPrefix", ">"),
+        ("anycast%50refix=x", "anycastPrefix", "x"),
+        ("stompConsumerCredits=5", "stompConsumerWindowSize", "5"),
+        ("stomp-enable-message-id=true", "stompEnableMessageId", "true"),
+        ("handshake-timeout=3", "handshakeTimeout", "3000"),
+        ("handshakeTimeout=7;handshake-timeout=3", "handshakeTimeout", "7"),
+    ],
+)
+def test_parameters_are_decoded_twice_and_have_one_name(query: str, name: str, value: str) -> None:
+    assert made(f"tcp://localhost:1?{query.replace('&', '&amp;')}").params[name] == value
+
+
+@pytest.mark.parametrize(
+    ("uri", "host", "port"),
+    [
+        ("tcp://localhost:0", "localhost", 0),
+        ("tcp://[::1]:61613", "::1", 61613),
+        ("tcp://localhost:1/path?x=1", "localhost", 1),
+        ("(tcp://localhost:1,tcp://127.0.0.1:2)?protocols=STOMP", "localhost", 1),
+        ("(tcp://localhost:1)", "localhost", 1),
+    ],
+)
+def test_uris_that_are_accepted(uri: str, host: str, port: int) -> None:
+    found = made(uri)
+    assert (found.host, found.port) == (host, port)
+
+
+@pytest.mark.parametrize(
+    ("uri", "words"),
+    [
+        ("", "no URI"),
+        (" ", "no URI"),
+        ("nonsense", "no URI"),
+        ("localhost:1", "no URI"),
+        ("tcp://local^host:1", "no URI"),
+        ("tcp://localhost:1?a=%zz", "no URI"),
+        ("http://localhost:1", "unknown scheme"),
+        ("tcp://:1", "host is missing"),
+        ("tcp://localhost", "port is missing"),
+        ("tcp://localhost:", "port is missing"),
+        ("tcp://localhost:65536", "port 65536 is wrong"),
+        ("tcp://localhost:-1", "port -1 is wrong"),
+        ("tcp://localhost:x", "port x is wrong"),
+    ],
+)
+def test_uris_that_are_refused(uri: str, words: str) -> None:
+    (problem,) = errors_of(acceptor(uri))
+    assert words in problem.message
+    assert problem.line == 3
+
+
+def test_a_nameless_acceptor_is_named_by_its_port() -> None:
+    (only,) = load_core("<acceptors><acceptor>tcp://localhost:1?protocols=STOMP</acceptor></acceptors>").acceptors
+    assert only.name == "tcp://localhost:1"
+
+
+def test_typed_parameters_and_their_defaults() -> None:
+    found = made("tcp://localhost:1?maxHeaders=5;tcpNoDelay=false;heartBeatToConnectionTtlModifier=1.5")
+    assert (found.int_param("maxHeaders"), found.int_param("maxHeaders", 9)) == (5, 5)
+    assert (found.int_param("maxBodyBytes"), found.int_param("maxBodyBytes", 9)) == (104857600, 9)
+    assert (found.bool_param("tcpNoDelay"), found.bool_param("autoStart")) == (False, True)
+    assert found.float_param("heartBeatToConnectionTtlModifier") == 1.5
+    assert (found.list_param("multicastPrefix"), found.list_param("multicastPrefix", ("x",))) == ((), ("x",))
+    with pytest.raises(KeyError):
+        found.int_param("maxHeader")
+
+
+LIMITS = {
+    "maxHeaderLineBytes": 16384,
+    "maxHeaders": 512,
+    "maxHeaderBytes": 65536,
+    "maxBodyBytes": 104857600,
+    "maxUnsentBytes": 67108864,
+    "maxSubscriptions": 1024,
+    "maxTransactions": 256,
+    "maxTransactionBytes": 104857600,
+    "connectionsAllowed": -1,
+    "handshakeTimeout": 10000,
+    "stompConsumerWindowSize": 10240,
+    "connectionTtlMin": 1000,
+    "connectionTtlMax": 2**63 - 1,
+}
+
+
+@pytest.mark.parametrize(("name", "default"), LIMITS.items())
+def test_limits_have_defaults_and_take_whole_numbers_only(name: str, default: int) -> None:
+    assert made("tcp://localhost:1").int_param(name) == default
+    assert made(f"tcp://localhost:1?{name}=7").int_param(name) == 7
+    for wrong in ("x", "", "10K", "1.5", "-2", "9223372036854775808"):
+        (problem,) = errors_of(acceptor(f"tcp://localhost:1?{name}={wrong}"))
+        assert f"parameter {name} is wrong" in problem.message
+
+
+def test_the_table_names_each_parameter_once() -> None:
+    names = [name for row in PARAMS for name in (row.name, *row.aliases)]
+    assert sorted(set(names)) == sorted(names)
+    assert len(known_params()) == len(names)
+
+
+def test_an_unknown_parameter_is_a_warning_with_the_nearest_name() -> None:
+    (warning,) = warnings_of(acceptor("tcp://localhost:1?maxheaders=5"))
+    assert warning == "broker.xml:3: acceptor 'a': unknown parameter maxheaders is left out; did you mean 'maxHeaders'?"
+
+
+def test_a_word_that_is_no_boolean_counts_as_false() -> None:
+    uri = "tcp://localhost:1?tcpNoDelay=456"
+    assert made(uri).bool_param("tcpNoDelay") is False
+    assert any("counts as false" in warning for warning in warnings_of(acceptor(uri)))
+
+
+def test_parameters_without_effect_are_named_once_unless_they_repeat_the_default() -> None:
+    core = (
+        '<acceptors><acceptor name="a">tcp://localhost:1?tcpSendBufferSize=1048576;useEpoll=true</acceptor>'
+        '<acceptor name="b">tcp://localhost:2?tcpSendBufferSize=7</acceptor>'
+        '<acceptor name="c">tcp://localhost:3?tcpSendBufferSize=8</acceptor></acceptors>'
+    )
+    assert [each for each in warnings_of(core) if "ignored" in each] == [
+        "broker.xml:3: acceptor parameter tcpSendBufferSize is ignored: the operating system sizes its buffers itself"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "protocols"),
+    [
+        ("", ("STOMP",)),
+        ("?protocols=STOMP", ("STOMP",)),
+        ("?protocols=HTTP", ("HTTP",)),
+        ("?protocols=CORE,STOMP,AMQP,HTTP,STOMP", ("STOMP", "HTTP")),
+        ("?protocols=stomp", ("STOMP",)),
+        ("?protocol=STOMP", ("STOMP",)),
+        ("?protocols=AMQP,MQTT", ()),
+        ("?protocols=STMP", ()),
+    ],
+)
+def test_protocols(query: str, protocols: tuple[str, ...]) -> None:
+    found = made(f"tcp://localhost:1{query}")
+    assert found.protocols == protocols
+    assert (found.refused is None) is bool(protocols)
+
+
+def test_protocols_that_are_not_spoken_are_named_once() -> None:
+    core = (
+        '<acceptors><acceptor name="a">tcp://localhost:1?protocols=CORE,AMQP,STOMP</acceptor>'
+        '<acceptor name="b">tcp://localhost:2?protocols=MQTT,AMQP,STOMP</acceptor></acceptors>'
+    )
+    assert warnings_of(core) == [
+        "broker.xml:3: protocols that this broker does not speak are left out: CORE, AMQP, MQTT"
+    ]
+    assert "did you mean 'STOMP'?" in warnings_of(acceptor("tcp://localhost:1?protocols=STMP,HTTP"))[0]
+    assert any("counts as STOMP" in each for each in warnings_of(acceptor("tcp://localhost:1?protocols=stomp")))
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "127.0.0.1", "127.255.0.9", "::1", "::ffff:127.0.0.1"])
+def test_loopback(host: str) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    "host", ["0.0.0.0", "::", "10.0.0.1", "128.0.0.1", "broker.example", "localhost.example", "fe80::1"]
+)
+def test_not_loopback(host: str) -> None:
+    assert not is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    ("security", "refused"),
+    [
+        ("", True),
+        ("<security-enabled>true</security-enabled>", True),
+        ("<security-enabled>false</security-enabled>", False),
+        ("<security-enabled>1</security-enabled>", False),
+    ],
+)
+def test_a_port_that_others_can_reach_needs_security_switched_off(security: str, refused: bool) -> None:
+    found = made("tcp://0.0.0.0:61613?protocols=STOMP", security)
+    assert (found.refused is not None) is refused
+    if refused:
+        assert "<security-enabled>false</security-enabled>" in str(found.refused)
+        assert any("'a' is not opened: 0.0.0.0" in each for each in warnings_of(acceptor("tcp://0.0.0.0:61613")))
+
+
+@pytest.mark.parametrize(
+    ("uri", "words"),
+    [
+        ("tcp://localhost:1?sslEnabled=true;keyStorePath=x", "TLS"),
+        ("tcp://localhost:1?proxyProtocolEnabled=true", "PROXY protocol"),
+        ("vm://0", "Java virtual machine"),
+        ("tcp://localhost:1?protocols=AMQP", "it speaks STOMP and HTTP"),
+    ],
+)
+def test_ports_that_are_not_opened(uri: str, words: str) -> None:
+    assert words in str(made(uri).refused)
+    assert any("is not opened" in warning for warning in warnings_of(acceptor(uri)))
+
+
+def test_tls_switched_off_opens_the_port() -> None:
+    assert made("tcp://localhost:1?sslEnabled=false;keyStorePath=x").refused is None
+
+
+def test_two_acceptors_of_one_name_or_port_are_refused() -> None:
+    def both(first: str, second: str, names: tuple[str, str] = ("a", "b")) -> str:
+        one, two = names
+        return f'<acceptors><acceptor name="{one}">{first}</acceptor>\n<acceptor name="{two}">{second}</acceptor></acceptors>'
+
+    (problem,) = errors_of(both("tcp://localhost:1", "tcp://localhost:2", ("a", "a")))
+    assert "two acceptors are named 'a'" in problem.message
+    (problem,) = errors_of(both("tcp://localhost:1", "tcp://localhost:1"))
+    assert "is taken by the acceptor at broker.xml:3" in problem.message
+    assert errors_of(both("tcp://localhost:0", "tcp://localhost:0")) == []
+    assert errors_of(both("tcp://localhost:1?protocols=AMQP", "tcp://localhost:1")) == []
