@@ -50,7 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_load(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--messages", type=positive(int), help="how many messages (default: as many as take --seconds)")
+    group.add_argument(
+        "--messages", type=positive(int), help="how many (default: what takes --seconds; 300,000 in scenario 7)"
+    )
     group.add_argument("--seconds", type=positive(float), default=3.0, help="how long a scenario measures (default 3)")
     group.add_argument(
         "--warmup", type=float, default=1.0, metavar="SECONDS", help="load before the clock starts (default 1; 0: none)"

@@ -15,10 +15,13 @@ from artemis_py.config.values import ValueTextError, parse_value
 _EVERYTHING: Final = ("STOMP",)
 
 
-def make_acceptors(draft: Draft, *, security_enabled: bool) -> tuple[AcceptorConfig, ...]:
-    """Check every acceptor of the draft and freeze it; problems are added to the draft's."""
+def make_acceptors(draft: Draft, *, open_to_all: bool) -> tuple[AcceptorConfig, ...]:
+    """Check every acceptor of the draft and freeze it; problems are added to the draft's.
+
+    Unless ``open_to_all``, ports that other machines can reach are refused.
+    """
     foreign: dict[str, Origin] = {}
-    acceptors = [_make(draft, each, foreign, security_enabled) for each in draft.acceptors]
+    acceptors = [_make(draft, each, foreign, open_to_all) for each in draft.acceptors]
     if foreign:
         draft.problems.warning(
             next(iter(foreign.values())),
@@ -31,7 +34,7 @@ def make_acceptors(draft: Draft, *, security_enabled: bool) -> tuple[AcceptorCon
     return tuple(acceptors)
 
 
-def _make(draft: Draft, each: AcceptorDraft, foreign: dict[str, Origin], security_enabled: bool) -> AcceptorConfig:
+def _make(draft: Draft, each: AcceptorDraft, foreign: dict[str, Origin], open_to_all: bool) -> AcceptorConfig:
     if each.scheme == "vm":
         reason = "it is a way in for programs in the same Java virtual machine"
         return AcceptorConfig(name=each.name, host=each.host, port=0, protocols=(), origin=each.origin, refused=reason)
@@ -39,7 +42,7 @@ def _make(draft: Draft, each: AcceptorDraft, foreign: dict[str, Origin], securit
     protocols = _protocols(draft, each, params, foreign)
     if refused is None and not protocols:
         refused = f"this broker speaks none of its protocols; it speaks {' and '.join(SERVED_PROTOCOLS)}"
-    if refused is None and security_enabled and not is_loopback(each.host):
+    if refused is None and not open_to_all and not is_loopback(each.host):
         refused = (
             f"{each.host} can be reached from other machines, and this version checks no users or passwords; "
             "listen on 127.0.0.1, or write <security-enabled>false</security-enabled> if everybody may connect"

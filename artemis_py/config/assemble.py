@@ -35,8 +35,8 @@ def assemble(draft: Draft) -> BrokerConfig:
         for address in draft.addresses.values()
     )
     diverts = tuple(filter(None, (_divert(draft, divert) for divert in draft.diverts.values())))
-    security_enabled = core.get("security_enabled", True)
-    acceptors = make_acceptors(draft, security_enabled=security_enabled)
+    switched_off = not core.get("security_enabled", True) and "security_enabled" not in draft.doubtful
+    acceptors = make_acceptors(draft, open_to_all=switched_off)
     check_addresses(draft, settings)
     check_filters(draft)
     check_limits(draft, settings)

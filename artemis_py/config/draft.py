@@ -91,7 +91,11 @@ class SecurityDraft:
 @final
 @dataclass(eq=False, repr=False)
 class Draft:
-    """Everything that was read so far."""
+    """Everything that was read so far.
+
+    ``ignored`` maps what has no effect to its first place and the reason; ``doubtful`` are the booleans that are false
+    only because they say ``1`` or nothing.
+    """
 
     file: str
     problems: Problems
@@ -106,6 +110,7 @@ class Draft:
     security: dict[str, SecurityDraft] = field(default_factory=dict)
     role_mappings: list[tuple[str, list[str]]] = field(default_factory=list)
     ignored: dict[str, tuple[Origin, str]] = field(default_factory=dict)
+    doubtful: set[str] = field(default_factory=set)
 
     def ignore(self, name: str, origin: Origin, reason: str) -> None:
         """Note that ``name`` has no effect; only the first place of each name is kept."""

@@ -58,7 +58,7 @@ OFF_OR_PERCENT: Final = Check("-1 or 0 to 100", lambda value: value == -1 or 0 <
 INT_SIZE: Final = Check("1 to 2147483647", lambda value: 1 <= value <= INT_MAX)
 OFF_OR_INT_SIZE: Final = Check("-1 or 1 to 2147483647", lambda value: value == -1 or 1 <= value <= INT_MAX)
 SHARE: Final = Check("0 to 1", lambda value: 0 <= value <= 1)
-RING: Final = Check("-1 (no ring) or 1 and more (0 would keep nothing)", lambda value: value == -1 or value >= 1)
+RING: Final = Check("-1 (no ring), 0 (keeps nothing) or more", lambda value: value >= -1)
 POWER_OF_TWO: Final = Check("a power of two", lambda value: value > 0 and int(value) & (int(value) - 1) == 0)
 NOT_EMPTY: Final = Check("a text that is not empty", lambda length: length > 0)
 PORT: Final = Check("0 to 65535", lambda value: 0 <= value <= 65535)

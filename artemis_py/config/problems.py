@@ -13,6 +13,7 @@ WARNING: Final = "warning"
 NOTE: Final = "note"
 
 _PART_LENGTH_MIN: Final = 3
+_MESSAGE_LENGTH_MAX: Final = 400
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
@@ -34,7 +35,7 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
 
 def shorten(text: str, length_max: int = 120) -> str:
     """Make a value fit for a message: one line, and cut where it is very long."""
-    flat = " ".join(text.split()) if "\n" in text else text
+    flat = text if text.isprintable() else " ".join(text.split())
     return flat if len(flat) <= length_max else flat[: length_max - 1] + "…"
 
 
@@ -57,7 +58,8 @@ class Problems:
     ) -> None:
         """Add a finding; the same text at the same place is kept once."""
         shown = None if value is None else shorten(value)
-        problem = Problem(severity, origin.file, origin.line, message, shown, allowed, suggestion)
+        brief = shorten(message, _MESSAGE_LENGTH_MAX)
+        problem = Problem(severity, origin.file, origin.line, brief, shown, allowed, suggestion)
         if problem not in self.found:
             self.found.append(problem)
 

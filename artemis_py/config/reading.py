@@ -57,6 +57,7 @@ class Reading:
                 self.problems.error(origin, f"{row.name} is wrong", value=text, allowed=problem.allowed)
             return
         if row.kind == BOOLEAN and doubtful_boolean(text):
+            self.draft.doubtful.add(row.attribute)
             message = f"{row.name} counts as false, as in Artemis"
             self.problems.warning(origin, message, value=text, allowed="true, false")
         into.put(row.attribute, value, origin)

@@ -62,6 +62,7 @@ class _Substitution:
         self._length = 0
         self._rescans = 0
         self._in_comment = False
+        self._unset: set[str] = set()
         self._result = Substituted("", [1])
 
     def run(self) -> Substituted:
@@ -87,7 +88,8 @@ class _Substitution:
         found = value is not None
         if value is None:
             value = default
-            if ":" not in inside and not self._in_comment:
+            if ":" not in inside and not self._in_comment and name not in self._unset:
+                self._unset.add(name)
                 self._result.warnings.append(
                     (self._line, f"${{{name}}} is set nowhere and has no default: nothing stands in its place")
                 )

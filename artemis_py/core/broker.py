@@ -105,13 +105,13 @@ class Broker(Registry):
     def set_ring_size(self, queue_name: str, ring_size: int) -> None:
         """Change a ring while it runs; -1 makes it no ring. A smaller ring purges nothing: it stops growing (seed).
 
-        Raises NotFoundError for an unknown queue, BrokerError for a size that is neither -1 nor above 0.
+        Raises NotFoundError for an unknown queue, BrokerError for a size below -1. 0 keeps nothing.
         """
         queue = self.queues.get(queue_name)
         if queue is None:
             raise NotFoundError(f"Queue {queue_name} does not exist")
-        if ring_size != -1 and ring_size < 1:
-            raise BrokerError(f"ring-size must be -1 (no ring) or at least 1, not {ring_size}")
+        if ring_size < -1:
+            raise BrokerError(f"ring-size must be -1 (no ring), 0 (keeps nothing) or more, not {ring_size}")
         queue.overflow = overflow_for(ring_size)
 
     # ---- host of queues --------------------------------------------------------------------------

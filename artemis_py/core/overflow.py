@@ -8,6 +8,9 @@ from abc import ABC, abstractmethod
 class Overflow(ABC):
     """The axis "overflow": how many of the least entries must go."""
 
+    keeps_none = False
+    """True when no arrival stays, not even for a consumer that waits for one."""
+
     @abstractmethod
     def excess(self, ready_count: int, added_count: int) -> int:
         """How many ready entries to give up after ``added_count`` entries were put on the queue, ``ready_count`` now
@@ -30,6 +33,7 @@ class Ring(Overflow):
 
     def __init__(self, size: int) -> None:
         self.size = size
+        self.keeps_none = size == 0
 
     def excess(self, ready_count: int, added_count: int) -> int:
         over = ready_count - self.size

@@ -97,6 +97,8 @@ class Queue:
         self.enabled = enabled
         self.auto_created = auto_created
         self.temporary = temporary
+        self.no_local = 0
+        """The connection whose messages do not enter; 0 for none."""
         self.deleted = False
         self.noted_ready = False
         self.was_used = False
@@ -132,11 +134,13 @@ class Queue:
     @property
     def accepts_all(self) -> bool:
         """True when every message routed here is taken: no filter, enabled, and not waiting for a consumer."""
-        return self.selector is None and self.enabled and not self.purge_on_no_consumers
+        return self.selector is None and self.enabled and not (self.purge_on_no_consumers or self.no_local)
 
     def accepts(self, message: Message) -> bool:
         """Does this message enter the queue?"""
         if not self.enabled or (self.purge_on_no_consumers and not self.distribution.consumers):
+            return False
+        if self.no_local and message.origin == self.no_local:
             return False
         return self.selector is None or self.selector.matches(message.lookup)
 
@@ -147,7 +151,7 @@ class Queue:
         with room.
         """
         consumers = self.distribution.consumers
-        if len(consumers) != 1 or self.order.count or consumers[0].outbox:
+        if len(consumers) != 1 or self.order.count or consumers[0].outbox or self.overflow.keeps_none:
             return None
         consumer = consumers[0]
         if consumer.settles and consumer.cursor is None and consumer.room_bytes > 0 and self.gate.is_open:
@@ -199,7 +203,8 @@ class Queue:
             self._dry = False
             self.distribution.wake_all()
         if self.overflow.excess(self.order.count, added):
-            self.dispatch(now_ms)
+            if not self.overflow.keeps_none:
+                self.dispatch(now_ms)
             self._trim(added)
         if not self.noted_ready:
             self._host.note_ready(self)

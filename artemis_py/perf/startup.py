@@ -22,6 +22,7 @@ from artemis_py.perf.target import Target
 
 POLL_S: Final = 0.002
 STOP_S: Final = 20.0
+SILENCE_S: Final = 5.0
 LAST_LINES: Final = 5
 
 
@@ -75,6 +76,7 @@ def running(
             yield RunningBroker(process.pid, time.perf_counter() - started)
         finally:
             _stop_group(process)
+            _await_silence(target)
 
 
 def _listening(target: Target) -> bool:
@@ -117,6 +119,13 @@ def _stop_group(process: subprocess.Popen[bytes]) -> None:
         process.wait(STOP_S)
     _signal_group(process, signal.SIGKILL)
     process.wait()
+
+
+def _await_silence(target: Target) -> None:
+    """A process that was killed may hold its port a moment longer than its parent lives."""
+    until = time.monotonic() + SILENCE_S
+    while _listening(target) and time.monotonic() < until:
+        time.sleep(POLL_S)
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:

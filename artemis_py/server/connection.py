@@ -186,7 +186,6 @@ class Connection(asyncio.BufferedProtocol):
         if parts:
             data = parts[0] if len(parts) == 1 else b"".join(parts)
             self._turns.stats.bytes_out += len(data)
-            session.last_out_ms = now_ms
             transport.write(data)
             if transport.get_write_buffer_size() > session.service.limits.unsent_bytes_max:
                 self._give_up_on_unread(now_ms)

@@ -49,6 +49,11 @@ class Beats:
     ttl_ms: int = 0
     header: str | None = None
 
+    @property
+    def every_ms(self) -> int:
+        """How often the broker really sends: early, and also while messages flow, because clients count strictly."""
+        return self.send_ms * 3 // 4
+
 
 def negotiate(text: str | None, rules: BeatRules) -> Beats:
     """Answer a client's heart-beat header ``cx,cy``. Raises FrameError when it is malformed."""

@@ -142,14 +142,15 @@ class Parser:
         else:
             block = data[position:end]
             if b"\r" not in block:
-                return block, end + 2
+                return _without_nul(block), end + 2
         end_cr = data.find(b"\n\r\n", position, position + limit + 3 if end < 0 else end)
         if end_cr >= 0:
-            return data[position:end_cr].replace(b"\r\n", b"\n").removesuffix(b"\r"), end_cr + 3
+            return _without_nul(data[position:end_cr].replace(b"\r\n", b"\n").removesuffix(b"\r")), end_cr + 3
         if end >= 0:
-            return data[position:end].replace(b"\r\n", b"\n"), end + 2
+            return _without_nul(data[position:end].replace(b"\r\n", b"\n")), end + 2
         if len(data) - position > limit:
             raise FrameError(f"Headers of more than {limit} bytes")
+        _without_nul(data[position:])
         self._check_line_so_far(data, position)
         return b"", -1
 
@@ -208,6 +209,12 @@ class Parser:
         self._held = None
         self._held_bytes = 0
         return rest
+
+
+def _without_nul(block: bytes) -> bytes:
+    if b"\0" in block:
+        raise FrameError("A NUL among the headers: the empty line after them is missing")
+    return block
 
 
 def _skip_line_ends(data: bytes, position: int) -> int:

@@ -28,13 +28,13 @@ class Session(Sending, Subscribing, Acknowledging):
     is set.
     """
 
-    __slots__ = ("_parser", "_pending", "last_in_ms", "last_out_ms", "state")
+    __slots__ = ("_parser", "_pending", "last_beat_ms", "last_in_ms", "state")
 
     def __init__(self, service: StompService, origin: int, now_ms: int, owner: object) -> None:
         super().__init__(service, origin, owner)
         self.state = _NEW
         self.last_in_ms = now_ms
-        self.last_out_ms = now_ms
+        self.last_beat_ms = now_ms
         self._parser = Parser(service.connect_dialect)
         self._pending: list[tuple[AnyFrame, bytes]] = []
 
@@ -92,6 +92,7 @@ class Session(Sending, Subscribing, Acknowledging):
         if self.blocked_by is None or (self.blocked_by.is_full and not self.blocked_by.deleted):
             return
         self.blocked_by = None
+        self.last_in_ms = now_ms
         pending, self._pending = self._pending, []
         self._run(pending, now_ms)
 
@@ -156,6 +157,7 @@ class Session(Sending, Subscribing, Acknowledging):
         self.version = answer.version
         self.client_id = answer.client_id
         self.beats = answer.beats
+        self.last_beat_ms = now_ms
         self._parser = Parser(self.service.dialects[answer.version])
         self.out.parts().append(answer.frame)
         self.service.traffic.went("CONNECTED")
@@ -241,7 +243,7 @@ class Session(Sending, Subscribing, Acknowledging):
         """When ``beat`` has something to do, or None."""
         due: int | None = None
         if self.beats.send_ms:
-            due = self.last_out_ms + self.beats.send_ms
+            due = self.last_beat_ms + self.beats.every_ms
         if self.beats.ttl_ms and self.blocked_by is None:
             dead = self.last_in_ms + self.beats.ttl_ms
             due = dead if due is None else min(due, dead)
@@ -255,5 +257,6 @@ class Session(Sending, Subscribing, Acknowledging):
             self.kick(
                 f"Nothing received for {now_ms - self.last_in_ms} ms; {self.beats.ttl_ms} ms were agreed on", now_ms
             )
-        elif self.beats.send_ms and now_ms >= self.last_out_ms + self.beats.send_ms:
+        elif self.beats.send_ms and now_ms >= self.last_beat_ms + self.beats.every_ms:
+            self.last_beat_ms = now_ms
             self.out.parts().append(b"\n")

@@ -101,6 +101,9 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
     window_bytes = _window(service, headers, ack_mode)
     priority = _whole_number(headers.get("consumer-priority", "0"), "consumer-priority")
     queue, durable_name, filters_itself = _queue_for(service, subscriber, headers, destination, selector)
+    no_local = subscriber.origin if _is_true(headers, _NO_LOCAL_HEADERS) else 0
+    if queue.temporary:
+        queue.no_local = no_local
     consumer_id = broker.next_consumer_id()
     settles = ack_mode == AUTO
     writer = MessageWriter(headers.get("id"), consumer_id, subscriber.version, settles=settles)
@@ -116,7 +119,7 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
         selector=None if filters_itself else selector,
         window_bytes=window_bytes,
         priority=priority,
-        no_local=subscriber.origin if _is_true(headers, _NO_LOCAL_HEADERS) else 0,
+        no_local=0 if queue.temporary else no_local,
         overhead_bytes=writer.overhead_bytes,
         id_copies=1 if settles or subscriber.version != "1.2" else 2,
     )

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 LOOPBACK = "127.0.0.1"
-WAIT_S = 30.0
+WAIT_S = 15.0
 POLL_S = 0.004
 STOP_S = 20.0
 COMMAND = (sys.executable, "-m", "artemis_py")
@@ -72,11 +72,23 @@ def eventually(what: str, probe: Callable[[], Value], wanted: Callable[[Value], 
 class BrokerProcess:
     """One broker's process, what it said, and the ports on which it said it listens."""
 
-    def __init__(self, arguments: Sequence[str], log: Path) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        log: Path,
+        *,
+        environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+    ) -> None:
         self.log = log
         with log.open("wb") as output:
             self.process = subprocess.Popen(
-                [*COMMAND, *arguments], stdin=subprocess.DEVNULL, stdout=output, stderr=output
+                [*COMMAND, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=environment,
+                cwd=folder,
             )
         self.ports: dict[str, int] = {}
 

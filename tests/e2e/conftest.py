@@ -35,7 +35,7 @@ ACCEPTORS = {
     "few": STOMP + ";connectionsAllowed=3",
     "hurried": STOMP + ";handshakeTimeout=300",
     "narrow": STOMP + ";maxUnsentBytes=1048576",
-    "small": STOMP + ";maxBodyBytes=1000;maxHeaderLineBytes=200;maxHeaders=10;maxSubscriptions=2",
+    "small": STOMP + ";maxBodyBytes=1000;maxHeaderLineBytes=200;maxHeaderBytes=2000;maxHeaders=10;maxSubscriptions=2",
 }
 
 

@@ -200,7 +200,7 @@ def test_a_durable_subscription_keeps_what_comes_meanwhile(connect: Connect, pla
 
 def test_a_selector_lets_through_what_matches(connect: Connect, place: str) -> None:
     client = connect()
-    client.subscribe(f"/queue/{place}", ack="auto", selector="colour = 'red' AND weight > 2")
+    client.subscribe(f"/queue/{place}", ack="auto", selector="convert_string_expressions:colour = 'red' AND weight > 2")
     for colour, weight in (("red", 1), ("red", 3), ("blue", 5), ("red", 10)):
         client.send(f"/queue/{place}", f"{colour} {weight}", colour=colour, weight=str(weight))
     assert client.bodies(2) == ["red 3", "red 10"]

@@ -24,6 +24,8 @@ def compare(world: World) -> None:
         held = [item.letter.id for item in seat.reader.held]
         assert list(seat.consumer.held) == held, "a consumer holds something else"
         assert [entry.message.id for entry in seat.consumer.outbox] == seat.reader.unsent, "another outbox"
+        handed = [letter.id for letter in seat.reader.handed]
+        assert [entry.message.id for entry in seat.consumer.handed] == handed, "something else was handed over"
     _compare_account(world)
     _compare_log(world)
     _compare_times(world)
@@ -42,7 +44,7 @@ def _compare_contents(pair: Pair) -> None:
     assert ready == [_state(item) for item in model.ready()], f"{queue.name} has other contents or another order"
     scheduled = {(entry.message.id, entry.attempts, entry.redelivered) for entry in queue.scheduled.values()}
     assert scheduled == {_state(item) for _, _, item in model.scheduled}, f"{queue.name} has other scheduled messages"
-    holders = [item.letter.id for item in model.held_items()]
+    holders = [item.letter.id for item in model.held_items() + model.picked_items()]
     places = holders + [item[0] for item in ready] + [item[0] for item in scheduled]
     assert len(places) == len(set(places)), f"a message stands in {queue.name} at two places"
 
@@ -60,7 +62,8 @@ def _compare_counts(queue: Queue, model: QueueModel) -> None:
     assert queue.delivering_count == held + len(model.read_items()), "delivering count"
     assert queue.consumer_count == len(model.readers), "consumer count"
     gone = tally.acknowledged + tally.killed + tally.expired + tally.replaced
-    assert tally.added == gone + queue.message_count, "what came is not what went and what is there"
+    here = queue.message_count + len(model.picked_items())
+    assert tally.added == gone + here, "what came is not what went and what is there"
 
 
 def _compare_sizes(queue: Queue, model: QueueModel) -> None:

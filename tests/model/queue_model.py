@@ -64,8 +64,12 @@ class QueueModel:
 
     def letters(self) -> list[Letter]:
         """Everything the queue has, in whatever state."""
-        every = self.items + self.held_items() + [item for _, _, item in self.scheduled]
+        every = self.items + self.held_items() + self.picked_items() + [item for _, _, item in self.scheduled]
         return [item.letter for item in every]
+
+    def picked_items(self) -> list[Item]:
+        """Picked for a consumer that settles on send, and not written yet."""
+        return [item for reader in self.readers for item in reader.picked]
 
     @property
     def is_open(self) -> bool:
@@ -172,7 +176,14 @@ class QueueModel:
         if not reader.settles:
             reader.held.append(item)
         elif not reader.reads:
-            self.counts.acknowledged += 1
+            reader.picked.append(item)
+
+    def written(self, reader: Reader) -> None:
+        """What a reader got was written: for one that settles on send that is the end of it."""
+        self.counts.acknowledged += len(reader.picked)
+        reader.picked = []
+        reader.handed = []
+        reader.unsent = []
 
     def _check_legal(self, reader: Reader, item: Item, now_ms: int) -> None:
         letter = item.letter
@@ -200,7 +211,7 @@ class QueueModel:
         """Arrivals went straight to the only consumer, which settles on send."""
         for letter in letters:
             reader.room -= reader.frame_bytes(letter.id)
-            reader.unsent.append(letter.id)
+        reader.handed.extend(letters)
         self.counts.acknowledged += len(letters)
 
     def direct_reader(self) -> Reader | None:
@@ -209,7 +220,7 @@ class QueueModel:
             return None
         reader = self.readers[0]
         takes_all = reader.selector is None and not reader.no_local and not reader.reads
-        return reader if reader.settles and takes_all and reader.room > 0 else None
+        return reader if reader.settles and takes_all and reader.room > 0 and not reader.unsent else None
 
     def expire(self, letter_id: int, now_ms: int) -> None:
         """Take note of an expiry that was observed."""
@@ -259,14 +270,20 @@ class QueueModel:
     def put_back_unsent(self, reader: Reader) -> None:
         """What was picked for a reader and never written returns as if nothing had happened."""
         unsent = set(reader.unsent)
-        waiting = [item for item in reader.held if item.letter.id in unsent]
+        waiting = reader.picked + [item for item in reader.held if item.letter.id in unsent]
         reader.held = [item for item in reader.held if item.letter.id not in unsent]
         reader.unsent = []
+        reader.picked = []
         if reader.reads:
             return
         for item in waiting:
             self._put_back(item, returned=True)
-        self.trim(len(waiting), 0, offered=False)
+        for letter in reversed(reader.handed):
+            self._head_key -= 1
+            self._put_back(Item(letter, self._head_key), returned=False)
+        self.counts.acknowledged -= len(reader.handed)
+        self.trim(len(waiting) + len(reader.handed), 0, offered=False)
+        reader.handed = []
 
     # ---- readers and gates -----------------------------------------------------------------------
 

@@ -57,7 +57,8 @@ class Reader:
 
     ``reads``: it takes nothing away (a browser, or any consumer of a non-destructive queue). ``window`` is -1, 0 or
     bytes; ``frame_bytes`` tells what a message takes of it. ``may_miss`` holds what came back behind a browser: it may
-    be shown, once, or not at all.
+    be shown, once, or not at all. ``picked`` and ``handed`` wait to be written to a reader that settles on send: picked
+    from the queue, or handed over without ever having stood there; ``unsent`` are the ids of all that was picked.
     """
 
     number: int
@@ -73,6 +74,8 @@ class Reader:
     room: int = 0
     held: list[Item] = field(default_factory=list)
     unsent: list[int] = field(default_factory=list)
+    picked: list[Item] = field(default_factory=list)
+    handed: list[Letter] = field(default_factory=list)
     shown: set[int] = field(default_factory=set)
     may_miss: set[int] = field(default_factory=set)
 

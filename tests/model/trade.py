@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from artemis_py.core.recipe import overflow_for
+from artemis_py.core.router import Batch
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import AddressFullError
 
@@ -49,7 +50,7 @@ class Trade(World):
         due_ms = self.now_ms + delay_ms if delay_ms else 0
         route = self.broker.route(ADDRESS, None, "MULTICAST")
         size_bytes = sum(letter.size_bytes for letter in letters)
-        accepted = self.broker.router.publish(route, messages, size_bytes, self.now_ms, plain=plain, due_ms=due_ms)
+        accepted = self.broker.router.publish(Batch(route, messages, size_bytes, self.now_ms, plain, due_ms))
         refused = full and self.plan.address.full_policy != "DROP"
         assert accepted == (0 if refused else len(letters)), "taken although full, or refused although not"
         if not full:

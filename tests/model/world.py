@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from artemis_py.core.entry import Entry
 from artemis_py.core.queue import Queue
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, Message, encode_headers
 from artemis_py.selector import compile_selector
@@ -155,8 +154,8 @@ class World:
         reader = pair.model.direct_reader()
         if reader is None or any(event.queue_name == pair.queue.name for event in self.events):
             return False
-        known = len(reader.unsent)
-        fresh = [entry.message.id for entry in self.seat(reader.number).consumer.outbox[known:]]
+        known = len(reader.handed)
+        fresh = [entry.message.id for entry in self.seat(reader.number).consumer.handed[known:]]
         if fresh != [letter.id for letter in letters]:
             return False
         pair.model.hand_over(reader, letters)
@@ -223,7 +222,7 @@ class World:
             priority=priority,
             no_local=connection if no_local else 0,
             overhead_bytes=OVERHEAD_BYTES,
-            **({"browses": True} if browses else {}),
+            browses=browses,
         )
         consumer.watch(pair.queue, self.events)
         reader = Reader(
@@ -250,12 +249,14 @@ class World:
         outgoing, self.broker.outgoing = self.broker.outgoing, []
         listed = {consumer.id for consumer in outgoing}
         for seat in self.seats:
-            assert seat.consumer.id in listed or not seat.consumer.outbox, "nobody was told of the output"
+            waits = seat.consumer.outbox or seat.consumer.handed
+            assert seat.consumer.id in listed or not waits, "nobody was told of the output"
         for consumer in outgoing:
             consumer.listed = False
-            consumer.outbox = list[Entry]()
         for seat in self.seats:
-            seat.reader.unsent = []
+            entries, seat.consumer.outbox, seat.consumer.handed = seat.consumer.outbox, [], []
+            seat.pair.queue.sent(seat.consumer, entries)
+            seat.pair.model.written(seat.reader)
         self.check()
 
     def remove_seat(self, seat: Seat, *, failed: bool) -> None:

@@ -5,10 +5,12 @@ queue, and ``name:value`` headers behind a ``|``:
 
 ``connect C | headers``; ``send C DESTINATION BODY… | headers`` (one frame each, no receipt); ``subscribe C ID
 DESTINATION [ACK] | headers``; ``unsubscribe C ID``; ``expect C BODY… | headers`` (MESSAGE frames in this order, each
-with these headers), ``expect-any C BODY…`` (any order); ``take C BODY…`` (expect and acknowledge one by one); ``ack C BODY…``, ``nack C BODY…`` (of the last message received
+with these headers), ``expect-any C BODY…`` (any order); ``take C BODY…`` (expect and acknowledge one by one), ``refuse C BODY`` (NACK,
+and expect it again); ``ack C BODY…``, ``nack C BODY…`` (of the last message received
 with that body) ``| headers``; ``begin C T``, ``commit C T``, ``abort C T``; ``disconnect C``; ``receipt C ID…``;
 ``error C [WORDS IN THE MESSAGE] | headers``, ``last-error C …`` (whatever came before it); ``drain C N`` (N or more MESSAGE frames); ``nothing C…``; ``differ
-VALUE…``; ``beats C N``, ``beat-and-wait C MS``; ``drop C``, ``eof C``, ``stall C``, ``read C``;
+VALUE…``; ``beats C N`` (exactly), ``alive C MS`` (time passes, one or more come), ``beat-and-wait C MS``,
+``beat-and-stay-alive C MS``; ``drop C``, ``eof C``, ``stall C``, ``read C``;
 ``closed C…``, ``open C…``, ``blocked C…``, ``flowing C…``; ``advance MS``; ``counts Q MC DC SC [replaced N]
 [killed N] [expired N] [added N] [acked N]``; ``pause Q``, ``resume Q``, ``ring-size Q N``, ``purge Q``;
 ``queue NAME``, ``no-queue NAME``, ``address NAME [routed N] [unrouted N] [messages N]``, ``no-address NAME``;
@@ -146,6 +148,10 @@ class Player:
     def _nack(self, words: list[str], headers: list[str]) -> None:
         self._settle("NACK", words, headers)
 
+    def _refuse(self, words: list[str], headers: list[str]) -> None:
+        self._nack(words, headers)
+        self._expect(words, ["redelivered:true"])
+
     def _settle(self, command: str, words: list[str], headers: list[str]) -> None:
         name, *bodies = words
         for body in bodies:
@@ -258,6 +264,18 @@ class Player:
             assert client.connection.session.blocked_by is None, f"{name} is blocked"
             assert client.transport.reading, f"the broker does not read from {name}"
 
+    def _alive(self, words: list[str], headers: list[str]) -> None:
+        name, duration_ms = words
+        self.world.advance(int(duration_ms))
+        client = self.world.client(name)
+        client.collect()
+        assert client.stream.beats > self._claimed_beats.get(name, 0), f"no heart-beat for {name} in {duration_ms} ms"
+        self._claimed_beats[name] = client.stream.beats
+
+    def _beat_and_stay_alive(self, words: list[str], headers: list[str]) -> None:
+        self._write(words[0], b"\n")
+        self._alive(words, headers)
+
     def _beat_and_wait(self, words: list[str], headers: list[str]) -> None:
         self._write(words[0], b"\n")
         self.world.advance(int(words[1]))
@@ -336,6 +354,8 @@ class Player:
         "address": _address,
         "advance": _advance,
         "beats": _beats,
+        "alive": _alive,
+        "beat-and-stay-alive": _beat_and_stay_alive,
         "beat-and-wait": _beat_and_wait,
         "begin": _begin,
         "blocked": _blocked,
@@ -364,6 +384,7 @@ class Player:
         "queue": _queue,
         "read": _read,
         "receipt": _receipt,
+        "refuse": _refuse,
         "repeat": _repeat,
         "resume": _resume,
         "ring-size": _ring_size,

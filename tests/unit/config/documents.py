@@ -52,6 +52,12 @@ def setting(inside: str, match: str = "#") -> str:
     return f'<address-settings><address-setting match="{match}">{inside}</address-setting></address-settings>'
 
 
+def settings(*pairs: tuple[str, str]) -> str:
+    """Address-settings from pairs of match and inside, each on a line of its own from line 4."""
+    inside = "".join(f'\n<address-setting match="{match}">{body}</address-setting>' for match, body in pairs)
+    return f"<address-settings>{inside}</address-settings>"
+
+
 def queue(attributes: str = "", inside: str = "", address: str = "a") -> str:
     """One queue ``q`` on an anycast address."""
     return (

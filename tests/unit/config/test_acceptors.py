@@ -201,7 +201,8 @@ def test_not_loopback(host: str) -> None:
         ("", True),
         ("<security-enabled>true</security-enabled>", True),
         ("<security-enabled>false</security-enabled>", False),
-        ("<security-enabled>1</security-enabled>", False),
+        ("<security-enabled>1</security-enabled>", True),
+        ("<security-enabled/>", True),
     ],
 )
 def test_a_port_that_others_can_reach_needs_security_switched_off(security: str, refused: bool) -> None:
@@ -232,8 +233,9 @@ def test_tls_switched_off_opens_the_port() -> None:
 
 def test_two_acceptors_of_one_name_or_port_are_refused() -> None:
     def both(first: str, second: str, names: tuple[str, str] = ("a", "b")) -> str:
-        one, two = names
-        return f'<acceptors><acceptor name="{one}">{first}</acceptor>\n<acceptor name="{two}">{second}</acceptor></acceptors>'
+        acceptors = zip(names, (first, second), strict=True)
+        inside = "\n".join(f'<acceptor name="{name}">{uri}</acceptor>' for name, uri in acceptors)
+        return f"<acceptors>{inside}</acceptors>"
 
     (problem,) = errors_of(both("tcp://localhost:1", "tcp://localhost:2", ("a", "a")))
     assert "two acceptors are named 'a'" in problem.message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.config.documents import divert, errors_of, load_core, queue, setting, warnings_of
+from tests.unit.config.documents import divert, errors_of, load_core, queue, setting, settings, warnings_of
 
 
 def test_addresses_with_their_queues_in_the_order_of_the_file() -> None:
@@ -145,34 +145,14 @@ def test_a_transformer_is_ignored_with_its_reason() -> None:
     assert any("transformer is ignored: Java classes" in warning for warning in warnings_of(core))
 
 
+DROP, LIMIT = "<address-full-policy>DROP</address-full-policy>", "<max-size-bytes>1M</max-size-bytes>"
 FULL = {
-    "a policy without a limit": (setting("<address-full-policy>FAIL</address-full-policy>"), True),
-    "a limit in bytes": (
-        setting("<address-full-policy>FAIL</address-full-policy><max-size-bytes>1M</max-size-bytes>"),
-        False,
-    ),
-    "a limit in messages": (
-        setting("<address-full-policy>BLOCK</address-full-policy><max-size-messages>1</max-size-messages>"),
-        False,
-    ),
-    "a limit further out": (
-        '<address-settings><address-setting match="#"><max-size-bytes>1M</max-size-bytes></address-setting>'
-        '<address-setting match="a"><address-full-policy>DROP</address-full-policy></address-setting>'
-        "</address-settings>",
-        False,
-    ),
-    "a limit further in": (
-        '<address-settings><address-setting match="#"><address-full-policy>DROP</address-full-policy>'
-        '</address-setting><address-setting match="a"><max-size-bytes>1M</max-size-bytes></address-setting>'
-        "</address-settings>",
-        False,
-    ),
-    "a limit somewhere else": (
-        '<address-settings><address-setting match="a"><address-full-policy>DROP</address-full-policy>'
-        '</address-setting><address-setting match="b"><max-size-bytes>1M</max-size-bytes></address-setting>'
-        "</address-settings>",
-        True,
-    ),
+    "a policy without a limit": (settings(("#", DROP)), True),
+    "a limit in bytes": (settings(("#", DROP + LIMIT)), False),
+    "a limit in messages": (settings(("#", DROP + "<max-size-messages>1</max-size-messages>")), False),
+    "a limit further out": (settings(("#", LIMIT), ("a", DROP)), False),
+    "a limit further in": (settings(("#", DROP), ("a", LIMIT)), False),
+    "a limit somewhere else": (settings(("a", DROP), ("b", LIMIT)), True),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
-from tests.unit.config.documents import errors_of, load_core, warnings_of
+from tests.unit.config.documents import errors_of, load_core, settings, warnings_of
 
 
 def repository(entries: dict[str, dict[str, object]], **options: str) -> SettingsRepository:
@@ -14,11 +14,6 @@ def repository(entries: dict[str, dict[str, object]], **options: str) -> Setting
         literal_match_markers=options.get("markers"),
         uuid_namespace=options.get("uuid_namespace", ""),
     )
-
-
-def from_file(*settings: tuple[str, str], more: str = "") -> str:
-    inside = "".join(f'\n<address-setting match="{match}">{body}</address-setting>' for match, body in settings)
-    return f"{more}<address-settings>{inside}</address-settings>"
 
 
 def test_17_each_field_comes_from_the_most_specific_setting_that_sets_it() -> None:
@@ -33,9 +28,9 @@ def test_17_each_field_comes_from_the_most_specific_setting_that_sets_it() -> No
 
 
 def test_18_derived_defaults_follow_the_merged_value() -> None:
-    settings = repository({"#": {"redelivery_delay": 5}, "a.b": {"redelivery_delay": 100}})
-    assert settings.settings_for("a.b").max_redelivery_delay == 1000
-    assert settings.settings_for("x").max_redelivery_delay == 50
+    found = repository({"#": {"redelivery_delay": 5}, "a.b": {"redelivery_delay": 100}})
+    assert found.settings_for("a.b").max_redelivery_delay == 1000
+    assert found.settings_for("x").max_redelivery_delay == 50
     paged = repository({"#": {"page_size_bytes": 100}}).settings_for("a")
     assert (paged.max_read_page_bytes, paged.prefetch_page_bytes) == (200, 200)
     read = repository({"#": {"max_read_page_messages": 7}}).settings_for("a")
@@ -43,7 +38,7 @@ def test_18_derived_defaults_follow_the_merged_value() -> None:
 
 
 def test_19_a_default_written_explicitly_stops_inheritance() -> None:
-    core = from_file(
+    core = settings(
         ("a.#", "<max-size-bytes>-1</max-size-bytes><no-expiry>false</no-expiry>"),
         ("#", "<max-size-bytes>10M</max-size-bytes><no-expiry>true</no-expiry>"),
     )
@@ -54,13 +49,13 @@ def test_19_a_default_written_explicitly_stops_inheritance() -> None:
 
 @pytest.mark.parametrize("name", ["prefetch-page-messages", "prefetch-page-bytes"])
 def test_prefetch_minus_1_does_not_stop_inheritance(name: str) -> None:
-    config = load_core(from_file(("a.#", f"<{name}>-1</{name}>"), ("#", f"<{name}>7</{name}>")))
+    config = load_core(settings(("a.#", f"<{name}>-1</{name}>"), ("#", f"<{name}>7</{name}>")))
     assert getattr(config.settings_for("a.b"), name.replace("-", "_")) == 7
 
 
 def test_an_empty_dead_letter_address_means_none_and_stops_inheritance() -> None:
     config = load_core(
-        from_file(
+        settings(
             ("#", "<dead-letter-address>DLQ</dead-letter-address>"),
             ("a", "<dead-letter-address></dead-letter-address>"),
         )
@@ -70,7 +65,7 @@ def test_an_empty_dead_letter_address_means_none_and_stops_inheritance() -> None
 
 
 def test_1_and_2_exact_before_star_before_hash() -> None:
-    settings = repository(
+    found = repository(
         {
             match: {"dead_letter_address": match, name: True}
             for match, name in {
@@ -81,29 +76,29 @@ def test_1_and_2_exact_before_star_before_hash() -> None:
     )  # fmt: skip
     flags = ("no_expiry", "default_exclusive_queue", "default_non_destructive", "send_to_dla_on_no_route")
 
-    def found(address: str) -> tuple[str | None, list[bool]]:
-        merged = settings.settings_for(address)
+    def decided(address: str) -> tuple[str | None, list[bool]]:
+        merged = found.settings_for(address)
         return merged.dead_letter_address, [getattr(merged, flag) for flag in flags]
 
-    assert found("a.b") == ("a.b", [True, True, True, True])
-    assert found("a") == ("a.#", [True, True, False, False])
-    assert found("a.b.c") == ("a.#", [True, True, False, False])
-    assert found("z") == ("#", [True, False, False, False])
+    assert decided("a.b") == ("a.b", [True, True, True, True])
+    assert decided("a") == ("a.#", [True, True, False, False])
+    assert decided("a.b.c") == ("a.#", [True, True, False, False])
+    assert decided("z") == ("#", [True, False, False, False])
 
 
 def test_3_a_star_beats_a_deeper_hash() -> None:
-    settings = repository({"foo.*": {"redelivery_delay": 1}, "foo.0.#": {"redelivery_delay": 2, "expiry_delay": 3}})
-    merged = settings.settings_for("foo.0")
+    found = repository({"foo.*": {"redelivery_delay": 1}, "foo.0.#": {"redelivery_delay": 2, "expiry_delay": 3}})
+    merged = found.settings_for("foo.0")
     assert (merged.redelivery_delay, merged.expiry_delay) == (1, 3)
 
 
 def test_14_literal_markers() -> None:
-    settings = repository(
-        {name: {"dead_letter_address": name} for name in ("#", "(a.#)", "a.#", "a.b")} | {"x": {}}, markers="()"
+    found = repository(
+        {name: dict[str, object](dead_letter_address=name) for name in ("#", "(a.#)", "a.#", "a.b")}, markers="()"
     )
-    assert settings.settings_for("a.#").dead_letter_address == "(a.#)"
-    assert settings.settings_for("a.b").dead_letter_address == "a.b"
-    assert settings.settings_for("(a.#)").dead_letter_address == "#"
+    assert found.settings_for("a.#").dead_letter_address == "(a.#)"
+    assert found.settings_for("a.b").dead_letter_address == "a.b"
+    assert found.settings_for("(a.#)").dead_letter_address == "#"
 
 
 def test_nothing_matches_nothing_is_set() -> None:
@@ -111,15 +106,15 @@ def test_nothing_matches_nothing_is_set() -> None:
 
 
 def test_a_full_name_is_cut_at_the_colons() -> None:
-    config = load_core(from_file(("a", "<redelivery-delay>7</redelivery-delay>")))
+    config = load_core(settings(("a", "<redelivery-delay>7</redelivery-delay>")))
     assert config.settings_for("a::q").redelivery_delay == 7
     assert (
-        load_core(from_file(("a::q", "<redelivery-delay>7</redelivery-delay>"))).settings_for("a").redelivery_delay == 7
+        load_core(settings(("a::q", "<redelivery-delay>7</redelivery-delay>"))).settings_for("a").redelivery_delay == 7
     )
 
 
 def test_a_second_setting_with_the_same_match_is_left_out_whole() -> None:
-    core = from_file(
+    core = settings(
         ("a", "<redelivery-delay>1</redelivery-delay>"),
         ("a", "<redelivery-delay>2</redelivery-delay><no-expiry>true</no-expiry>"),
     )
@@ -131,21 +126,21 @@ def test_a_second_setting_with_the_same_match_is_left_out_whole() -> None:
 
 def test_of_an_old_and_a_new_name_the_later_one_counts() -> None:
     old, new = "<last-value-queue>true</last-value-queue>", "<default-last-value-queue>false</default-last-value-queue>"
-    assert load_core(from_file(("#", old + new))).settings_for("a").default_last_value_queue is False
-    assert load_core(from_file(("#", new + old))).settings_for("a").default_last_value_queue is True
+    assert load_core(settings(("#", old + new))).settings_for("a").default_last_value_queue is False
+    assert load_core(settings(("#", new + old))).settings_for("a").default_last_value_queue is True
 
 
 def test_a_uuid_is_looked_up_below_its_namespace() -> None:
     uuid = "8d3e2b1c-0000-4000-8000-0123456789ab"
-    settings = repository({"temp.#": {"redelivery_delay": 7}}, uuid_namespace="temp")
-    assert settings.settings_for(uuid).redelivery_delay == 7
-    assert settings.settings_for(uuid.upper()).redelivery_delay == 0
+    found = repository({"temp.#": {"redelivery_delay": 7}}, uuid_namespace="temp")
+    assert found.settings_for(uuid).redelivery_delay == 7
+    assert found.settings_for(uuid.upper()).redelivery_delay == 0
     assert repository({"temp.#": {"redelivery_delay": 7}}).settings_for(uuid).redelivery_delay == 0
 
 
 def test_a_trace_names_match_and_place_of_each_value() -> None:
     config = load_core(
-        from_file(
+        settings(
             ("#", "\n<redelivery-delay>5</redelivery-delay><no-expiry>true</no-expiry>"),
             ("a.*", "\n\n<redelivery-delay>6</redelivery-delay>"),
         )
@@ -153,21 +148,21 @@ def test_a_trace_names_match_and_place_of_each_value() -> None:
     traced = config.address_settings.trace("a.b")
     assert traced["redelivery_delay"][:2] == (6, "a.*")
     assert traced["no_expiry"][:2] == (True, "#")
-    assert [traced[name].origin.line for name in ("redelivery_delay", "no_expiry") if traced[name].origin] == [8, 5]
+    assert [str(traced[name].origin) for name in ("redelivery_delay", "no_expiry")] == ["broker.xml:8", "broker.xml:5"]
     assert traced["max_redelivery_delay"] == (60, None, None)
 
 
 def test_lookups_are_remembered_but_not_for_ever() -> None:
-    settings = repository({"#": {"redelivery_delay": 1}})
-    first = settings.settings_for("a")
-    assert settings.settings_for("a") is first
+    found = repository({"#": {"redelivery_delay": 1}})
+    first = found.settings_for("a")
+    assert found.settings_for("a") is first
     for number in range(10_000):
-        settings.settings_for(f"b.{number}")
-    assert settings.settings_for("a") is not first
+        found.settings_for(f"b.{number}")
+    assert found.settings_for("a") is not first
 
 
 def test_a_bad_match_is_refused_at_its_line() -> None:
-    (problem,) = errors_of(from_file(("a", ""), ("a.#.b", "")))
+    (problem,) = errors_of(settings(("a", ""), ("a.#.b", "")))
     assert problem.line == 5
     assert "'#' must be the last character" in problem.message
     (problem,) = errors_of('<security-settings>\n<security-setting match="#.a"/></security-settings>')

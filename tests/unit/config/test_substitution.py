@@ -59,8 +59,8 @@ def test_lines_are_those_of_the_file() -> None:
     }  # fmt: skip
 
 
-def test_unset_names_are_warned_of_outside_comments_only() -> None:
-    substituted = substitute("<!-- ${one} -->\n${two}\n<!-- \n --> ${three}", {})
+def test_unset_names_are_warned_of_once_and_outside_comments_only() -> None:
+    substituted = substitute("<!-- ${one} -->\n${two}${two}\n<!-- \n --> ${three} ${two}", {})
     assert [line for line, _ in substituted.warnings] == [2, 4]
 
 
@@ -88,3 +88,9 @@ def test_lines_of_elements_survive_values_with_line_breaks() -> None:
     (problem,) = [each for each in problems_of(core, {"LONG": "1\n2\n3"}) if each.severity == "error"]
     assert problem.line == 5
     assert document(core).split("\n")[4].startswith("<max-disk-usage>")
+
+
+def test_a_placeholder_over_many_lines_does_not_fill_the_screen() -> None:
+    found = [str(problem) for problem in problems_of("<name>${x\n" + "<y/>\n" * 1000 + "}</name>")]
+    assert found
+    assert all("\n" not in text and len(text) < 600 for text in found)

@@ -1,0 +1,83 @@
+"""The broker.xml that comes with the project does what its comments say."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.broker_process import BrokerProcess
+from tests.e2e.stomp_socket import connected
+from tests.tidy.sources import ROOT
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """The shipped file, with the ports that it lets the environment choose."""
+    log = tmp_path_factory.mktemp("shipped") / "broker.log"
+    environment = {**os.environ, "STOMP_PORT": "0", "HTTP_PORT": "0", "BROKER_NAME": "mine"}
+    broker = BrokerProcess(["run", "broker.xml"], log, environment=environment, folder=Path(ROOT))
+    try:
+        broker.await_ready()
+        yield broker
+    finally:
+        broker.kill()
+
+
+def test_the_environment_names_the_broker(broker: BrokerProcess) -> None:
+    assert "broker mine is ready" in broker.said
+    assert broker.metric("artemis_active", broker="mine") == 1
+
+
+def test_nothing_in_it_is_without_effect(broker: BrokerProcess) -> None:
+    assert "warning" not in broker.said
+    assert "note" not in broker.said
+
+
+def test_large_orders_are_copied(broker: BrokerProcess) -> None:
+    with connected(broker.port) as client:
+        for amount in (999, 1000, 25000):
+            client.ask("SEND", {"destination": "/queue/orders", "amount": amount})
+        client.subscribe("/queue/orders.large", ack="auto")
+        assert [client.message().header("amount") for _ in range(2)] == ["1000", "25000"]
+        client.subscribe("/queue/orders", id="2", ack="auto")
+        assert [client.message().header("amount") for _ in range(3)] == ["999", "1000", "25000"]
+
+
+def test_news_is_archived_and_sorted(broker: BrokerProcess) -> None:
+    with connected(broker.port) as client:
+        for section in ("sport", "weather"):
+            client.ask("SEND", {"destination": "/topic/news", "section": section})
+        client.subscribe("news::news.sport".replace(":", "\\c"), ack="auto")
+        assert client.message().header("section") == "sport"
+        client.subscribe("news::news.archive".replace(":", "\\c"), id="2", ack="auto")
+        assert [client.message().header("section") for _ in range(2)] == ["sport", "weather"]
+        client.nothing_waits()
+
+
+def test_the_ticker_keeps_the_last_hundred(broker: BrokerProcess) -> None:
+    with connected(broker.port) as client:
+        for price in range(130):
+            client.send("SEND", {"destination": "/topic/ticker", "price": price})
+        client.nothing_waits()
+        broker.await_count("ticker.last100", 100)
+        client.subscribe("ticker::ticker.last100".replace(":", "\\c"), ack="auto")
+        assert [client.message().header("price") for _ in range(100)] == [str(price) for price in range(30, 130)]
+
+
+def test_a_refused_message_comes_again_after_a_while(broker: BrokerProcess) -> None:
+    with connected(broker.port) as client:
+        client.ask("SEND", {"destination": "/queue/refused"}, b"bad")
+        client.subscribe("/queue/refused")
+        message = client.message()
+        refused_at = time.monotonic()
+        client.ask("NACK", {"id": message.header("ack")})
+        again = client.message()
+        assert time.monotonic() - refused_at > 0.4
+        assert again.header("redelivered") == "true"
+        client.acknowledge(again)

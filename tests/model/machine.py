@@ -1,0 +1,193 @@
+"""The Hypothesis state machine: the same steps as the soak, chosen and made smaller by Hypothesis."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from tests.model import steps
+from tests.model.plans import FAILURES, AddressPlan, Plan, QueuePlan, queue_plans
+from tests.model.reader_model import SELECTORS
+from tests.model.trade import Trade
+
+PICKS = st.integers(0, 7)
+CONNECTION = st.sampled_from(steps.CONNECTION_NUMBERS)
+NUMBER = st.integers(0, 1)
+SPECS = st.lists(
+    st.tuples(
+        st.sampled_from(steps.COLORS),
+        st.sampled_from(steps.PRIORITIES),
+        st.booleans(),
+        st.sampled_from(steps.TTLS_MS),
+        st.sampled_from(steps.BODIES),
+    ),
+    min_size=1,
+    max_size=5,
+)
+DELAY = st.sampled_from(steps.DELAYS_MS)
+TIME = st.sampled_from(steps.TIMES_MS)
+ROOM = st.sampled_from(steps.ROOMS)
+FULL = st.sampled_from([(-1, "BLOCK")] * 3 + [(limit, policy) for limit in (1, 4) for policy in ("DROP", "FAIL", "BLOCK")])
+
+
+class QueueMachine(RuleBasedStateMachine):
+    """One world. Subclasses fix the first queue's axes; what is left open is drawn first."""
+
+    queue: QueuePlan = QueuePlan()
+    world: Trade
+
+    @initialize(
+        failure=st.sampled_from(FAILURES),
+        full=FULL,
+        red_only=st.booleans(),
+        purge=st.booleans(),
+        durable=st.booleans(),
+        second=st.none() | st.sampled_from(queue_plans()),
+    )
+    def begin_world(
+        self,
+        failure: AddressPlan,
+        full: tuple[int, str],
+        red_only: bool,
+        purge: bool,
+        durable: bool,
+        second: QueuePlan | None,
+    ) -> None:
+        """Make the world."""
+        first = replace(self.queue, red_only=red_only, purge=purge, durable=durable)
+        address = replace(failure, messages_max=full[0], full_policy=full[1])
+        self.world = Trade(Plan((first,) if second is None else (first, second), address))
+
+    @rule(specs=SPECS, connection=CONNECTION, delay_ms=DELAY)
+    def publish(self, specs: list[tuple[str, int, bool, int, int]], connection: int, delay_ms: int) -> None:
+        """SEND."""
+        steps.publish(self.world, specs, connection, delay_ms)
+
+    @rule(
+        number=NUMBER,
+        connection=CONNECTION,
+        settles=st.booleans(),
+        browses=st.booleans(),
+        selector=st.none() | st.sampled_from(sorted(SELECTORS)),
+        no_local=st.booleans(),
+        window=st.sampled_from(steps.WINDOWS),
+        priority=st.sampled_from((0, 5)),
+        room=ROOM,
+    )
+    def subscribe(
+        self,
+        number: int,
+        connection: int,
+        settles: bool,
+        browses: bool,
+        selector: str | None,
+        no_local: bool,
+        window: int,
+        priority: int,
+        room: int,
+    ) -> None:
+        """SUBSCRIBE."""
+        steps.subscribe(
+            self.world, number, connection, settles, browses, selector, no_local, window, priority, room
+        )  # fmt: skip
+
+    @rule(number=NUMBER, connection=CONNECTION)
+    def subscribe_plainly(self, number: int, connection: int) -> None:
+        """SUBSCRIBE with nothing special: without these, few messages would ever be settled."""
+        steps.subscribe(self.world, number, connection, False, False, None, False, -1, 0, steps.PLENTY)
+
+    @precondition(lambda self: self.world.seats)
+    @rule(pick=PICKS)
+    def unsubscribe(self, pick: int) -> None:
+        """UNSUBSCRIBE."""
+        steps.unsubscribe(self.world, pick)
+
+    @precondition(lambda self: self.world.seats)
+    @rule(connection=CONNECTION, failed=st.booleans())
+    def end(self, connection: int, failed: bool) -> None:
+        """DISCONNECT, or the socket is lost."""
+        steps.end(self.world, connection, failed)
+
+    @precondition(lambda self: any(seat.reader.sent for seat in self.world.seats))
+    @rule(pick=PICKS, index=PICKS, cumulative=st.booleans(), refuses=st.booleans())
+    def settle(self, pick: int, index: int, cumulative: bool, refuses: bool) -> None:
+        """ACK or NACK."""
+        steps.settle(self.world, pick, index, cumulative, refuses)
+
+    @rule(connection=CONNECTION)
+    def begin(self, connection: int) -> None:
+        """BEGIN."""
+        steps.begin(self.world, connection)
+
+    @precondition(lambda self: self.world.transactions)
+    @rule(specs=SPECS, connection=CONNECTION, delay_ms=DELAY)
+    def send_in_transaction(
+        self, specs: list[tuple[str, int, bool, int, int]], connection: int, delay_ms: int
+    ) -> None:
+        """SEND in a transaction."""
+        steps.send_in_transaction(self.world, specs, connection, delay_ms)
+
+    @precondition(lambda self: self.world.transactions and any(seat.reader.sent for seat in self.world.seats))
+    @rule(pick=PICKS, index=PICKS, refuses=st.booleans())
+    def settle_in_transaction(self, pick: int, index: int, refuses: bool) -> None:
+        """ACK or NACK in a transaction."""
+        steps.settle_in_transaction(self.world, pick, index, refuses)
+
+    @precondition(lambda self: self.world.transactions)
+    @rule(connection=CONNECTION, keep=st.booleans())
+    def finish(self, connection: int, keep: bool) -> None:
+        """COMMIT or ABORT."""
+        (steps.commit if keep else steps.abort)(self.world, connection)
+
+    @rule(ms=TIME)
+    def turn(self, ms: int) -> None:
+        """The server's turn: tick, dispatch, write."""
+        steps.turn(self.world, ms)
+
+    @rule(ms=TIME)
+    def advance(self, ms: int) -> None:
+        """Tick alone."""
+        steps.advance(self.world, ms)
+
+    @rule()
+    def dispatch(self) -> None:
+        """Dispatch alone."""
+        steps.dispatch(self.world)
+
+    @rule()
+    def write(self) -> None:
+        """Write alone."""
+        steps.write(self.world)
+
+    @precondition(lambda self: self.world.seats)
+    @rule(pick=PICKS, room=ROOM)
+    def set_room(self, pick: int, room: int) -> None:
+        """A client stops reading, or reads again."""
+        steps.set_room(self.world, pick, room)
+
+    @rule(number=NUMBER, paused=st.booleans())
+    def pause_or_resume(self, number: int, paused: bool) -> None:
+        """The operator pauses or resumes."""
+        (steps.pause if paused else steps.resume)(self.world, number)
+
+    @rule(number=NUMBER, size=st.sampled_from(steps.RING_SIZES))
+    def resize(self, number: int, size: int) -> None:
+        """The operator changes the ring."""
+        steps.resize(self.world, number, size)
+
+    @rule(number=NUMBER)
+    def purge(self, number: int) -> None:
+        """The operator removes all."""
+        steps.purge(self.world, number)
+
+    def teardown(self) -> None:
+        """At last everybody goes, and the address must answer for nothing."""
+        if hasattr(self, "world"):
+            self.world.empty()
+
+
+def machine_for(queue: QueuePlan) -> type[QueueMachine]:
+    """A machine whose first queue is this one."""
+    return type("QueueMachine", (QueueMachine,), {"queue": queue})

@@ -1,0 +1,184 @@
+"""``artemis-py check`` and ``artemis-py explain``, through the functions that the command line calls."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+
+from artemis_py.cli import check, explain, main
+from tests.unit.config.documents import document, queue, setting, settings
+
+LIMITED = """<default-max-consumers>3</default-max-consumers><max-size-bytes>10M</max-size-bytes>
+<address-full-policy>DROP</address-full-policy>"""
+GOOD = (
+    "<persistence-enabled>false</persistence-enabled><security-enabled>false</security-enabled>\n"
+    + settings(("#", "\n<redelivery-delay>5</redelivery-delay>"), ("orders.#", LIMITED))
+    + '\n<addresses><address name="orders.eu"><anycast><queue name="q" ring-size="7"/></anycast></address></addresses>'
+    + '\n<security-settings><security-setting match="orders.#"><permission type="send" roles="staff, it"/>'
+    + "</security-setting></security-settings>"
+)
+
+
+def write(tmp_path: Path, core: str) -> str:
+    path = tmp_path / "broker.xml"
+    path.write_text(document(core), encoding="utf-8")
+    return str(path)
+
+
+def run(command: object, *arguments: str) -> int:
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)  # type: ignore[attr-defined]
+    code: int = command.run(parser.parse_args(arguments))  # type: ignore[attr-defined]
+    return code
+
+
+def test_check_of_a_good_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(tmp_path, GOOD)
+    assert run(check, file) == 0
+    assert capsys.readouterr().out == f"{file}: valid (0 errors, 0 warnings, 0 notes)\n"
+
+
+def test_check_of_a_file_with_warnings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(tmp_path, GOOD + "<journal-type>NIO</journal-type>")
+    assert run(check, file) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].startswith(f"{file}:10: warning: journal-type is ignored: ")
+    assert printed[-1] == f"{file}: valid (0 errors, 1 warning, 0 notes)"
+
+
+def test_check_of_a_broken_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(tmp_path, "<naem>x</naem>\n" + queue('ring-size="0"'))
+    assert run(check, file) == 2
+    printed = capsys.readouterr()
+    assert printed.out.splitlines() == [
+        f"{file}:3: error: core has no element naem; did you mean 'name'?",
+        f"{file}:4: error: ring-size is wrong; found '0'; allowed: -1 (no ring) or 1 and more (0 would keep nothing)",
+        f"{file}: refused (2 errors, 0 warnings, 0 notes)",
+    ]
+    assert printed.err == ""
+
+
+def test_check_prints_json_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(tmp_path, setting("<address-full-policy>page</address-full-policy>"))
+    assert run(check, file, "--format", "json") == 2
+    found = json.loads(capsys.readouterr().out)
+    assert (found["file"], found["valid"], found["errors"], found["warnings"]) == (file, False, 1, 0)
+    (problem,) = found["problems"]
+    assert {name: problem[name] for name in ("severity", "file", "line", "value", "suggestion")} == {
+        "severity": "error",
+        "file": file,
+        "line": 3,
+        "value": "page",
+        "suggestion": "PAGE",
+    }
+    assert problem["text"].startswith(f"{file}:3: ")
+
+
+def test_check_lays_properties_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.properties").write_text("nam=x")
+    assert run(check, write(tmp_path, GOOD), "--properties", str(tmp_path / "x.properties")) == 0
+    assert "x.properties:1: warning: property nam is left out" in capsys.readouterr().out
+
+
+def test_check_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(check, str(tmp_path / "none.xml")) == 2
+    assert "none.xml:0: error: " in capsys.readouterr().out
+
+
+def test_colour_is_for_terminals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path, GOOD)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    run(check, file)
+    assert "\x1b[32mvalid\x1b[0m" in capsys.readouterr().out
+    monkeypatch.setenv("NO_COLOR", "1")
+    run(check, file)
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def explained(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, list[str]]:
+    """Returns the printed rows by their first word, in columns."""
+    assert run(explain, *arguments) == 0
+    rows: dict[str, list[str]] = {}
+    for line in capsys.readouterr().out.splitlines():
+        cells = [cell.strip() for cell in line.split("  ") if cell.strip()]
+        if line.startswith("  "):
+            rows[cells[0]] = cells[1:]
+    return rows
+
+
+def test_explain_an_address(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(tmp_path, GOOD)
+    rows = explained(capsys, "orders.eu", "--config", file)
+    assert rows["redelivery-delay"] == ["5 ms", "match #", f"{file}:6"]
+    assert rows["default-max-consumers"] == ["3 consumers", "match orders.#", f"{file}:7"]
+    assert rows["max-redelivery-delay"] == ["50 ms", "default"]
+    assert rows["expiry-delay"] == ["-1", "default"]
+    assert rows["default-last-value-queue"] == ["false", "default", "(ignored: this version has no last-value queues)"]
+    assert rows["send"] == ["staff, it"]
+    assert rows["consume"] == ["nobody"]
+    assert "ring-size" not in rows
+
+
+def test_explain_prints_where_things_are_declared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(tmp_path, GOOD)
+    run(explain, "orders.eu::q", "--config", file)
+    lines = capsys.readouterr().out.splitlines()
+    assert f"address orders.eu ({file}:9; ANYCAST; queues: q)" in lines
+    assert f"queue q ({file}:9; ANYCAST)" in lines
+    assert f"security (match orders.#, {file}:10; this version does not enforce it)" in lines
+    assert "composed of" in lines
+    run(explain, "other::x", "--config", file)
+    lines = capsys.readouterr().out.splitlines()
+    assert "address other (not declared; as it would be created by itself)" in lines
+    assert "queue x (not declared; as it would be created by itself; MULTICAST)" in lines
+    assert "security (no security-setting matches; this version does not enforce it)" in lines
+
+
+def test_explain_a_queue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(tmp_path, GOOD)
+    rows = explained(capsys, "orders.eu::q", "--config", file)
+    assert rows["ring-size"] == ["7 messages", f"{file}:9"]
+    assert rows["max-consumers"] == ["3", "match orders.#", f"{file}:7"]
+    assert rows["exclusive"] == ["false", "default"]
+    assert rows["enabled"] == ["true", "default"]
+    assert {"order:", "distribution:", "acquisition:", "overflow:"} <= set(rows)
+
+
+def test_explain_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(tmp_path, GOOD)
+    assert run(explain, "orders.eu::q", "--config", file, "--format", "json") == 0
+    found = json.loads(capsys.readouterr().out)
+    settings_by_name = {row["name"]: row for row in found["settings"]}
+    assert settings_by_name["max-size-bytes"] == {
+        "name": "max-size-bytes", "value": 10485760, "unit": "bytes", "match": "orders.#", "file": file, "line": 7,
+        "default": False, "effect": "honoured", "reason": "",
+    }  # fmt: skip
+    assert (found["declared"], found["routing_types"], found["queue"]["declared"]) == (True, ["ANYCAST"], True)
+    attributes = {row["name"]: row for row in found["queue"]["attributes"]}
+    assert (attributes["ring-size"]["value"], attributes["ring-size"]["line"]) == (7, 9)
+    assert found["security"]["match"] == "orders.#"
+    assert found["security"]["permissions"]["send"] == ["staff", "it"]
+    assert {part["axis"] for part in found["queue"]["composition"]} >= {"order", "overflow"}
+
+
+def test_the_id_cache_of_an_address_falls_back_to_that_of_the_broker(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path, "<id-cache-size>7</id-cache-size>")
+    assert explained(capsys, "a", "--config", file)["id-cache-size"] == ["7", f"{file}:3"]
+
+
+@pytest.mark.parametrize("command", ["check", "explain"])
+def test_a_broken_file_shows_no_traceback(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(tmp_path, "<name>x</name><name>y</name>")
+    arguments = [command, file] if command == "check" else [command, "a", "--config", file]
+    assert main.main(arguments) == 2
+    printed = capsys.readouterr()
+    assert f"{file}:3: " in printed.out + printed.err
+    assert "Traceback" not in printed.out + printed.err

@@ -1,0 +1,121 @@
+"""Every element and attribute of the XSD has exactly one row in the tables, and the tables name nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+
+from artemis_py.config.address_settings import AddressSettings
+from artemis_py.config.core_settings import CoreSettings
+from artemis_py.config.entities import QUEUE_CONSTANTS, QUEUE_DEFAULTS, DivertConfig, QueueConfig
+from artemis_py.config.fields import HONOURED, IGNORED, REFUSED, Setting, names_of, settings_of
+from artemis_py.config.parts import PARTS, Part
+from artemis_py.config.structure import explaining_schema
+
+QUEUE_PLACES = ("addresses/address/anycast/queue", "addresses/address/multicast/queue", "queues/queue")
+AS_CHILDREN = ("durable", "filter", "user")
+NOT_IN_OLD_QUEUES = ("ring-size", "enabled")
+
+
+def walk(declaration: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Yields the path and declaration of everything below an element."""
+    for name, attribute in declaration.attributes.items():
+        if name is not None and not name.startswith("{"):
+            yield f"{path}/@{name}".lstrip("/"), attribute
+    if declaration.type.is_simple() or declaration.type.has_simple_content():
+        return
+    for child in declaration.type.content.iter_elements():
+        below = f"{path}/{child.local_name}".lstrip("/")
+        yield below, child
+        yield from walk(child, below)
+
+
+@cache
+def xsd_paths() -> dict[str, Any]:
+    core = explaining_schema().maps.elements["{urn:activemq:core}core"]
+    return dict(walk(core, ""))
+
+
+@cache
+def setting_rows() -> dict[str, Setting]:
+    rows = dict(names_of(CoreSettings))
+    rows |= {f"address-settings/address-setting/{name}": row for name, row in names_of(AddressSettings).items()}
+    rows |= {f"diverts/divert/{name}": row for name, row in settings_of(DivertConfig).items()}
+    for place in QUEUE_PLACES:
+        for name, row in settings_of(QueueConfig).items():
+            if place != "queues/queue" or name not in NOT_IN_OLD_QUEUES:
+                rows[f"{place}/{name}" if name in AS_CHILDREN else f"{place}/@{name}"] = row
+    return rows
+
+
+def rows_for(path: str) -> list[object]:
+    """Returns every row that covers a path: its own, or that of a part around it that stands for all inside."""
+    found: list[object] = [rows[path] for rows in (setting_rows(), PARTS) if path in rows]
+    around = path
+    while "/" in around:
+        around = around.rpartition("/")[0]
+        if around in PARTS and PARTS[around].whole:
+            found.append(PARTS[around])
+    return found
+
+
+def test_every_element_and_attribute_has_exactly_one_row() -> None:
+    assert [path for path in xsd_paths() if len(rows_for(path)) != 1] == []
+
+
+def test_every_row_is_in_the_xsd() -> None:
+    assert [path for path in (*setting_rows(), *PARTS) if path not in xsd_paths()] == []
+
+
+def test_the_walk_sees_the_whole_xsd() -> None:
+    settings = [path for path in xsd_paths() if path.startswith("address-settings/address-setting/")]
+    assert len([path for path in settings if "@" not in path]) == 79
+    assert "bridges/bridge/static-connectors/connector-ref" in xsd_paths()
+    assert "broker-connections/amqp-connection/bridge/bridge-to-queue/transformer/property/@value" in xsd_paths()
+    assert len(xsd_paths()) > 600
+
+
+def test_every_row_is_in_one_class_with_a_meaning_and_a_reason() -> None:
+    rows: dict[str, Setting | Part] = {**setting_rows(), **PARTS}
+    for path, row in rows.items():
+        assert row.treatment in (HONOURED, IGNORED, REFUSED), path
+        assert bool(row.reason) is (row.treatment != HONOURED), path
+        assert row.meaning, path
+        assert not row.meaning.endswith("."), path
+
+
+DERIVED = {"max-read-page-bytes", "prefetch-page-bytes", "prefetch-page-messages", "id-cache-size"}
+JAVA_ONLY = {"password-codec", "mask-password", "journal-device-block-size", "literal-match-markers"}
+
+
+@pytest.mark.parametrize("table", [CoreSettings, AddressSettings])
+def test_defaults_of_the_xsd_are_those_of_the_tables(table: type) -> None:
+    prefix = "" if table is CoreSettings else "address-settings/address-setting/"
+    for name, row in names_of(table).items():
+        default = xsd_paths()[prefix + name].default
+        derived = table is AddressSettings and name in DERIVED
+        if default is None or derived or name in JAVA_ONLY:
+            continue
+        assert default == ("" if row.default == "" else row.default_text if row.shown is None else str(row.default))
+
+
+def test_choices_of_the_xsd_are_those_of_the_tables() -> None:
+    for path, row in setting_rows().items():
+        words = getattr(xsd_paths()[path].type, "enumeration", None)
+        assert sorted(words or ()) == sorted(row.choices), path
+
+
+def test_defaults_of_queues_name_attributes_and_settings_that_exist() -> None:
+    attributes = {row.attribute for row in settings_of(QueueConfig).values()}
+    settings = {row.attribute for row in settings_of(AddressSettings).values()}
+    assert set(QUEUE_DEFAULTS) <= attributes
+    assert set(QUEUE_DEFAULTS.values()) <= settings
+    assert set(QUEUE_CONSTANTS) <= attributes
+    assert not set(QUEUE_CONSTANTS) & set(QUEUE_DEFAULTS)
+    shown = {row.attribute: row.shown for row in settings_of(QueueConfig).values() if row.shown}
+    assert {name: setting.replace("_", "-") for name, setting in QUEUE_DEFAULTS.items()} == {
+        name: text for name, text in shown.items() if name not in QUEUE_CONSTANTS
+    }

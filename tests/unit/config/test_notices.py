@@ -1,0 +1,91 @@
+"""What is ignored is said, once, with its reason, and only where it makes a difference."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.config.documents import load_core, queue, setting, settings, warnings_of
+
+
+def ignored(core: str) -> list[str]:
+    return [warning for warning in warnings_of(core) if " is ignored: " in warning]
+
+
+def test_an_ignored_element_is_named_once_with_its_first_place() -> None:
+    core = settings(
+        ("a", "<redistribution-delay>0</redistribution-delay>"), ("b", "<redistribution-delay>5</redistribution-delay>")
+    )
+    assert ignored(core) == ["broker.xml:4: redistribution-delay is ignored: this broker is a single node"]
+
+
+@pytest.mark.parametrize(
+    "core",
+    [
+        "<journal-type>ASYNCIO</journal-type>",
+        "<journal-file-size>10M</journal-file-size>",
+        "<jmx-management-enabled>true</jmx-management-enabled>",
+        setting("<redistribution-delay>-1</redistribution-delay>"),
+        setting("<page-size-bytes>10485760</page-size-bytes>"),
+        "<bridges/>",
+        '<connectors><connector name="x">tcp://localhost:1</connector></connectors>',
+        "<store><file-store/></store>",
+        "<persistence-enabled>false</persistence-enabled>",
+    ],
+)
+def test_what_makes_no_difference_is_not_named(core: str) -> None:
+    assert ignored(core) == []
+
+
+@pytest.mark.parametrize(
+    ("core", "name"),
+    [
+        ("<journal-type>NIO</journal-type>", "journal-type"),
+        ("<broker-plugins><broker-plugin class-name='x'/></broker-plugins>", "broker-plugins"),
+        ("<metrics><jvm-gc>true</jvm-gc></metrics>", "metrics"),
+        (queue('last-value="true"'), "last-value"),
+        (queue('group-buckets="5"'), "group-buckets"),
+        (queue(inside="<user>u</user>"), "user"),
+        ('<journal-retention-directory period="1">x</journal-retention-directory>', "journal-retention-directory"),
+        ("<ha-policy><live-only><scale-down/></live-only></ha-policy>", "ha-policy"),
+    ],
+)
+def test_what_makes_a_difference_is_named(core: str, name: str) -> None:
+    assert [warning.partition(" is ignored")[0] for warning in ignored(core)] == [f"broker.xml:3: {name}"]
+
+
+def test_a_database_is_named() -> None:
+    tables = ["message-table-name", "bindings-table-name", "large-message-table-name", "page-store-table-name"]
+    inside = "".join(f"<{table}>t</{table}>" for table in tables)
+    assert ignored(f"<store><database-store>{inside}</database-store></store>") == [
+        "broker.xml:3: store is ignored: this version keeps all messages in memory"
+    ]
+
+
+def test_that_nothing_outlives_a_restart_is_said_unless_persistence_is_off() -> None:
+    def said(core: str) -> list[int]:
+        return [each.line for each in load_core(core).notices if "nothing outlives a restart" in each.message]
+
+    assert said("") == [2]
+    assert said("\n<persistence-enabled>true</persistence-enabled>") == [4]
+    assert said("<persistence-enabled>false</persistence-enabled>") == []
+
+
+def test_that_pages_stay_in_memory_is_said_once_where_something_would_page() -> None:
+    def said(core: str) -> list[str]:
+        return [each for each in warnings_of(core) if "address-full-policy PAGE:" in each]
+
+    limit = "<max-size-bytes>1M</max-size-bytes>"
+    (only,) = said(settings(("a", limit), ("b", limit + "<address-full-policy>PAGE</address-full-policy>")))
+    assert only.startswith("broker.xml:4: address-full-policy PAGE: this version keeps all messages in memory")
+    assert said(setting("<address-full-policy>PAGE</address-full-policy>")) == []
+    assert said(setting("<address-full-policy>DROP</address-full-policy>" + limit)) == []
+
+
+def test_notices_come_in_the_order_of_lines() -> None:
+    lines = [
+        each.line
+        for each in load_core(
+            "<journal-type>NIO</journal-type>\n<bridges>\n</bridges>\n<jmx-domain>x</jmx-domain>"
+        ).notices
+    ]
+    assert lines == sorted(lines)

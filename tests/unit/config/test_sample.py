@@ -1,0 +1,50 @@
+"""The sample broker.xml and the generated reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from artemis_py.config.acceptor_params import PARAMS
+from artemis_py.config.address_settings import AddressSettings
+from artemis_py.config.core_settings import CoreSettings
+from artemis_py.config.entities import QueueConfig
+from artemis_py.config.fields import settings_of
+from artemis_py.config.parts import PARTS
+from artemis_py.config.reader import load
+from artemis_py.config.reference import reference
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_the_sample_has_nothing_to_complain_of() -> None:
+    config = load(ROOT / "broker.xml", environ={})
+    assert config.notices == ()
+    assert [(each.name, each.port, each.protocols, each.refused) for each in config.acceptors] == [
+        ("stomp", 61613, ("STOMP",), None),
+        ("http", 8161, ("HTTP",), None),
+    ]
+
+
+def test_the_sample_shows_what_its_comments_say() -> None:
+    config = load(ROOT / "broker.xml", environ={"STOMP_PORT": "61700", "BROKER_NAME": "green"})
+    stomp = config.acceptors[0]
+    assert (config.name, stomp.port) == ("green", 61700)
+    assert (stomp.list_param("anycastPrefix"), stomp.list_param("multicastPrefix")) == (("/queue/",), ("/topic/",))
+    rings = {queue.name: queue.ring_size for address in config.addresses for queue in address.queues}
+    assert rings["ticker.last100"] == 100
+    assert config.settings_for("DLQ").default_ring_size == 10000
+    assert config.settings_for("anything").dead_letter_address == "DLQ"
+    assert config.settings_for("anything").address_full_policy == "BLOCK"
+    assert str(config.diverts[0].filter).endswith("amount >= 1000")
+
+
+def test_the_reference_is_up_to_date() -> None:
+    written = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    assert written == reference(), "run: python -m artemis_py.config.reference > docs/configuration.md"
+
+
+def test_the_reference_names_everything() -> None:
+    text = reference()
+    rows = [row for table in (CoreSettings, AddressSettings, QueueConfig) for row in settings_of(table).values()]
+    for name in [*(row.name for row in rows), *(row.name for row in PARAMS), *PARTS]:
+        assert f"`{name}`" in text
