@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -91,10 +92,29 @@ def failures(found: Sequence[Measured]) -> list[str]:
     ]
 
 
+def other_load(found: Sequence[Measured]) -> str | None:
+    """How busy other programs kept the machine meanwhile, None when nothing tells."""
+    loads = [
+        values["other_load_percent"]
+        for one in found
+        for outcome in one.outcomes.values()
+        for values in outcome.rounds
+        if "other_load_percent" in values
+    ]
+    if not loads:
+        return None
+    return (
+        f"Other programs used {statistics.median(loads):.0f} % of the machine's CPU time in the median measurement, "
+        f"{max(loads):.0f} % in the worst"
+    )
+
+
 def text(found: Sequence[Measured]) -> str:
     """For a terminal."""
     left = frozenset({0, 1, 2})
     parts = [align(headline_rows(found), left), [""], align(detail_rows(found), frozenset({0, 1}))]
+    if load := other_load(found):
+        parts.append(["", f"{load}."])
     if problems := failures(found):
         parts += [["", "Failures:"], problems]
     return "\n".join(line for part in parts for line in part)

@@ -11,7 +11,7 @@ from typing import Final
 
 from artemis_py.errors import PerfError
 from artemis_py.perf.scenario import Options
-from bench.comparison import detail_rows, failures, headline_rows, markdown
+from bench.comparison import detail_rows, failures, headline_rows, markdown, other_load
 from bench.driver import Measured
 
 DOCUMENT: Final = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
@@ -33,9 +33,11 @@ def write(found: Sequence[Measured], absent: Sequence[str], options: Options, ro
 def section(found: Sequence[Measured], absent: Sequence[str], options: Options, rounds: int) -> list[str]:
     """The lines between the marks."""
     versions = ", ".join(f"{one.broker.title} {one.version}" for one in found)
+    times = "1 round" if rounds == 1 else f"{rounds} rounds"
     lines = [
         f"{time.strftime('%-d %B %Y', time.gmtime())}. {machine()}.",
-        f"{versions}. {rounds} rounds, about {options.seconds:g} s per scenario, medians.",
+        f"{versions}. {times}, about {options.seconds:g} s per scenario, medians.",
+        *([f"{load}."] if (load := other_load(found)) else []),
         "",
         *markdown(headline_rows(found), 3),
         "",

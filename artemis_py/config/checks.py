@@ -94,27 +94,33 @@ def _limits_reached_by(entry: SettingsEntry, settings: SettingsRepository) -> bo
 
 
 def check_rings(draft: Draft, addresses: Sequence[AddressConfig], settings: SettingsRepository) -> None:
-    """Advise against rings on addresses that page: in Artemis, paged messages do not count against a ring."""
+    """Advise against rings that keep nothing and against rings on addresses that page."""
     for address in addresses:
         merged = settings.settings_for(address.name)
         for queue in address.queues:
             ring = merged.default_ring_size if queue.ring_size is None else queue.ring_size
-            if ring > 0 and _pages(address.name, settings):
-                _advise(draft, queue.origin_of("ring_size"), f"queue {queue.name!r} is a ring")
+            _check_ring(draft, ring, queue.origin_of("ring_size"), f"queue {queue.name!r}", address.name, settings)
     for entry in settings.entries:
-        if entry.values.get("default_ring_size", -1) > 0 and _pages(entry.match, settings):
-            _advise(draft, entry.origins["default_ring_size"], f"queues of {entry.match!r} are rings")
+        ring = entry.values.get("default_ring_size", -1)
+        origin = entry.origins.get("default_ring_size", entry.origin)
+        _check_ring(draft, ring, origin, f"each queue of {entry.match!r}", entry.match, settings)
+
+
+def _check_ring(
+    draft: Draft, ring: int, origin: Origin, subject: str, address: str, settings: SettingsRepository
+) -> None:
+    if ring == 0:
+        draft.problems.warning(origin, f"{subject} is a ring of size 0, which keeps no message; -1 means no ring")
+    elif ring > 0 and _pages(address, settings):
+        draft.problems.warning(
+            origin,
+            f"{subject} is a ring on an address with address-full-policy PAGE: in Artemis, paged messages do not "
+            "count against a ring",
+            allowed="DROP, FAIL or BLOCK go well with rings",
+        )
 
 
 def _pages(address: str, settings: SettingsRepository) -> bool:
     merged = settings.settings_for(address)
     asked_for = settings.trace(address)["address_full_policy"].match is not None
     return merged.address_full_policy == "PAGE" and (asked_for or _has_limit(merged))
-
-
-def _advise(draft: Draft, origin: Origin, subject: str) -> None:
-    draft.problems.warning(
-        origin,
-        f"{subject} on an address with address-full-policy PAGE: paged messages do not count against a ring",
-        allowed="DROP, FAIL or BLOCK go well with rings",
-    )

@@ -409,6 +409,8 @@ class Queue:
         self.distribution.add(consumer)
         self.gate.consumer_came(self.consumer_count, now_ms)
         self.wake(consumer)
+        if self.order.count and self.gate.is_open:
+            self._host.note_ready(self)
 
     def wake(self, consumer: Consumer) -> None:
         """The consumer has room or credit again."""

@@ -14,6 +14,8 @@ PROC: Final = Path("/proc")
 STAT_PARENT: Final = 1
 STAT_TIMES: Final = slice(11, 15)
 STAT_RESIDENT_PAGES: Final = 21
+# Fields of the first line of /proc/stat (proc_stat(5)): user, nice, system, steal.
+CPU_BUSY: Final = (1, 2, 3, 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,19 @@ class ProcessTree:
             members |= children
         ticks = sum(sum(map(int, stats[pid][STAT_TIMES])) for pid in members)
         return Usage(ticks * self._tick_s, sum(_resident_bytes(pid, stats[pid]) for pid in members))
+
+
+def machine_cpu_s() -> float:
+    """CPU seconds that all programs together have used since the machine started, time stolen by a hypervisor included.
+
+    Without interrupts: loopback traffic is handled in them, and it belongs to the measurement. Raises PerfError.
+    """
+    try:
+        first = (PROC / "stat").read_text().splitlines()[0].split()
+    except OSError as error:
+        raise PerfError("the load of the machine is read from /proc, which is not there") from error
+    user, nice, system, stolen = (int(first[place]) for place in CPU_BUSY)
+    return (user + nice + system + stolen) / os.sysconf("SC_CLK_TCK")
 
 
 def _all_stats() -> dict[int, list[str]]:

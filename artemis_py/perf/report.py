@@ -17,7 +17,7 @@ COLUMNS: Final = (
     "p99_us",
     "p999_us",
 )
-HIDDEN: Final = frozenset({"messages", "max_us"})
+HIDDEN: Final = frozenset({"messages", "max_us", "other_load_percent"})
 RED: Final = "\x1b[31m"
 BOLD: Final = "\x1b[1m"
 PLAIN: Final = "\x1b[0m"

@@ -39,6 +39,7 @@ METRICS: Final = {
         Metric("kb_per_connection", "per connection", "kB", 2, False),
         Metric("connects_per_second", "connects", "/s", 0, True),
         Metric("start_ms", "start to CONNECTED", "ms", 0, False),
+        Metric("other_load_percent", "other load", "%", 0, False),
         Metric("messages", "messages", "", 0, True),
     )
 }

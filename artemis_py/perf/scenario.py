@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.process import ProcessTree
+from artemis_py.perf.process import ProcessTree, machine_cpu_s
 from artemis_py.perf.progress import Progress
 from artemis_py.perf.result import MEGABYTE, MILLION
 from artemis_py.perf.target import Target
@@ -44,6 +44,19 @@ class Options:
     start_command: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Clocks:
+    """CPU seconds of the broker and of the whole machine, and the time, at one moment."""
+
+    broker_s: float
+    machine_s: float
+    wall_s: float
+
+    @classmethod
+    def read(cls, process: ProcessTree) -> _Clocks:
+        return cls(process.usage().cpu_s, machine_cpu_s(), time.perf_counter())
+
+
 @dataclass(slots=True)
 class Run:
     """One run of one scenario: the broker, the load, the process to watch (None: not known), the terminal."""
@@ -73,16 +86,20 @@ class Run:
     def cpu(self, metrics: dict[str, float]) -> Iterator[Callable[[int], None]]:
         """Measures the CPU time of the block; call what it yields with the number of messages before the block ends."""
         counts: list[int] = []
-        before = None if self.process is None else self.process.usage().cpu_s
+        before = None if self.process is None else _Clocks.read(self.process)
         own = time.process_time()
         yield counts.append
         own = time.process_time() - own
-        spent = None if self.process is None or before is None else self.process.usage().cpu_s - before
         if not counts or counts[0] <= 0:
             return
         metrics["generator_cpu_s_per_million"] = own * MILLION / counts[0]
-        if spent is not None:
+        if self.process is not None and before is not None:
+            after = _Clocks.read(self.process)
+            spent = after.broker_s - before.broker_s
             metrics["cpu_s_per_million"] = spent * MILLION / counts[0]
+            others = after.machine_s - before.machine_s - spent - own
+            cores = os.cpu_count() or 1
+            metrics["other_load_percent"] = max(0.0, 100 * others / (after.wall_s - before.wall_s) / cores)
 
     def need_receipts(self, scenario: str) -> None:
         """Raises PerfError when the broker is said to send none."""

@@ -207,4 +207,4 @@ def test_an_idle_connection_costs_little(start_broker: Callable[[str], BrokerPro
     for client in idle:
         client.close()
     broker.await_metric(1, "artemis_connection_count")
-    assert memory_each < 6000
+    assert memory_each < 5000

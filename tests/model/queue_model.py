@@ -216,7 +216,7 @@ class QueueModel:
 
     def direct_reader(self) -> Reader | None:
         """The reader that arrivals may be handed to without queueing."""
-        if len(self.readers) != 1 or self.items or not self.is_open:
+        if len(self.readers) != 1 or self.items or not self.is_open or self.ring_size == 0:
             return None
         reader = self.readers[0]
         takes_all = reader.selector is None and not reader.no_local and not reader.reads

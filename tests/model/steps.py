@@ -165,7 +165,7 @@ BODIES: Final = (3, 3, 90)
 WINDOWS: Final = (-1, -1, -1, 0, 1, 150, 400)
 ROOMS: Final = (PLENTY, PLENTY, PLENTY, PLENTY, ONE_MESSAGE, 0)
 TIMES_MS: Final = (0, 0, 0, 50, 100, 200, 1000)
-RING_SIZES: Final = (-1, -1, 1, 2, 3, 4)
+RING_SIZES: Final = (-1, -1, 0, 1, 2, 3, 4)
 CONNECTION_NUMBERS: Final = tuple(range(1, CONNECTIONS + 1))
 
 Taken = tuple[str, dict[str, Any]]

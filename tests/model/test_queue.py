@@ -14,8 +14,9 @@ from tests.model.soak import report, run_world, worlds
 
 pytestmark = pytest.mark.model
 
-SHARE: Final = 10
+SHARE: Final = 4
 """One machine of the many takes this part of the profile's examples."""
+EXAMPLES_MAX: Final = 400
 SOAK_STEPS: Final = 32_400
 
 
@@ -27,7 +28,7 @@ def test_queue_agrees_with_model(queue: QueuePlan) -> None:
     run_state_machine_as_test(
         machine_for(queue),
         settings=settings(
-            max_examples=max(profile.max_examples // SHARE, 5),
+            max_examples=min(max(profile.max_examples // SHARE, 10), EXAMPLES_MAX),
             stateful_step_count=steps,
             deadline=None,
             suppress_health_check=list(HealthCheck),

@@ -137,7 +137,7 @@ class World:
         return next(seat for seat in self.seats if seat.consumer.id == consumer_id)
 
     def grow(self, pair: Pair, letters: list[Letter], *, plain: bool) -> None:
-        """Messages arrived at a queue: who had room took some, then the ring trimmed."""
+        """Messages arrived at a queue: who had room took some, then the ring trimmed. A ring of 0 asks nobody."""
         model = pair.model
         model.counts.added += len(letters)
         if plain and self._handed_over(pair, letters):
@@ -146,8 +146,9 @@ class World:
         self._settle_growth(pair, len(letters))
 
     def _settle_growth(self, pair: Pair, grown: int) -> None:
-        self.absorb(pair)
-        pair.model.trim(grown, self.now_ms, offered=True)
+        if pair.model.ring_size != 0:
+            self.absorb(pair)
+        pair.model.trim(grown, self.now_ms, offered=pair.model.ring_size != 0)
         self.absorb(pair)
 
     def _handed_over(self, pair: Pair, letters: list[Letter]) -> bool:

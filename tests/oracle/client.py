@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -134,8 +135,13 @@ class Client:
             return
         raise AssertionError(f"the connection is still open after {WAIT_S} s")
 
-    def drop(self) -> None:
-        """Closes the socket without a word."""
+    def reset(self) -> None:
+        """Ends the connection as a crash does: the broker's side sees an error, not an orderly end."""
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._socket.close()
+
+    def close(self) -> None:
+        """Closes the socket."""
         self._socket.close()
 
     def shut_output(self) -> None:

@@ -29,7 +29,7 @@ class Stage:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for client in self.clients.values():
-            client.drop()
+            client.close()
 
     def client(self, who: str) -> Client:
         """A client by name."""

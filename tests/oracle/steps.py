@@ -69,17 +69,17 @@ class Disconnect(Step):
         answer = client.request("DISCONNECT", {})
         assert answer.command == "RECEIPT", f"no receipt for DISCONNECT: {answer}"
         client.wait_for_end()
-        client.drop()
+        client.close()
 
 
 @dataclass(frozen=True)
 class Drop(Step):
-    """The socket is gone without a word."""
+    """The connection breaks, as when a client crashes."""
 
     who: str = "c"
 
     def play(self, stage: Stage) -> None:
-        stage.client(self.who).drop()
+        stage.client(self.who).reset()
 
 
 @dataclass(frozen=True)
@@ -270,6 +270,11 @@ class Refused(Step):
         assert ("receipt-id" in answer.headers) == self.has_receipt, f"receipt-id is wrong: {answer}"
         check_headers(answer, self.answer, stage)
         _check_end(client, self.closes)
+
+
+def unnamed(request: Request, *, closes: bool = False) -> Either:
+    """A request that both refuse, but Artemis without saying which receipt the ERROR stands for."""
+    return Either(ours=(Refused(request, closes),), artemis=(Refused(request, closes, has_receipt=False),))
 
 
 def _check_end(client: Client, closes: bool) -> None:

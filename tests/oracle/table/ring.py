@@ -11,7 +11,6 @@ from tests.oracle.steps import (
     Drop,
     Either,
     ManySenders,
-
     PassTime,
     Pause,
     Refused,

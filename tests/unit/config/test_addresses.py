@@ -184,6 +184,14 @@ def test_a_ring_on_a_paging_address_is_advised_against(core: str, warned: bool) 
     assert any("do not count against a ring" in warning for warning in warnings_of(core)) is warned
 
 
+@pytest.mark.parametrize(
+    "core", [queue('ring-size="0"'), setting("<default-ring-size>0</default-ring-size>")], ids=["declared", "default"]
+)
+def test_a_ring_that_keeps_nothing_is_warned_of(core: str) -> None:
+    (warning,) = warnings_of(core)
+    assert "a ring of size 0, which keeps no message" in warning
+
+
 def test_a_dead_letter_address_that_nothing_creates_is_warned_of() -> None:
     core = "<dead-letter-address>DLQ</dead-letter-address>"
     never = "<auto-create-addresses>false</auto-create-addresses>"

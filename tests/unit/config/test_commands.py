@@ -50,12 +50,12 @@ def test_check_of_a_file_with_warnings(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_check_of_a_broken_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = write(tmp_path, "<naem>x</naem>\n" + queue('ring-size="0"'))
+    file = write(tmp_path, "<naem>x</naem>\n" + queue('ring-size="-2"'))
     assert run(check, file) == 2
     printed = capsys.readouterr()
     assert printed.out.splitlines() == [
         f"{file}:3: error: core has no element naem; did you mean 'name'?",
-        f"{file}:4: error: ring-size is wrong; found '0'; allowed: -1 (no ring) or 1 and more (0 would keep nothing)",
+        f"{file}:4: error: ring-size is wrong; found '-2'; allowed: -1 (no ring), 0 (keeps nothing) or more",
         f"{file}: refused (2 errors, 0 warnings, 0 notes)",
     ]
     assert printed.err == ""

@@ -148,7 +148,7 @@ def test_every_problem_is_reported_at_once() -> None:
             "<security-enabled>TRUE</security-enabled>",
             "<max-disk-usage>101</max-disk-usage>",
             setting("<max-size-bytes>lots</max-size-bytes>"),
-            queue('ring-size="0"', '<filter string="a = "/>'),
+            queue('ring-size="-2"', '<filter string="a = "/>'),
             acceptor("nonsense"),
             divert("<address>x</address>"),
         ]

@@ -41,7 +41,7 @@ def test_an_included_file_becomes_part_of_the_tree(tmp_path: Path) -> None:
 
 
 def test_an_error_in_an_included_file_names_that_file(tmp_path: Path) -> None:
-    write(tmp_path / "parts/a.xml", FRAGMENT.format('\n<queue name="q"\n  ring-size="0"/>'))
+    write(tmp_path / "parts/a.xml", FRAGMENT.format('\n<queue name="q"\n  ring-size="-2"/>'))
     problems = refusal(including(tmp_path / "broker.xml", "parts/a.xml"))
     assert [(each.file, each.line) for each in problems if each.severity == "error"] == [
         (str(tmp_path / "parts/a.xml"), 4)

@@ -13,7 +13,7 @@ from bench.activemq import ActiveMqClassic
 from bench.artemis import Artemis
 from bench.broker import Broker
 from bench.coilmq import CoilMq
-from bench.comparison import headline_rows, text, verdict
+from bench.comparison import headline_rows, other_load, text, verdict
 from bench.driver import Measured, group, measure
 from bench.own import ArtemisPy, Relay
 from bench.targets import TARGETS
@@ -79,6 +79,17 @@ def test_a_missed_target_is_plain_in_the_table() -> None:
         "NOT MET",
     ]
     assert "NOT MET" in text(compare("1", 100.0, 100.0, None))
+
+
+def test_the_load_of_other_programs_is_named() -> None:
+    found = compare("1", 100.0, 100.0, None)
+    assert other_load(found) is None
+    for one, percent in zip(found, (1.0, 4.0, 60.0, 2.0), strict=True):
+        one.outcomes["1"].rounds.append({"other_load_percent": percent})
+    assert other_load(found) == (
+        "Other programs used 3 % of the machine's CPU time in the median measurement, 60 % in the worst"
+    )
+    assert "60 % in the worst." in text(found)
 
 
 def test_every_target_belongs_to_a_scenario_of_the_default_set() -> None:

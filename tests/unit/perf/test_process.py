@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
 import pytest
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.process import ProcessTree
+from artemis_py.perf.process import ProcessTree, machine_cpu_s
 
 # The last of three burns CPU time and holds memory, says so, and waits for the end of its input.
 GRANDCHILD = """
@@ -35,6 +36,14 @@ def test_a_tree_includes_children_and_ends() -> None:
     process.stdout.close()
     with pytest.raises(PerfError, match="does not exist"):
         tree.usage()
+
+
+def test_the_machine_counts_what_this_process_burns() -> None:
+    before = machine_cpu_s()
+    end = time.process_time() + 0.2
+    while time.process_time() < end:
+        pass
+    assert machine_cpu_s() - before >= 0.15
 
 
 def test_an_unknown_process_is_refused() -> None:

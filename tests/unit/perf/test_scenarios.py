@@ -62,6 +62,14 @@ def test_frames_may_be_split_anywhere() -> None:
         assert measure("1", load(broker))["messages"] == MESSAGES
 
 
+def test_a_known_process_adds_its_cost(broker: FakeBroker) -> None:
+    run = load(broker)
+    run.process = ProcessTree(os.getpid())
+    metrics = measure("1", run)
+    assert {"cpu_s_per_million", "resident_mb", "other_load_percent"} <= set(metrics)
+    assert metrics["other_load_percent"] >= 0
+
+
 def test_the_warm_up_is_not_measured(broker: FakeBroker) -> None:
     assert measure("1", load(broker, warmup_s=1.0))["messages"] == MESSAGES
     assert len(broker.sends) == MESSAGES + MESSAGES // 10

@@ -1,0 +1,310 @@
+"""The process itself: what it says, how it starts, how it stops, and what it does with a file that is wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.broker_process import (
+    COMMAND,
+    HTTP,
+    LOOPBACK,
+    STOMP,
+    STOP_S,
+    WAIT_S,
+    BrokerProcess,
+    configuration,
+    running,
+)
+from tests.e2e.stomp_socket import StompSocket, connected, frame
+
+pytestmark = pytest.mark.e2e
+
+START_S_MAX = 2.0
+STOP_S_MAX = 3.0
+SCRIPT = str(Path(sys.executable).with_name("artemis-py"))
+
+
+def run(*arguments: str, command: tuple[str, ...] = COMMAND) -> subprocess.CompletedProcess[str]:
+    """Runs a command that ends by itself."""
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=WAIT_S, check=False)
+    assert "Traceback" not in done.stdout + done.stderr, done.stderr
+    return done
+
+
+def taken_port() -> tuple[socket.socket, int]:
+    """A port that somebody listens on, and the socket that does."""
+    listener = socket.create_server((LOOPBACK, 0))
+    return listener, listener.getsockname()[1]
+
+
+# ---- start ---------------------------------------------------------------------------------------
+
+
+def test_start_says_where_it_listens(start_broker: Callable[[str], BrokerProcess]) -> None:
+    broker = start_broker(configuration({"stomp": STOMP, "second": STOMP, "http": HTTP}))
+    said = broker.said
+    assert set(broker.ports) == {"stomp", "second", "http"}
+    for name, protocol in (("stomp", "STOMP"), ("second", "STOMP"), ("http", "HTTP")):
+        assert f"listening on {LOOPBACK}:{broker.ports[name]} for {protocol} (acceptor {name})\n" in said
+    for name in ("stomp", "second"):
+        with connected(broker.ports[name]) as client:
+            client.nothing_waits()
+
+
+def test_the_first_client_is_greeted_soon(tmp_path: Path) -> None:
+    with socket.create_server((LOOPBACK, 0)) as reserved:
+        port = reserved.getsockname()[1]
+    file = tmp_path / "broker.xml"
+    file.write_text(configuration({"stomp": f"tcp://{LOOPBACK}:{port}?protocols=STOMP"}), "utf-8")
+    started = time.monotonic()
+    broker = BrokerProcess(["run", str(file)], tmp_path / "log")
+    try:
+        broker.eventually("CONNECTED", lambda: is_greeted(port), bool)
+        start_s = time.monotonic() - started
+        print(f"{start_s * 1000:.0f} ms from the start to the first CONNECTED")
+        assert start_s < START_S_MAX
+    finally:
+        broker.kill()
+
+
+def is_greeted(port: int) -> bool:
+    """Does somebody answer CONNECT on this port?"""
+    try:
+        connected(port).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("command", [(SCRIPT,), COMMAND], ids=["artemis-py", "python -m artemis_py"])
+def test_both_names_of_the_command(command: tuple[str, ...]) -> None:
+    assert re.fullmatch(r"artemis-py \d+\.\d+\S*\n", run("--version", command=command).stdout)
+
+
+def test_protocols_that_are_not_spoken_are_reported_once(start_broker: Callable[[str], BrokerProcess]) -> None:
+    artemis = "tcp://127.0.0.1:0?protocols=CORE,AMQP,STOMP,HORNETQ,MQTT,OPENWIRE;useEpoll=true;amqpCredits=1000"
+    broker = start_broker(configuration({"stomp": artemis, "mqtt": "tcp://127.0.0.1:0?protocols=MQTT"}))
+    with connected(broker.port) as client:
+        client.nothing_waits()
+    assert "mqtt" not in broker.ports
+    for name in ("CORE", "AMQP", "OPENWIRE"):
+        assert sum(name in line for line in broker.said.splitlines()) == 1
+
+
+def test_only_an_open_broker_binds_other_than_loopback(start_broker: Callable[[str], BrokerProcess]) -> None:
+    everywhere = {"stomp": "tcp://0.0.0.0:0?protocols=STOMP", "inside": STOMP}
+    text = configuration(everywhere)
+    guarded = start_broker(text.replace("<security-enabled>false", "<security-enabled>true"))
+    assert set(guarded.ports) == {"inside"}
+    assert re.search(r"warning: .*acceptor stomp is not opened: .*security", guarded.said)
+    assert set(start_broker(text).ports) == {"stomp", "inside"}
+
+
+# ---- stop ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_it_with_clients_connected(tmp_path: Path, number: signal.Signals) -> None:
+    with running(configuration({"stomp": STOMP, "http": HTTP}), tmp_path) as broker:
+        idle, consumer, greeted_by_nobody = connected(broker.port), connected(broker.port), StompSocket(broker.port)
+        consumer.subscribe("/queue/x")
+        consumer.ask("SEND", {"destination": "/queue/x"}, b"unsettled")
+        assert consumer.message().body == b"unsettled"
+        asked = time.monotonic()
+        assert broker.stop(number) == 0
+        assert time.monotonic() - asked < STOP_S_MAX
+        for client in (idle, consumer, greeted_by_nobody):
+            assert client.read_to_end() == []
+        assert not is_greeted(broker.port)
+
+
+def test_clients_that_do_not_read_do_not_keep_it_from_stopping(tmp_path: Path) -> None:
+    with running(configuration({"stomp": STOMP}), tmp_path) as broker:
+        stalled = StompSocket(broker.port, receive_buffer_bytes=4096)
+        stalled.connect()
+        stalled.subscribe("/queue/x", ack="auto")
+        with connected(broker.port) as producer:
+            for _ in range(1000):
+                producer.send("SEND", {"destination": "/queue/x"}, b"x" * 10_000)
+            producer.nothing_waits()
+        broker.process.send_signal(signal.SIGTERM)
+        assert broker.process.wait(STOP_S) == 0
+        stalled.close()
+
+
+def test_answers_under_way_arrive_before_the_end(tmp_path: Path) -> None:
+    with running(configuration({"stomp": STOMP}), tmp_path) as broker:
+        client = connected(broker.port)
+        client.raw(b"".join(frame("SEND", {"destination": "/queue/x", "receipt": n}) for n in range(500)))
+        first = client.expect("RECEIPT")
+        assert broker.stop() == 0
+        answered = [first, *client.read_to_end()]
+        assert [got.header("receipt-id") for got in answered] == [str(n) for n in range(len(answered))]
+
+
+# ---- refusals ------------------------------------------------------------------------------------
+
+# what is replaced, by what, and the text whose line is to blame
+BROKEN = {
+    "an unknown element": ("<name>e2e</name>", "<name>e2e</name><nmae>x</nmae>", "<nmae>"),
+    "a wrong value": ("<persistence-enabled>false", "<persistence-enabled>perhaps", "perhaps"),
+    "a tag never closed": ("</acceptors>", "</acceptor>", "    </acceptor>"),
+    "a wrong ring": (
+        "<addresses>",
+        '<addresses><address name="a"><anycast>\n<queue name="q" ring-size="x"/></anycast></address>',
+        "ring-size",
+    ),
+}
+
+
+def broken(text: str, *defects: str) -> tuple[str, set[int]]:
+    """The text with these defects, and the numbers of the lines to blame."""
+    for defect in defects:
+        right, wrong, _ = BROKEN[defect]
+        assert right in text
+        text = text.replace(right, wrong)
+    return text, {text[: text.index(BROKEN[defect][2])].count("\n") + 1 for defect in defects}
+
+
+def blamed_lines(told: str) -> set[int]:
+    """The lines of broker.xml that messages begin with."""
+    return {int(line) for line in re.findall(r"^\S*broker\.xml:(\d+): ", told, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("defect", BROKEN)
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_a_broken_file_is_refused(tmp_path: Path, defect: str, command: str) -> None:
+    with socket.create_server((LOOPBACK, 0)) as reserved:
+        port = reserved.getsockname()[1]
+    file = tmp_path / "broker.xml"
+    text, lines = broken(configuration({"stomp": f"tcp://{LOOPBACK}:{port}?protocols=STOMP"}), defect)
+    file.write_text(text, "utf-8")
+    done = run(command, str(file))
+    assert done.returncode == 2
+    assert blamed_lines(done.stderr if command == "run" else done.stdout) == lines
+    assert "listening" not in done.stderr
+    assert not is_greeted(port)
+
+
+def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "broker.xml"
+    text, lines = broken(configuration({"stomp": STOMP}), "an unknown element", "a wrong value", "a wrong ring")
+    file.write_text(text, "utf-8")
+    assert blamed_lines(run("run", str(file)).stderr) == lines
+    assert len(lines) == 3
+
+
+def nothing(folder: Path) -> Path:
+    """A file that is not there."""
+    return folder / "missing.xml"
+
+
+def the_folder(folder: Path) -> Path:
+    """A folder where a file should be."""
+    return folder
+
+
+def empty(folder: Path) -> Path:
+    """An empty file."""
+    file = folder / "empty.xml"
+    file.touch()
+    return file
+
+
+def no_xml(folder: Path) -> Path:
+    """Bytes that are not XML."""
+    file = folder / "bytes.xml"
+    file.write_bytes(bytes(range(256)))
+    return file
+
+
+def another_root(folder: Path) -> Path:
+    """XML of something else."""
+    file = folder / "other.xml"
+    file.write_text("<html/>", "utf-8")
+    return file
+
+
+@pytest.mark.parametrize("make", [nothing, the_folder, empty, no_xml, another_root])
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_what_is_no_configuration_is_refused(tmp_path: Path, make: Callable[[Path], Path], command: str) -> None:
+    file = make(tmp_path)
+    done = run(command, str(file))
+    assert done.returncode == 2
+    assert file.name in done.stderr + done.stdout
+
+
+def test_a_port_in_use_is_told(tmp_path: Path) -> None:
+    listener, port = taken_port()
+    with listener:
+        file = tmp_path / "broker.xml"
+        file.write_text(configuration({"free": STOMP, "taken": f"tcp://{LOOPBACK}:{port}?protocols=STOMP"}), "utf-8")
+        done = run("run", str(file))
+        assert done.returncode == 1
+        assert re.search(rf"broker\.xml:\d+: .*{port}", done.stderr), done.stderr
+        assert "taken" in done.stderr
+        assert "listening on" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("run",), ("run", "a", "b"), ("rnu", "x"), ("run", "--no-such", "x"), ()])
+def test_wrong_usage(arguments: tuple[str, ...]) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stderr
+
+
+# ---- check and explain ---------------------------------------------------------------------------
+
+
+def line_of(file: Path, text: str) -> int:
+    """The number of the line that has this text first."""
+    before, found, _ = file.read_text("utf-8").partition(text)
+    assert found
+    return before.count("\n") + 1
+
+
+@pytest.fixture
+def sound_file(tmp_path: Path) -> Path:
+    """A configuration in which two settings meet."""
+    addresses = '<address name="orders.eu"><anycast><queue name="orders.eu" ring-size="7"/></anycast></address>'
+    settings = """
+      <address-setting match="#"><redelivery-delay>111</redelivery-delay></address-setting>
+      <address-setting match="orders.#"><max-delivery-attempts>3</max-delivery-attempts></address-setting>
+    """
+    file = tmp_path / "broker.xml"
+    file.write_text(configuration({"stomp": STOMP}, addresses=addresses, settings=settings), "utf-8")
+    return file
+
+
+def test_check_finds_a_sound_file_valid(sound_file: Path) -> None:
+    done = run("check", str(sound_file))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "valid" in done.stdout
+
+
+def test_check_for_machines(sound_file: Path) -> None:
+    right = json.loads(run("check", str(sound_file), "--format", "json").stdout)
+    assert (right["valid"], right["errors"]) == (True, 0)
+    sound_file.write_text(sound_file.read_text("utf-8").replace(">111<", ">soon<"), "utf-8")
+    done = run("check", str(sound_file), "--format", "json")
+    (problem,) = (one for one in json.loads(done.stdout)["problems"] if one["severity"] == "error")
+    assert done.returncode == 2
+    assert (problem["line"], problem["value"]) == (line_of(sound_file, "soon"), "soon")
+
+
+def test_explain_says_where_values_come_from(sound_file: Path) -> None:
+    done = run("explain", "orders.eu::orders.eu", "--config", str(sound_file))
+    assert done.returncode == 0, done.stderr
+    for name, value in (("redelivery-delay", "111"), ("max-delivery-attempts", "3"), ("ring-size", "7")):
+        where = f"broker.xml:{line_of(sound_file, name)}"
+        assert re.search(rf"^ *{name} .*\b{value}\b.*{where}$", done.stdout, re.MULTILINE), (name, done.stdout)

@@ -1,0 +1,69 @@
+"""What the unit tests of the STOMP layer share: acceptors, parsers, and frames in a form that compares."""
+
+from __future__ import annotations
+
+from artemis_py.config.settings import AcceptorConfig
+from artemis_py.core.entry import Entry
+from artemis_py.message import Account, Head, Message
+from artemis_py.stomp.dialect import Dialect
+from artemis_py.stomp.frames import Frame, Limits, Refused, Send
+from artemis_py.stomp.parser import AnyFrame, Parser
+
+PREFIXES = {"anycastPrefix": "/queue/", "multicastPrefix": "/topic/"}
+NO_LIMITS = Limits()
+
+
+def acceptor(**params: object) -> AcceptorConfig:
+    """An acceptor with these parameters."""
+    texts = PREFIXES | {name: str(value) for name, value in params.items()}
+    return AcceptorConfig(name="test", host="127.0.0.1", port=0, params=texts)
+
+
+def parser(version: str = "1.2", **params: object) -> Parser:
+    """A parser with a dialect of its own."""
+    return Parser(Dialect(version, acceptor(**params)))
+
+
+def comparable(frame: AnyFrame, body: bytes) -> tuple[object, ...]:
+    """A frame as plain values."""
+    if isinstance(frame, Frame):
+        return (frame.command, tuple(frame.headers.items()), frame.content_length, body)
+    if isinstance(frame, Refused):
+        return ("refused", frame.reason, frame.receipt, frame.incomplete, body)
+    shape = frame.shape
+    deciding = (shape.address, shape.queue, shape.routing_type, shape.priority, shape.persistent, shape.expires_ms)
+    rest = (shape.due_ms, shape.due_delay_ms, shape.duplicate_id, frame.receipt, frame.transaction, frame.quick)
+    return ("SEND", frame.head.block, frame.head.sized, deciding, rest, body)
+
+
+def feed_all(one: Parser, chunks: list[bytes]) -> list[tuple[object, ...]]:
+    """The frames that the chunks make, as plain values."""
+    return [comparable(frame, body) for chunk in chunks for frame, body in one.feed(chunk)]
+
+
+def only_send(version: str, lines: bytes, **params: object) -> Send:
+    """The SEND frame with these header lines."""
+    one = parser(version, **params)
+    frames = one.feed(b"SEND\n" + lines + b"\n\0")
+    assert one.error is None, one.error
+    assert len(frames) == 1
+    frame = frames[0][0]
+    assert isinstance(frame, Send)
+    return frame
+
+
+def entry(
+    headers: bytes = b"destination:/queue/x\n",
+    body: bytes = b"hello",
+    *,
+    id: int = 7,
+    timestamp_ms: int = 1_700_000_000_000,
+    expires_ms: int = 0,
+    sized: bool = False,
+    redelivered: bool = False,
+) -> Entry:
+    """One message on a queue."""
+    head = Head(headers + b"\n", "x", sized=sized)
+    made = Entry(Message(head, body, id, timestamp_ms, expires_ms, Account(), 1))
+    made.redelivered = redelivered
+    return made
