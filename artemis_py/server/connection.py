@@ -38,6 +38,7 @@ class Connection(asyncio.BufferedProtocol):
 
     __slots__ = (
         "_acceptance",
+        "_counted",
         "_dirty",
         "_eof",
         "_inbox",
@@ -53,6 +54,7 @@ class Connection(asyncio.BufferedProtocol):
         self._acceptance = acceptance
         self._turns = acceptance.turns
         self._inbox: bytes = b""
+        self._counted = False
         self._dirty = False
         self._eof = False
         self._transport: asyncio.Transport | None = None
@@ -69,15 +71,17 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.set_write_buffer_limits(WRITE_HIGH_BYTES, WRITE_LOW_BYTES)
         turns = self._turns
         acceptance = self._acceptance
-        acceptance.open_count += 1
         turns.stats.connections.add(self)
         turns.stats.connections_total += 1
         now_ms = turns.clock_ms()
-        if 0 <= acceptance.connections_max < acceptance.open_count:
+        if 0 <= acceptance.connections_max <= acceptance.open_count:
             self.session.kick(f"This acceptor allows {acceptance.connections_max} connections", now_ms)
             self.mark_dirty()
             turns.schedule()
-        elif acceptance.handshake_ms > 0:
+            return
+        self._counted = True
+        acceptance.open_count += 1
+        if acceptance.handshake_ms > 0:
             self._watch(now_ms + acceptance.handshake_ms)
             turns.schedule()
 
@@ -107,7 +111,8 @@ class Connection(asyncio.BufferedProtocol):
         turns = self._turns
         self._transport = None
         self.writable = False
-        self._acceptance.open_count -= 1
+        if self._counted:
+            self._acceptance.open_count -= 1
         turns.stats.connections.discard(self)
         turns.lost.append(self)
         turns.schedule()
@@ -207,10 +212,12 @@ class Connection(asyncio.BufferedProtocol):
         connection.
         """
         transport = self._transport
-        if transport is None or self.linger_until_ms:
+        if transport is None:
             return
         if self._eof:
             transport.close()
+            return
+        if self.linger_until_ms:
             return
         self.linger_until_ms = now_ms + LINGER_MS
         transport.write_eof()

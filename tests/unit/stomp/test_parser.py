@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from artemis_py.stomp.dialect import MEMO_BLOCK_BYTES_MAX, MEMO_ENTRIES_MAX, Dialect
 from artemis_py.stomp.frames import Frame, Refused, Send
 from artemis_py.stomp.parser import Parser
-from tests.unit.stomp.frame_tools import comparable, feed_all, parser
+from tests.unit.stomp.frame_tools import acceptor, comparable, feed_all, parser
 
 SEND = b"SEND\ndestination:/queue/x\n\n"
 STREAM = (
@@ -54,18 +55,34 @@ def test_it_knows_whether_a_frame_has_begun(version: str, place: int) -> None:
 
 
 def test_a_repeated_header_block_is_remembered() -> None:
+    """From its second appearance on: a producer that never repeats itself must not fill the memory."""
     one = parser()
-    first, second = one.feed(b"SEND\ndestination:/queue/x\n\na\0SEND\ndestination:/queue/x\n\nb\0")
-    assert first[0] is second[0]
-    assert (first[1], second[1]) == (b"a", b"b")
+    first, second, third = one.feed(b"".join(SEND + body + b"\0" for body in (b"a", b"b", b"c")))
+    assert second[0] is third[0]
+    assert (first[1], second[1], third[1]) == (b"a", b"b", b"c")
+    assert comparable(first[0], b"") == comparable(third[0], b"")
 
 
 def test_a_frame_with_a_receipt_is_not_remembered() -> None:
     one = parser()
-    block = b"SEND\ndestination:/queue/x\nreceipt:1\n\na\0"
-    first, second = one.feed(block + block)
-    assert first[0] is not second[0]
-    assert comparable(*first) == comparable(*second)
+    frames = one.feed(b"SEND\ndestination:/queue/x\nreceipt:1\n\na\0" * 3)
+    assert len({id(frame) for frame, _ in frames}) == 3
+    assert len({comparable(*each) for each in frames}) == 1
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    dialect = Dialect("1.2", acceptor())
+    for number in range(3 * MEMO_ENTRIES_MAX):
+        Parser(dialect).feed(b"SEND\ndestination:/queue/x\nnumber:%d\n\na\0" % number * 3)
+    assert 0 < len(dialect.memo) <= MEMO_ENTRIES_MAX
+
+
+def test_long_headers_are_not_remembered() -> None:
+    dialect = Dialect("1.2", acceptor())
+    long = b"x" * MEMO_BLOCK_BYTES_MAX
+    frames = Parser(dialect).feed(b"SEND\ndestination:/queue/x\nlong:%b\n\na\0" % long * 3)
+    assert len(frames) == 3
+    assert not dialect.memo
 
 
 def test_what_came_before_an_error_is_returned() -> None:

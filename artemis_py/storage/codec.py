@@ -1,0 +1,283 @@
+"""The byte layout of journal files. docs/journal-format.md describes it for readers that are not this one.
+
+All numbers are little-endian. A file begins with a header of 64 bytes::
+
+    0   8  magic "ARTEMISJ"
+    8   2  format version (1)
+    10  2  kind (1: journal segment)
+    12  4  reserved, 0
+    16  8  segment number
+    24  8  lsn of the first record
+    32  8  time of creation, epoch ms
+    40 20  reserved, 0
+    60  4  CRC-32 of bytes 0 to 60
+
+Records follow without gaps; the rest of the file is zeros. A record::
+
+    0   4  CRC-32 of everything after these four bytes
+    4   4  length of the payload in bytes
+    8   8  lsn
+    16  1  type
+    17     payload
+
+A length of 0 with a CRC of 0 is the end: no record has both.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from struct import Struct, error
+from typing import Any, Final
+from zlib import crc32
+
+from artemis_py.errors import ArtemisError
+
+MAGIC: Final = b"ARTEMISJ"
+FORMAT_VERSION: Final = 1
+KIND_JOURNAL: Final = 1
+FILE_HEADER_BYTES: Final = 64
+RECORD_HEADER_BYTES: Final = 17
+
+BATCH: Final = 1
+MESSAGE: Final = 2
+SETTLED: Final = 3
+ATTEMPTED: Final = 4
+DUE: Final = 5
+ADDRESS: Final = 6
+QUEUE: Final = 7
+QUEUE_DELETED: Final = 8
+DUPLICATE: Final = 9
+GROUP: Final = 10
+DELIVERED: Final = 11
+DUPLICATES_CLEARED: Final = 12
+
+RECORD_NAMES: Final = {
+    BATCH: "batch", MESSAGE: "message", SETTLED: "settled", ATTEMPTED: "attempted", DUE: "due", ADDRESS: "address",
+    QUEUE: "queue", QUEUE_DELETED: "queue-deleted", DUPLICATE: "duplicate-id", GROUP: "group", DELIVERED: "delivered",
+    DUPLICATES_CLEARED: "duplicate-ids-cleared",
+}  # fmt: skip
+REASONS: Final = ("acked", "replaced", "expired", "killed")
+
+_FILE_HEADER: Final = Struct("<8sHHIQQQ20x")
+_U32: Final = Struct("<I")
+_RECORD: Final = Struct("<IQB")
+_MESSAGE: Final = Struct("<QQQQBBBBHHI")
+_STATE: Final = Struct("<IHQq")
+_SETTLED: Final = Struct("<IBI")
+_ATTEMPTED: Final = Struct("<IQHQ")
+_IDS: Final = Struct("<II")
+_BATCH: Final = Struct("<QQ")
+_ROUTING_CODES: Final = {None: 0, "ANYCAST": 1, "MULTICAST": 2}
+_ROUTING_TYPES: Final = (None, "ANYCAST", "MULTICAST")
+
+
+class CodecError(ArtemisError):
+    """Bytes that are not what the format says."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileHeader:
+    """What stands at the beginning of a file."""
+
+    kind: int
+    number: int
+    first_lsn: int
+    created_ms: int
+
+
+def encode_file_header(header: FileHeader) -> bytes:
+    """The 64 bytes at the beginning of a file."""
+    fields = _FILE_HEADER.pack(
+        MAGIC, FORMAT_VERSION, header.kind, 0, header.number, header.first_lsn, header.created_ms
+    )
+    return fields + _U32.pack(crc32(fields))
+
+
+def decode_file_header(data: bytes) -> FileHeader:
+    """Raises CodecError for anything but a header of this format version."""
+    if len(data) < FILE_HEADER_BYTES:
+        raise CodecError(f"a header of {len(data)} bytes instead of {FILE_HEADER_BYTES}")
+    fields = data[: FILE_HEADER_BYTES - 4]
+    magic, version, kind, _, number, first_lsn, created_ms = _FILE_HEADER.unpack(fields)
+    if magic != MAGIC:
+        raise CodecError("not a journal file: the first eight bytes are not ARTEMISJ")
+    if _U32.unpack_from(data, FILE_HEADER_BYTES - 4)[0] != crc32(fields):
+        raise CodecError("the file header is damaged: its checksum does not match")
+    if version != FORMAT_VERSION:
+        raise CodecError(f"format version {version}; this program reads version {FORMAT_VERSION}")
+    return FileHeader(kind, number, first_lsn, created_ms)
+
+
+def encode_record(type_code: int, lsn: int, payload: bytes) -> bytes:
+    """A record with its checksum."""
+    body = _RECORD.pack(len(payload), lsn, type_code) + payload
+    return _U32.pack(crc32(body)) + body
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record as it was read: where it stands and what it holds."""
+
+    type_code: int
+    lsn: int
+    payload: bytes
+    offset: int
+
+    @property
+    def end(self) -> int:
+        """Where the next record begins."""
+        return self.offset + RECORD_HEADER_BYTES + len(self.payload)
+
+
+def decode_record(data: bytes | memoryview, offset: int) -> Record | None:
+    """The record at ``offset``; None at the end (zeros, or nothing). Raises CodecError for anything else."""
+    if len(data) - offset < RECORD_HEADER_BYTES:
+        if any(data[offset:]):
+            raise CodecError("a record header that is cut off")
+        return None
+    checksum = _U32.unpack_from(data, offset)[0]
+    length, lsn, type_code = _RECORD.unpack_from(data, offset + 4)
+    end = offset + RECORD_HEADER_BYTES + length
+    if not checksum and not length and not lsn and not type_code:
+        return None
+    if end > len(data):
+        raise CodecError(f"a record of {length} bytes where the file has {len(data) - offset - RECORD_HEADER_BYTES}")
+    if crc32(data[offset + 4 : end]) != checksum:
+        raise CodecError("a record whose checksum does not match")
+    return Record(type_code, lsn, bytes(data[offset + RECORD_HEADER_BYTES : end]), offset)
+
+
+# ---- payloads ------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class QueueState:
+    """Where one message stands in one queue. ``order`` is its order key: negative after it fell due (head of line)."""
+
+    queue_id: int
+    order: int
+    attempts: int = 0
+    due_ms: int = 0
+
+
+@dataclass(slots=True)
+class StoredMessage:
+    """A message as the journal keeps it."""
+
+    id: int
+    timestamp_ms: int
+    expires_ms: int
+    origin_lsn: int
+    """The lsn under which it was published first; a copy made by compaction keeps it."""
+    priority: int
+    sized: bool
+    routing_type: str | None
+    address: str
+    block: bytes
+    body: bytes
+    states: list[QueueState]
+
+
+def encode_message(message: StoredMessage) -> bytes:
+    """Payload of a MESSAGE record."""
+    address = message.address.encode()
+    states = b"".join([_STATE.pack(s.queue_id, s.attempts, s.due_ms, s.order) for s in message.states])
+    return b"%b%b%b%b%b" % (
+        _MESSAGE.pack(
+            message.id, message.timestamp_ms, message.expires_ms, message.origin_lsn, message.priority, message.sized,
+            _ROUTING_CODES[message.routing_type], 0, len(message.states), len(address), len(message.block),
+        ),
+        states, address, message.block, message.body,
+    )  # fmt: skip
+
+
+def decode_message(payload: bytes) -> StoredMessage:
+    """Raises CodecError when the payload is too short for what it announces."""
+    try:
+        fields = _MESSAGE.unpack_from(payload)
+        (
+            message_id,
+            timestamp_ms,
+            expires_ms,
+            origin_lsn,
+            priority,
+            sized,
+            routing,
+            _,
+            count,
+            address_size,
+            head_size,
+        ) = fields
+        position = _MESSAGE.size
+        states = []
+        for _ in range(count):
+            queue_id, attempts, due_ms, order = _STATE.unpack_from(payload, position)
+            states.append(QueueState(queue_id, order, attempts, due_ms))
+            position += _STATE.size
+    except error as problem:
+        raise CodecError(f"a message record that is too short: {problem}") from None
+    address = payload[position : position + address_size].decode()
+    position += address_size
+    block = payload[position : position + head_size]
+    return StoredMessage(
+        message_id, timestamp_ms, expires_ms, origin_lsn, priority, bool(sized), _ROUTING_TYPES[routing], address, block,
+        payload[position + head_size :], states,
+    )  # fmt: skip
+
+
+def encode_settled(queue_id: int, reason: str, message_ids: list[int]) -> bytes:
+    """Payload of a SETTLED record: a queue is done with these messages."""
+    count = len(message_ids)
+    return _SETTLED.pack(queue_id, REASONS.index(reason), count) + Struct(f"<{count}Q").pack(*message_ids)
+
+
+def decode_settled(payload: bytes) -> tuple[int, str, tuple[int, ...]]:
+    """Queue id, reason, message ids."""
+    queue_id, reason, count = _SETTLED.unpack_from(payload)
+    return queue_id, REASONS[reason], Struct(f"<{count}Q").unpack_from(payload, _SETTLED.size)
+
+
+def encode_attempted(queue_id: int, message_id: int, attempts: int, due_ms: int) -> bytes:
+    """Payload of an ATTEMPTED record: failed deliveries so far, and when the next may come (0: at once)."""
+    return _ATTEMPTED.pack(queue_id, message_id, min(attempts, 65535), due_ms)
+
+
+def decode_attempted(payload: bytes) -> tuple[int, int, int, int]:
+    """Queue id, message id, attempts, due time."""
+    queue_id, message_id, attempts, due_ms = _ATTEMPTED.unpack(payload)
+    return queue_id, message_id, attempts, due_ms
+
+
+def encode_ids(queue_id: int, message_ids: list[int]) -> bytes:
+    """Payload of a DUE or DELIVERED record: message ids of one queue, in order."""
+    count = len(message_ids)
+    return _IDS.pack(queue_id, count) + Struct(f"<{count}Q").pack(*message_ids)
+
+
+def decode_ids(payload: bytes) -> tuple[int, tuple[int, ...]]:
+    """Queue id and message ids."""
+    queue_id, count = _IDS.unpack_from(payload)
+    return queue_id, Struct(f"<{count}Q").unpack_from(payload, _IDS.size)
+
+
+def encode_batch(number: int, now_ms: int) -> bytes:
+    """Payload of a BATCH record, the first of everything that was made durable together."""
+    return _BATCH.pack(number, now_ms)
+
+
+def decode_batch(payload: bytes) -> tuple[int, int]:
+    """Batch number and time."""
+    number, now_ms = _BATCH.unpack(payload)
+    return number, now_ms
+
+
+def encode_fields(fields: dict[str, Any]) -> bytes:
+    """Payload of an ADDRESS, QUEUE, QUEUE_DELETED or DUPLICATE record: JSON."""
+    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def decode_fields(payload: bytes) -> dict[str, Any]:
+    """The fields of a JSON payload."""
+    fields: dict[str, Any] = json.loads(payload)
+    return fields
