@@ -38,7 +38,7 @@ soak: $(VENV)/.installed-test ## run the model and slow tests with many more exa
 
 docs: $(VENV)/.installed ## regenerate docs/configuration.md from the settings
 	@mkdir -p docs
-	$(PY) -m artemis_py.config.docs > docs/.configuration.md
+	$(PY) -m artemis_py.config.reference > docs/.configuration.md
 	@mv docs/.configuration.md docs/configuration.md
 
 clean: ## remove .venv, caches and build results (never the broker's data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from artemis_py.core.entry import Entry
@@ -11,6 +12,11 @@ from artemis_py.selector import Selector
 
 UNLIMITED: Final = -1
 _PER_MESSAGE_IDENTIFIERS: Final = frozenset({"AMQTimestamp", "AMQExpiration", "AMQSize"})
+
+
+def encoded_size(message: Message) -> int:
+    """Header block and body: what a message weighs for a consumer without frames."""
+    return message.size_bytes
 
 
 class Consumer:
@@ -24,8 +30,8 @@ class Consumer:
     # fmt: off
     __slots__ = (
         "_head_only", "_last_head", "_last_verdict", "browses", "closed", "credit_bytes", "cursor", "destructive",
-        "handed", "held", "id", "id_copies", "listed", "no_local", "outbox", "overhead_bytes", "owner", "parked",
-        "priority", "room_bytes", "selector", "settles", "window_bytes",
+        "handed", "held", "id", "listed", "no_local", "outbox", "owner", "parked", "priority", "room_bytes", "selector",
+        "settles", "weigh", "window_bytes",
     )
     # fmt: on
 
@@ -41,8 +47,7 @@ class Consumer:
         window_bytes: int = UNLIMITED,
         priority: int = 0,
         no_local: int = 0,
-        overhead_bytes: int = 0,
-        id_copies: int = 1,
+        weigh: Callable[[Message], int] = encoded_size,
     ) -> None:
         self.id = id
         self.owner = owner
@@ -56,10 +61,8 @@ class Consumer:
         self.priority = priority
         self.no_local = no_local
         """The connection whose own messages are not wanted; 0 for none."""
-        self.overhead_bytes = overhead_bytes
-        """Bytes of a MESSAGE frame beside header block, body and numbers."""
-        self.id_copies = id_copies
-        """How often a frame has the message id: twice when it is also the ack id."""
+        self.weigh = weigh
+        """The size of the MESSAGE frame that carries a message, for room and window."""
         self.credit_bytes = max(window_bytes, 1)
         self.room_bytes = 0
         self.held: dict[int, Entry] = {}
@@ -98,21 +101,10 @@ class Consumer:
             return self._last_verdict
         return selector.matches(message.lookup)
 
-    def frame_bytes(self, message: Message) -> int:
-        """The size of the MESSAGE frame that carries ``message``; exact but for the word that says whether it is
-        redelivered.
-        """
-        size = self.overhead_bytes + message.head.size_bytes + len(message.body)
-        if self.window_bytes > 0:
-            size += self.id_copies * len(str(message.id)) + len(str(len(message.body)))
-            if message.expires_ms:
-                size += len(str(message.expires_ms)) - 1
-        return size
-
     def take(self, entry: Entry) -> None:
         """Put an entry into the outbox and charge room and window for it."""
         message = entry.message
-        size = self.frame_bytes(message)
+        size = self.weigh(message)
         self.room_bytes -= size
         if not self.settles:
             self.held[message.id] = entry
@@ -124,7 +116,7 @@ class Consumer:
         """Remove a held entry and give its window back. Raises KeyError when it is not held."""
         entry = self.held.pop(message_id)
         if self.window_bytes >= 0:
-            self.credit_bytes += self.frame_bytes(entry.message)
+            self.credit_bytes += self.weigh(entry.message)
         return entry
 
     def let_go_all(self) -> list[Entry]:

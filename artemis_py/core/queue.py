@@ -163,7 +163,7 @@ class Queue:
         by queues.
         """
         consumer.handed.extend(entries)
-        consumer.room_bytes -= size_bytes + consumer.overhead_bytes * len(entries)
+        consumer.room_bytes -= size_bytes
         self.tally.added += len(entries)
         self.tally.acknowledged += len(entries)
         self._host.note_output(consumer)

@@ -67,7 +67,7 @@ class SyncProducers(Scenario):
         Pump([], [receiver], frame_bytes=1, limit_s=run.options.limit_s, progress=run.progress).run()
         surplus = consumer.goodbye()
         if surplus:
-            raise PerfError(f"{confirmed:,} messages were confirmed and {surplus:,} more were queued")
+            raise PerfError(f"{confirmed:,} messages were confirmed and {surplus:,} more were delivered")
 
 
 class Window:

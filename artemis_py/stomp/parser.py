@@ -148,7 +148,7 @@ class Parser:
             return _without_nul(data[position:end_cr].replace(b"\r\n", b"\n").removesuffix(b"\r")), end_cr + 3
         if end >= 0:
             return _without_nul(data[position:end].replace(b"\r\n", b"\n")), end + 2
-        if len(data) - position > limit:
+        if len(data) - position > limit + len("\n\r"):
             raise FrameError(f"Headers of more than {limit} bytes")
         _without_nul(data[position:])
         self._check_line_so_far(data, position)

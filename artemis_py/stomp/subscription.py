@@ -7,7 +7,7 @@ from typing import Final
 
 from artemis_py.core.address import ANYCAST, MULTICAST, Address
 from artemis_py.core.broker import Broker
-from artemis_py.core.consumer import UNLIMITED, Consumer
+from artemis_py.core.consumer import UNLIMITED, Consumer, encoded_size
 from artemis_py.core.entry import Entry
 from artemis_py.core.queue import Queue
 from artemis_py.errors import BrokerError, NotFoundError
@@ -120,8 +120,7 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
         window_bytes=window_bytes,
         priority=priority,
         no_local=0 if queue.temporary else no_local,
-        overhead_bytes=writer.overhead_bytes,
-        id_copies=1 if settles or subscriber.version != "1.2" else 2,
+        weigh=encoded_size if settles else writer.frame_bytes,
     )
     try:
         broker.attach(queue, consumer, now_ms)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from artemis_py.core.entry import Entry
-from artemis_py.message import Head, unescape_header
+from artemis_py.message import Head, Message, unescape_header
 
 _BREAKS: Final = str.maketrans({"\n": " ", "\r": " ", "\0": " "})
 _ESCAPES_11: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", ":": "\\c"})
 _ESCAPES_12: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", ":": "\\c", "\r": "\\r"})
+
+
+_STAMP_BYTES: Final = len("\nredelivered:false\nexpires:\ntimestamp:\n")
 
 
 def escape(text: str, version: str) -> str:
@@ -76,11 +79,19 @@ class MessageWriter:
         self.amq_message_id = False
         self.ingress_timestamp = False
 
-    @property
-    def overhead_bytes(self) -> int:
-        """What a frame has beside header block, body, message ids and the digits of its content-length."""
-        stamp = b"\nredelivered:false\nexpires:0\ntimestamp:1700000000000\n"
-        return len(self._prefix) + len(self._ack) + len(stamp) + len(b"content-length:\n") + len(b"\0")
+    def frame_bytes(self, message: Message) -> int:
+        """The size of a message's frame; a redelivered one is a byte shorter (true, false)."""
+        number = len(str(message.id))
+        body_bytes = len(message.body)
+        size = len(self._prefix) + number + _STAMP_BYTES + len(str(message.expires_ms)) + len(str(message.timestamp_ms))
+        size += len(head_block(message.head, self._version)) + body_bytes + 1
+        if self._ack:
+            size += len(self._ack) + number
+        if message.head.sized or (body_bytes and not self._sized_only):
+            size += len("content-length:\n") + len(str(body_bytes))
+        if self.amq_message_id or self.ingress_timestamp:
+            size += len(self._extras(message.id, message.timestamp_ms))
+        return size
 
     def write(self, entries: list[Entry], out: list[bytes]) -> None:
         """Append the frames of ``entries`` to ``out``, in parts."""

@@ -32,6 +32,7 @@ from typing import Any, Final
 from zlib import crc32
 
 from artemis_py.errors import ArtemisError
+from artemis_py.message import Account, Head, Message
 
 MAGIC: Final = b"ARTEMISJ"
 FORMAT_VERSION: Final = 1
@@ -68,6 +69,8 @@ _SETTLED: Final = Struct("<IBI")
 _ATTEMPTED: Final = Struct("<IQHQ")
 _IDS: Final = Struct("<II")
 _BATCH: Final = Struct("<QQ")
+_NOWHERE: Final = Account()
+"""Stands in for the address' account until the broker takes the message back."""
 _ROUTING_CODES: Final = {None: 0, "ANYCAST": 1, "MULTICAST": 2}
 _ROUTING_TYPES: Final = (None, "ANYCAST", "MULTICAST")
 
@@ -153,77 +156,87 @@ def decode_record(data: bytes | memoryview, offset: int) -> Record | None:
 
 @dataclass(slots=True)
 class QueueState:
-    """Where one message stands in one queue. ``order`` is its order key: negative after it fell due (head of line)."""
+    """What is special about a message in one queue: its order key (0: its publication; below 0: it fell due and stands
+    at the head), failed deliveries, and when it is due (0: now).
+    """
 
-    queue_id: int
-    order: int
+    order: int = 0
     attempts: int = 0
     due_ms: int = 0
 
 
-@dataclass(slots=True)
-class StoredMessage:
-    """A message as the journal keeps it."""
+class Kept:
+    """A message that some durable queue still needs, as the journal knows it."""
 
-    id: int
-    timestamp_ms: int
-    expires_ms: int
-    origin_lsn: int
-    """The lsn under which it was published first; a copy made by compaction keeps it."""
-    priority: int
-    sized: bool
-    routing_type: str | None
-    address: str
-    block: bytes
-    body: bytes
-    states: list[QueueState]
+    __slots__ = ("details", "lsn", "message", "queue_ids")
+
+    def __init__(self, message: Message, lsn: int, queue_ids: list[int]) -> None:
+        self.message = message
+        self.lsn = lsn
+        """Under which it was published first; a copy made by compaction keeps it."""
+        self.queue_ids = queue_ids
+        self.details: dict[int, QueueState] | None = None
+
+    def detail(self, queue_id: int) -> QueueState:
+        """The state in one queue, to be changed."""
+        if self.details is None:
+            self.details = {}
+        return self.details.setdefault(queue_id, QueueState())
 
 
-def encode_message(message: StoredMessage) -> bytes:
+_PLAIN: Final = QueueState()
+
+
+def encode_message(kept: Kept) -> bytes:
     """Payload of a MESSAGE record."""
-    address = message.address.encode()
-    states = b"".join([_STATE.pack(s.queue_id, s.attempts, s.due_ms, s.order) for s in message.states])
-    return b"%b%b%b%b%b" % (
-        _MESSAGE.pack(
-            message.id, message.timestamp_ms, message.expires_ms, message.origin_lsn, message.priority, message.sized,
-            _ROUTING_CODES[message.routing_type], 0, len(message.states), len(address), len(message.block),
-        ),
-        states, address, message.block, message.body,
-    )  # fmt: skip
+    message = kept.message
+    head = message.head
+    address = head.address.encode()
+    if kept.details is None:
+        states = b"".join([_STATE.pack(queue_id, 0, 0, 0) for queue_id in kept.queue_ids])
+    else:
+        details = [(queue_id, kept.details.get(queue_id, _PLAIN)) for queue_id in kept.queue_ids]
+        states = b"".join([_STATE.pack(number, one.attempts, one.due_ms, one.order) for number, one in details])
+    fields = _MESSAGE.pack(
+        message.id,
+        message.timestamp_ms,
+        message.expires_ms,
+        kept.lsn,
+        head.priority,
+        head.sized,
+        _ROUTING_CODES[head.routing_type],
+        0,
+        len(kept.queue_ids),
+        len(address),
+        head.size_bytes,
+    )
+    return b"%b%b%b%b%b" % (fields, states, address, head.block, message.body)
 
 
-def decode_message(payload: bytes) -> StoredMessage:
+def decode_message(payload: bytes) -> Kept:
     """Raises CodecError when the payload is too short for what it announces."""
     try:
         fields = _MESSAGE.unpack_from(payload)
-        (
-            message_id,
-            timestamp_ms,
-            expires_ms,
-            origin_lsn,
-            priority,
-            sized,
-            routing,
-            _,
-            count,
-            address_size,
-            head_size,
-        ) = fields
+        message_id, timestamp_ms, expires_ms, lsn, priority, sized, routing, _, count, address_size, head_size = fields
         position = _MESSAGE.size
         states = []
         for _ in range(count):
-            queue_id, attempts, due_ms, order = _STATE.unpack_from(payload, position)
-            states.append(QueueState(queue_id, order, attempts, due_ms))
+            states.append(_STATE.unpack_from(payload, position))
             position += _STATE.size
     except error as problem:
         raise CodecError(f"a message record that is too short: {problem}") from None
     address = payload[position : position + address_size].decode()
     position += address_size
     block = payload[position : position + head_size]
-    return StoredMessage(
-        message_id, timestamp_ms, expires_ms, origin_lsn, priority, bool(sized), _ROUTING_TYPES[routing], address, block,
-        payload[position + head_size :], states,
-    )  # fmt: skip
+    head = Head(block, address, priority, True, bool(sized), _ROUTING_TYPES[routing])
+    message = Message(head, payload[position + head_size :], message_id, timestamp_ms, expires_ms, _NOWHERE, 0)
+    kept = Kept(message, lsn, [state[0] for state in states])
+    for queue_id, attempts, due_ms, order in states:
+        if attempts or due_ms or order:
+            kept.detail(queue_id).attempts = attempts
+            kept.detail(queue_id).due_ms = due_ms
+            kept.detail(queue_id).order = order
+    return kept
 
 
 def encode_settled(queue_id: int, reason: str, message_ids: list[int]) -> bytes:

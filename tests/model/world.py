@@ -222,13 +222,13 @@ class World:
             window_bytes=-1 if settles else window,
             priority=priority,
             no_local=connection if no_local else 0,
-            overhead_bytes=OVERHEAD_BYTES,
+            weigh=lambda message: message.size_bytes + OVERHEAD_BYTES,
             browses=browses,
         )
         consumer.watch(pair.queue, self.events)
         reader = Reader(
             consumer.id, connection, settles, browses, reads, selector, no_local, -1 if settles else window, priority,
-            lambda message_id: consumer.frame_bytes(self._messages[message_id]),
+            lambda message_id: consumer.weigh(self._messages[message_id]),
         )  # fmt: skip
         self.broker.attach(pair.queue, consumer, self.now_ms)
         pair.model.come(reader, self.now_ms)

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from artemis_py.core.recipe import overflow_for
 from tests.wire.client_frames import ServerFrame
 from tests.wire.cutting import Cutting
 from tests.wire.matching import Captures, ExpectedFrame, difference
@@ -336,7 +335,7 @@ class Player:
         self.world.settle()
 
     def _ring_size(self, words: list[str], headers: list[str]) -> None:
-        self.world.queue(words[0]).overflow = overflow_for(int(words[1]))
+        self.world.broker.set_ring_size(words[0], int(words[1]))
 
     def _purge(self, words: list[str], headers: list[str]) -> None:
         self.world.queue(words[0]).remove_all()

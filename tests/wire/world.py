@@ -107,9 +107,9 @@ class Client:
 class World:
     """One broker, its acceptor, its clients by name."""
 
-    def __init__(self, config: BrokerConfig, now_ms: int = START_MS) -> None:
+    def __init__(self, config: BrokerConfig, now_ms: int = START_MS, *, log: MemoryLog | None = None) -> None:
         self.loop = FakeLoop(now_ms)
-        self.log = MemoryLog()
+        self.log = log or MemoryLog()
         self.stats = ServerStats()
         self.broker = Broker(config, self.log, now_ms)
         self.turns = Turns(self.loop.as_loop(), self.broker, self.log, self.stats, self.loop.clock_ms)

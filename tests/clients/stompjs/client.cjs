@@ -9,8 +9,8 @@ const { TCPWrapper } = require('@stomp/tcp-wrapper');
 const [port, version, place] = process.argv.slice(2);
 const WAIT_MS = 15000;
 const EVERY_BYTE = Uint8Array.from({ length: 768 }, (_, position) => position % 256);
-// The library escapes headers in 1.2 only.
-const AWKWARD = version === '1.2' ? 'Ж:東京🎈\r\nline two \\ back\\n' : 'Ж 東京🎈';
+// The library escapes headers in 1.2 only, and takes a backslash before an n for a line feed when it reads.
+const AWKWARD = version === '1.2' ? 'Ж:東京🎈\r\nline two \\ back\\' : 'Ж 東京🎈';
 
 let numbers = 0;
 

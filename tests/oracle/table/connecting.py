@@ -15,6 +15,7 @@ from tests.oracle.steps import (
     HalfClose,
     Open,
     Raw,
+    Silent,
     StaysOpen,
     Step,
     Subscribe,
@@ -108,11 +109,10 @@ SCENARIOS: tuple[Scenario, ...] = (
     ),
     Scenario(
         "frame_before_connect",
-        "a frame before CONNECT ends the connection",
+        "a frame before CONNECT",
         (
-            Open(),
-            Raw(b"SEND\ndestination:early\n\nm\0"),
-            Either(ours=(Answer("ERROR"), Closed()), artemis=(Closed(),)),
+            Open(), Raw(b"SEND\ndestination:early\n\nm\0"),
+            Either(ours=(Answer("ERROR"), Closed()), artemis=(Silent(),)),
         ),
         departures=("before-connect",),
     ),
@@ -181,11 +181,20 @@ SCENARIOS: tuple[Scenario, ...] = (
         tuple(
             step
             for version in ("1.1", "1.2")
-            for command in (b"SHOUT", b"send")
+            for command in (b"HELLO", b"send")
             for step in (
                 Connect(version=version), Raw(command + b"\ndestination:any\n\nm\0"), Answer("ERROR"), Closed(),
             )
         ),
+    ),
+    Scenario(
+        "unknown_command_like_send",
+        "an unknown command that begins with the letter of a known one",
+        (
+            Connect(), Raw(b"SHOUT\ndestination:any\n\nm\0"),
+            Either(ours=(Answer("ERROR"), Closed()), artemis=(Silent(),)),
+        ),
+        departures=("unknown-command",),
     ),
     Scenario(
         "passcode_literal",

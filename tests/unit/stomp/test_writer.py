@@ -106,7 +106,11 @@ def test_extras() -> None:
 @pytest.mark.parametrize("version", ["1.1", "1.2"])
 @pytest.mark.parametrize("settles", [True, False])
 @pytest.mark.parametrize("extras", [True, False])
-@pytest.mark.parametrize("one", [entry(), entry(id=123456), entry(body=b"x" * 12345), entry(expires_ms=1_800_000_000_000)])
+@pytest.mark.parametrize(
+    "one",
+    [entry(), entry(id=123456), entry(body=b"x" * 12345), entry(expires_ms=1_800_000_000_000), entry(body=b"")],
+    ids=["plain", "long id", "long body", "expires", "no body"],
+)
 def test_windows_count_what_is_written(version: str, settles: bool, extras: bool, one: Entry) -> None:
     """A consumer is charged for exactly the bytes of the frame."""
     message_writer = MessageWriter("sub", 12, version, settles=settles)
@@ -117,10 +121,9 @@ def test_windows_count_what_is_written(version: str, settles: bool, extras: bool
         settles=settles,
         destructive=True,
         window_bytes=10_000,
-        overhead_bytes=message_writer.overhead_bytes,
-        id_copies=2 if version == "1.2" and not settles else 1,
+        weigh=message_writer.frame_bytes,
     )
-    assert consumer.frame_bytes(one.message) == len(written(message_writer, [one]))
+    assert consumer.weigh(one.message) == len(written(message_writer, [one]))
 
 
 @pytest.mark.parametrize(

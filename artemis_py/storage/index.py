@@ -1,0 +1,130 @@
+"""What the journal's records add up to: the durable projection of the broker.
+
+The same class follows a running journal and is rebuilt by recovery, so both know alike what lives, and in which
+segment. It also tells when a segment may go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from artemis_py.storage.codec import RECORD_HEADER_BYTES, Kept
+
+_OVERHEAD_BYTES: Final = RECORD_HEADER_BYTES + 64
+
+
+class Segment:
+    """One journal file: its number, its first lsn, how far it is written, and which messages in it live."""
+
+    __slots__ = ("first_lsn", "has_bindings", "live", "live_bytes", "name", "number", "written_bytes")
+
+    def __init__(self, number: int, name: str, first_lsn: int) -> None:
+        self.number = number
+        self.name = name
+        self.first_lsn = first_lsn
+        self.written_bytes = 0
+        self.has_bindings = False
+        """Does it contain records about addresses, queues or duplicate ids that may still count?"""
+        self.live: dict[int, Kept] = {}
+        self.live_bytes = 0
+
+
+class Index:
+    """Messages that some queue still needs, and the bindings."""
+
+    def __init__(self) -> None:
+        self.addresses: dict[str, dict[str, Any]] = {}
+        self.queues: dict[int, dict[str, Any]] = {}
+        self.duplicate_ids: dict[str, list[str]] = {}
+        self.home: dict[int, Segment] = {}
+        """The segment in which a living message stands."""
+        self.message_id_max = 0
+        self.queue_id_max = 0
+
+    # ---- messages --------------------------------------------------------------------------------
+
+    def add(self, kept: Kept, segment: Segment) -> None:
+        """A message was written to ``segment``; an earlier copy of it (compaction) is forgotten."""
+        message_id = kept.message.id
+        former = self.home.get(message_id)
+        if former is not None:
+            _remove(message_id, former)
+        elif message_id > self.message_id_max:
+            self.message_id_max = message_id
+        self.home[message_id] = segment
+        segment.live[message_id] = kept
+        segment.live_bytes += kept.message.size_bytes + _OVERHEAD_BYTES
+
+    def find(self, message_id: int) -> Kept | None:
+        """A living message."""
+        segment = self.home.get(message_id)
+        return None if segment is None else segment.live[message_id]
+
+    def settle(self, queue_id: int, message_id: int) -> None:
+        """A queue is done with a message; with its last queue the message dies. Unknown ones are ignored."""
+        segment = self.home.get(message_id)
+        if segment is None:
+            return
+        queue_ids = segment.live[message_id].queue_ids
+        if queue_id in queue_ids:
+            if len(queue_ids) > 1:
+                queue_ids.remove(queue_id)
+                return
+            del self.home[message_id]
+            _remove(message_id, segment)
+
+    def attempt(self, queue_id: int, message_id: int, attempts: int, due_ms: int) -> None:
+        """A delivery failed; with ``due_ms`` the next one waits."""
+        kept = self.find(message_id)
+        if kept is not None:
+            detail = kept.detail(queue_id)
+            detail.attempts = attempts
+            detail.due_ms = due_ms
+
+    def fall_due(self, lsn: int, queue_id: int, message_ids: Iterable[int]) -> None:
+        """Scheduled messages took places at the head of the queue, in this order."""
+        for place, message_id in enumerate(message_ids):
+            kept = self.find(message_id)
+            if kept is not None:
+                detail = kept.detail(queue_id)
+                detail.due_ms = 0
+                detail.order = -(lsn << 20) + place
+
+    def drop_orphans(self) -> None:
+        """Settle messages for queues that do not exist (any more)."""
+        for message_id, segment in list(self.home.items()):
+            for queue_id in list(segment.live[message_id].queue_ids):
+                if queue_id not in self.queues:
+                    self.settle(queue_id, message_id)
+
+    # ---- bindings --------------------------------------------------------------------------------
+
+    def set_address(self, fields: dict[str, Any]) -> None:
+        """An address was created, changed or (``deleted``) removed."""
+        if fields.get("deleted"):
+            self.addresses.pop(fields["name"], None)
+            self.duplicate_ids.pop(fields["name"], None)
+        else:
+            self.addresses[fields["name"]] = fields
+
+    def set_queue(self, fields: dict[str, Any]) -> None:
+        """A queue was created or changed."""
+        self.queues[fields["id"]] = fields
+        self.queue_id_max = max(self.queue_id_max, fields["id"])
+
+    def delete_queue(self, queue_id: int) -> None:
+        """A queue was removed; what it held was settled before."""
+        self.queues.pop(queue_id, None)
+
+    def add_duplicate_id(self, address: str, duplicate_id: str, keep: int) -> None:
+        """An address saw a duplicate id; beyond twice ``keep`` the oldest are forgotten."""
+        seen = self.duplicate_ids.setdefault(address, [])
+        seen.append(duplicate_id)
+        if len(seen) > 2 * keep:
+            del seen[: len(seen) - keep]
+
+
+def _remove(message_id: int, segment: Segment) -> None:
+    kept = segment.live.pop(message_id)
+    segment.live_bytes -= kept.message.size_bytes + _OVERHEAD_BYTES

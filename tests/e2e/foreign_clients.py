@@ -1,0 +1,204 @@
+"""Clients in other languages: where their programs stand, how they get their libraries, and how they are run.
+
+The libraries come through the languages' own package tools and stay below ``.cache/``; what this machine has not and
+cannot get is ``Absent``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.tidy.sources import ROOT
+
+PROGRAMS = ROOT / "tests" / "clients"
+CACHE = ROOT / ".cache" / "clients"
+INSTALL_S_MAX = 90
+RUN_S_MAX = 60
+
+CHECKS = (
+    "connects",
+    "sends_and_receives_in_order",
+    "acknowledges_all_before",
+    "acknowledges_one",
+    "refuses",
+    "is_redelivered_after_a_lost_connection",
+    "commits_and_aborts",
+    "acknowledges_in_a_transaction",
+    "keeps_heart_beats",
+    "unsubscribes",
+    "disconnects_with_a_receipt",
+    "carries_bytes",
+    "carries_awkward_headers",
+    "hears_of_errors",
+)
+NOT_IN_1_0 = frozenset({"refuses", "keeps_heart_beats"})
+VERSIONS = ("1.0", "1.1", "1.2")
+
+
+class Absent(Exception):
+    """This machine has no such client and cannot get it; says why."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a client's program is started; port, version and place follow the command."""
+
+    command: Sequence[str]
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ForeignClient:
+    """A client library and the program that exercises it. ``lacks``: what the library does not do."""
+
+    name: str
+    prepare: Callable[[], Launch]
+    lacks: frozenset[str] = frozenset()
+
+    def checks(self, version: str) -> list[str]:
+        """What its program looks at in a STOMP version."""
+        left_out = self.lacks | (NOT_IN_1_0 if version == "1.0" else frozenset())
+        return [check for check in CHECKS if check not in left_out]
+
+    def verdicts(self, port: int, place: str) -> dict[str, dict[str, str]]:
+        """Runs the program once for each version, side by side: version → check → "ok" or what went wrong. Raises
+        Absent.
+        """
+        launch = self.prepare()
+        running = {}
+        for version in VERSIONS:
+            arguments = [str(port), version, f"{place}.{version}"]
+            running[version] = subprocess.Popen(
+                [*launch.command, *arguments],
+                env={**os.environ, **launch.environment},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        return {version: read_verdicts(process) for version, process in running.items()}
+
+
+def read_verdicts(process: subprocess.Popen[str]) -> dict[str, str]:
+    """What a program found, from its lines ``ok CHECK`` and ``failed CHECK: why``; under "" what else it said."""
+    try:
+        said, complained = process.communicate(timeout=RUN_S_MAX)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        said, complained = process.communicate()
+    verdicts = {"": f"ended with {process.returncode}: {complained}"}
+    for line in said.splitlines():
+        verdict, _, rest = line.partition(" ")
+        check, _, why = rest.partition(": ")
+        verdicts[check] = "ok" if verdict == "ok" else why
+    return verdicts
+
+
+# ---- libraries -----------------------------------------------------------------------------------
+
+
+def attempt(command: Sequence[str], folder: Path, environment: dict[str, str] | None = None) -> None:
+    """Runs a step of an installation. Raises Absent with its last words."""
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env={**os.environ, **(environment or {})},
+            capture_output=True,
+            text=True,
+            timeout=INSTALL_S_MAX,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Absent(str(error)) from error
+    if done.returncode:
+        raise Absent(f"{' '.join(command[:3])}: {' '.join(done.stderr.split())[-300:]}")
+
+
+def tool(name: str) -> str:
+    """The path of a program. Raises Absent."""
+    path = shutil.which(name)
+    if path is None:
+        raise Absent(f"there is no {name} on the path")
+    return path
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """A folder that becomes ``target`` when all went well, so that a run that is stopped leaves no half of it."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE) as name:
+        folder = Path(name) / "new"
+        folder.mkdir()
+        yield folder
+        shutil.rmtree(target, ignore_errors=True)
+        folder.rename(target)
+
+
+def folder_for(name: str, *sources: Path) -> Path:
+    """The folder of the cache for what is made of these files."""
+    digest = hashlib.sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()
+    return CACHE / f"{name}-{digest[:12]}"
+
+
+def prepare_stompjs() -> Launch:
+    """@stomp/stompjs and its TCP wrapper for Node, through npm. Raises Absent."""
+    node, npm = tool("node"), tool("npm")
+    home = PROGRAMS / "stompjs"
+    manifests = [home / "package.json", home / "package-lock.json"]
+    target = folder_for("stompjs", *manifests)
+    if not target.exists():
+        with new_folder(target) as folder:
+            for manifest in manifests:
+                shutil.copy(manifest, folder)
+            options = ["--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", "--fetch-timeout=15000"]
+            attempt([npm, "ci", *options], folder)
+    return Launch([node, str(home / "client.cjs")], {"NODE_PATH": str(target / "node_modules")})
+
+
+def prepare_go_stomp() -> Launch:
+    """go-stomp, through the Go module proxy; the program is compiled. Raises Absent; a program that does not compile
+    is a failure.
+    """
+    go = tool("go")
+    home = PROGRAMS / "go"
+    target = folder_for("go", *(home / name for name in ("main.go", "go.mod", "go.sum")))
+    environment = {"GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local", "GOWORK": "off", "CGO_ENABLED": "0"}
+    if not target.exists():
+        with new_folder(target) as folder:
+            attempt([go, "mod", "download", "github.com/go-stomp/stomp/v3"], home, environment)
+            command = [go, "build", "-buildvcs=false", "-o", str(folder / "client"), "."]
+            subprocess.run(command, cwd=home, env={**os.environ, **environment}, timeout=INSTALL_S_MAX, check=True)
+    return Launch([str(target / "client")])
+
+
+def prepare_net_stomp() -> Launch:
+    """Net::Stomp of this machine's Perl, else out of Debian's packages. Raises Absent."""
+    perl = tool("perl")
+    command = [perl, str(PROGRAMS / "perl" / "client.pl")]
+    if subprocess.run([perl, "-MNet::Stomp", "-e", "1"], capture_output=True, check=False).returncode == 0:
+        return Launch(command)
+    target = CACHE / "perl"
+    if not target.exists():
+        apt_get, dpkg = tool("apt-get"), tool("dpkg")
+        packages = ["libnet-stomp-perl", "libclass-accessor-perl", "liblog-any-perl"]
+        with new_folder(target) as folder:
+            attempt([apt_get, "-o", "Acquire::http::Timeout=15", "download", *packages], folder)
+            for package in folder.glob("*.deb"):
+                attempt([dpkg, "-x", str(package), str(folder)], folder)
+    return Launch(command, {"PERL5LIB": str(target / "usr" / "share" / "perl5")})
+
+
+CLIENTS = (
+    ForeignClient("stompjs", prepare_stompjs),
+    ForeignClient("go-stomp", prepare_go_stomp),
+    ForeignClient("Net::Stomp", prepare_net_stomp, frozenset({"keeps_heart_beats"})),
+)

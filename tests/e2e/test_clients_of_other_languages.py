@@ -1,0 +1,63 @@
+"""@stomp/stompjs (Node), go-stomp (Go) and Net::Stomp (Perl) against the real broker, in each STOMP version.
+
+Their programs stand in ``tests/clients/``; each runs once for a version, and each of its checks is a test here.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import pytest
+
+from tests.e2e.broker_process import BrokerProcess
+from tests.e2e.foreign_clients import CHECKS, CLIENTS, VERSIONS, Absent, ForeignClient
+
+pytestmark = pytest.mark.e2e
+
+Verdicts = dict[str, dict[str, str]]
+
+CASES = [
+    pytest.param(client, version, check, id=f"{client.name}-{version}-{check}")
+    for client in CLIENTS
+    for version in VERSIONS
+    for check in client.checks(version)
+]
+
+
+@pytest.fixture(scope="session")
+def verdicts_of(shared_broker: BrokerProcess) -> Callable[[ForeignClient], Verdicts | Absent]:
+    """What a client's program found, or why there is none; the first question runs it."""
+
+    @functools.cache
+    def ask(client: ForeignClient) -> Verdicts | Absent:
+        try:
+            return client.verdicts(shared_broker.port, f"foreign.{client.name.lower().replace(':', '')}")
+        except Absent as absent:
+            return absent
+
+    return ask
+
+
+@pytest.mark.parametrize(("client", "version", "check"), CASES)
+def test_client(
+    verdicts_of: Callable[[ForeignClient], Verdicts | Absent], client: ForeignClient, version: str, check: str
+) -> None:
+    verdicts = verdicts_of(client)
+    if isinstance(verdicts, Absent):
+        pytest.skip(f"no {client.name}: {verdicts}")
+    found = verdicts[version]
+    assert found.get(check, found[""]) == "ok"
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
+def test_no_check_is_forgotten(
+    verdicts_of: Callable[[ForeignClient], Verdicts | Absent], client: ForeignClient
+) -> None:
+    verdicts = verdicts_of(client)
+    if isinstance(verdicts, Absent):
+        pytest.skip(f"no {client.name}: {verdicts}")
+    assert {version: set(found) - {""} for version, found in verdicts.items()} == {
+        version: set(client.checks(version)) for version in VERSIONS
+    }
+    assert set().union(*(client.checks("1.2") for client in CLIENTS)) == set(CHECKS)

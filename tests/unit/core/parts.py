@@ -1,0 +1,190 @@
+"""What the tests of the core build with: a broker from a few words, messages, consumers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any, Final
+
+from artemis_py.config.settings import (
+    AddressConfig,
+    BrokerConfig,
+    DivertConfig,
+    QueueConfig,
+    SettingsEntry,
+    SettingsRepository,
+)
+from artemis_py.core.broker import Broker
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.entry import Entry
+from artemis_py.core.queue import Queue
+from artemis_py.core.router import Batch
+from artemis_py.core.transaction import Transaction
+from artemis_py.message import Account, Head, Message, encode_headers
+from artemis_py.records import MemoryLog
+from artemis_py.selector import compile_selector
+
+NOW_MS: Final = 1_000_000
+PLENTY: Final = 1 << 30
+
+
+def queue_config(name: str = "q", address: str = "a", routing_type: str = "MULTICAST", **attributes: Any) -> QueueConfig:
+    """A declared queue."""
+    return QueueConfig(name=name, address=address, routing_type=routing_type, **attributes)
+
+
+def divert_config(name: str, address: str, *targets: str, **attributes: Any) -> DivertConfig:
+    """A divert."""
+    return DivertConfig(name=name, address=address, forwarding_addresses=targets, **attributes)
+
+
+def broker_of(
+    *queues: QueueConfig,
+    settings: dict[str, dict[str, Any]] | None = None,
+    diverts: Sequence[DivertConfig] = (),
+    addresses: Sequence[str] = (),
+    **core: Any,
+) -> Broker:
+    """A broker with these queues, settings by match, diverts, and multicast addresses without queues."""
+    declared: dict[str, list[QueueConfig]] = {name: [] for name in addresses}
+    for queue in queues:
+        declared.setdefault(queue.address, []).append(queue)
+    config = BrokerConfig(
+        addresses=tuple(
+            AddressConfig(
+                name=name,
+                routing_types=tuple(sorted({queue.routing_type for queue in on_it})) or ("MULTICAST",),
+                queues=tuple(on_it),
+            )
+            for name, on_it in declared.items()
+        ),
+        address_settings=SettingsRepository(
+            [SettingsEntry(match=match, values=values) for match, values in (settings or {}).items()]
+        ),
+        diverts=tuple(diverts),
+        **core,
+    )
+    return Broker(config, MemoryLog(), NOW_MS)
+
+
+def head_of(address: str = "a", *, priority: int = 4, persistent: bool = False, **headers: str) -> Head:
+    """A head; ``routing_type`` and ``duplicate_id`` may stand among the headers, as a session sets them."""
+    routing_type = headers.pop("routing_type", None)
+    duplicate_id = headers.pop("duplicate_id", None)
+    lines = [("destination", address), *headers.items()]
+    if routing_type is not None:
+        lines.append(("destination-type", routing_type))
+    return Head(
+        encode_headers(lines),
+        address,
+        priority=priority,
+        persistent=persistent,
+        routing_type=routing_type,
+        duplicate_id=duplicate_id,
+    )
+
+
+def entry_of(priority: int = 4, id: int = 1, body: bytes = b"") -> Entry:
+    """An entry of a message that belongs to no broker."""
+    return Entry(Message(head_of(priority=priority), body, id, NOW_MS, 0, Account(), 0))
+
+
+def send(
+    broker: Broker,
+    address: str = "a",
+    count: int = 1,
+    *,
+    head: Head | None = None,
+    body: bytes = b"x",
+    queue: str | None = None,
+    routing_type: str | None = None,
+    now_ms: int = NOW_MS,
+    expires_ms: int = 0,
+    due_ms: int = 0,
+    plain: bool = False,
+    origin: int = 0,
+) -> int:
+    """Send messages at once; returns how many were taken."""
+    route = broker.route(address, queue, routing_type)
+    head = head or (head_of(address, routing_type=routing_type) if routing_type else head_of(address))
+    messages = [broker.message(route, head, body, now_ms, expires_ms, origin) for _ in range(count)]
+    size_bytes = sum(message.size_bytes for message in messages)
+    return broker.router.publish(Batch(route, messages, size_bytes, now_ms, plain, due_ms))
+
+
+def send_in(transaction: Transaction, broker: Broker, address: str = "a", *, head: Head | None = None) -> None:
+    """Send a message in a transaction."""
+    route = broker.route(address, None, None)
+    transaction.send(route, broker.message(route, head or head_of(address), b"x", NOW_MS), 0)
+
+
+def consumer_on(
+    broker: Broker, queue: Queue, *, selector: str | None = None, settles: bool = False, room: int = PLENTY, **options: Any
+) -> Consumer:
+    """A consumer with room, attached."""
+    browses = bool(options.get("browses"))
+    consumer = Consumer(
+        broker.next_consumer_id(),
+        object(),
+        settles=settles,
+        destructive=not (queue.non_destructive or browses),
+        selector=None if selector is None else compile_selector(selector),
+        **options,
+    )
+    broker.attach(queue, consumer, NOW_MS)
+    consumer.room_bytes = room
+    queue.wake(consumer)
+    return consumer
+
+
+def turn(broker: Broker, now_ms: int = NOW_MS) -> None:
+    """Tick, dispatch, write."""
+    broker.tick(now_ms)
+    broker.dispatch(now_ms)
+    write(broker)
+
+
+def write(broker: Broker) -> None:
+    """Write what consumers got, as a session does."""
+    outgoing, broker.outgoing = broker.outgoing, []
+    for consumer in outgoing:
+        consumer.listed = False
+        entries, consumer.outbox, consumer.handed = consumer.outbox, [], []
+        for queue in broker.queues.values():
+            if consumer in queue.distribution.consumers:
+                queue.sent(consumer, entries)
+
+
+def ids(entries: Any) -> list[int]:
+    """The message ids of entries."""
+    return [entry.message.id for entry in entries]
+
+
+def held(consumer: Consumer) -> list[int]:
+    """The ids that a consumer holds, in the order of delivery."""
+    return list(consumer.held)
+
+
+def properties_on(broker: Broker, queue: str) -> list[dict[str, str]]:
+    """The headers of each message that is ready on a queue."""
+    return [entry.message.head.properties for entry in broker.queues[queue].order]
+
+
+def lines_run(work: Callable[[], object]) -> int:
+    """How many lines of Python a call runs: a cost that does not depend on the machine."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal count
+        if event == "line":
+            count += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count

@@ -1,0 +1,260 @@
+"""A lane keeps entries by sequence: every operation costs the same at any depth, and empty blocks are given back."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from artemis_py.core.entry import Entry
+from artemis_py.core.order.lane import Lane
+
+from tests.unit.core.parts import entry_of, ids, lines_run
+
+BLOCK = 256
+MILLION = 1_000_000
+
+
+def filled(count: int) -> Lane:
+    """A lane with ids 0, 1, 2, …: sequence and id are the same."""
+    lane = Lane()
+    lane.extend([entry_of(id=number) for number in range(count)])
+    return lane
+
+
+def test_append_and_pop_in_order() -> None:
+    """First in, first out, across blocks."""
+    lane = filled(3 * BLOCK + 5)
+    assert [lane.pop().message.id for _ in range(3 * BLOCK + 5)] == list(range(3 * BLOCK + 5))
+    assert lane.count == 0
+
+
+def test_pop_of_an_empty_lane() -> None:
+    """There is nothing to take."""
+    with pytest.raises(IndexError):
+        Lane().pop()
+    lane = filled(1)
+    lane.pop()
+    with pytest.raises(IndexError):
+        lane.pop()
+
+
+def test_pop_tells_the_sequence() -> None:
+    """What was taken out knows its place."""
+    lane = filled(BLOCK + 2)
+    assert [lane.pop().sequence for _ in range(BLOCK + 2)] == list(range(BLOCK + 2))
+
+
+def test_restore_goes_to_the_own_place() -> None:
+    """Taken entries come back between the others, in any order of coming back."""
+    lane = filled(10)
+    taken = [lane.pop() for _ in range(6)]
+    for entry in (taken[4], taken[1], taken[5]):
+        lane.restore(entry)
+    assert ids(lane) == [1, 4, 5, 6, 7, 8, 9]
+    assert lane.pop() is taken[1]
+
+
+def test_restore_to_an_empty_lane_far_behind_the_tail() -> None:
+    """The block of the place is gone by then; it is made again."""
+    lane = filled(4 * BLOCK)
+    first = lane.pop()
+    while lane.count:
+        lane.pop()
+    lane.restore(first)
+    lane.extend([entry_of(id=5000)])
+    assert ids(lane) == [0, 5000]
+    assert lane.pop() is first
+    assert lane.pop().message.id == 5000
+
+
+def test_head_sequences_stand_before_all() -> None:
+    """Each head sequence is below every one before it."""
+    lane = filled(2)
+    for number in range(100, 100 + BLOCK + 1):
+        entry = entry_of(id=number)
+        entry.sequence = lane.take_head_sequence()
+        lane.restore(entry)
+    assert ids(lane) == [*range(100 + BLOCK, 99, -1), 0, 1]
+
+
+def test_remove_and_at() -> None:
+    """An entry can be taken out of the middle; its place is empty then."""
+    lane = filled(300)
+    entry = lane.at(290)
+    assert entry is not None
+    lane.remove(290)
+    assert lane.at(290) is None
+    assert lane.at(10_000) is None
+    assert lane.count == 299
+    entry.sequence = 290
+    lane.restore(entry)
+    assert lane.at(290) is entry
+
+
+def test_next_from_skips_holes() -> None:
+    """The first entry at or after a sequence, over empty places and missing blocks."""
+    lane = filled(4 * BLOCK)
+    for sequence in range(5, 3 * BLOCK + 7):
+        lane.remove(sequence)
+    found = lane.next_from(5)
+    assert found is not None
+    assert found.sequence == 3 * BLOCK + 7
+    assert lane.next_from(4 * BLOCK) is None
+
+
+def test_lowest_is_where_a_cursor_begins() -> None:
+    """Not above any entry; at the tail when there is none."""
+    lane = filled(3)
+    assert lane.lowest() == 0
+    while lane.count:
+        lane.pop()
+    assert lane.lowest() == 3
+
+
+def test_blocks_are_given_back() -> None:
+    """A lane through which much has passed is as small as one that is new."""
+    lane = Lane()
+    for number in range(40 * BLOCK):
+        lane.extend([entry_of(id=number)])
+        lane.pop()
+    assert len(lane._blocks) <= 1
+    lane = filled(40 * BLOCK)
+    for sequence in range(40 * BLOCK):
+        if sequence % (10 * BLOCK):
+            lane.remove(sequence)
+    assert len(lane._blocks) <= 4 + 1
+    assert sorted(lane._blocks) == lane._numbers
+
+
+def test_a_million_entries_cost_no_more_each() -> None:
+    """Each operation runs as many lines at a depth of ten as at a depth of a million."""
+    costs: list[list[int]] = []
+    shared = entry_of(id=1)
+    for depth in (10, MILLION):
+        lane = Lane()
+        lane.extend([shared] * depth)
+        back = Entry(shared.message)
+        back.sequence = lane.take_head_sequence()
+        middle = depth // 2
+        costs.append(
+            [
+                lines_run(lambda: lane.extend([shared])),
+                lines_run(lambda: lane.restore(back)),
+                lines_run(lane.pop),
+                lines_run(lane.pop),
+                lines_run(lambda: lane.at(middle)),
+                lines_run(lambda: lane.next_from(middle)),
+                lines_run(lambda: lane.remove(middle)),
+                lines_run(lambda: lane.next_from(lane.tail)),
+            ]
+        )
+    assert costs[0] == costs[1]
+    assert max(costs[0]) < 40
+
+
+def test_append_of_many_costs_per_block() -> None:
+    """A batch is laid down block by block, not entry by entry."""
+    shared = entry_of()
+    lane = Lane()
+    assert lines_run(lambda: lane.extend([shared] * 100 * BLOCK)) < 100 * 30
+
+
+OPERATIONS = st.lists(
+    st.one_of(
+        st.tuples(st.just("extend"), st.integers(1, 2 * BLOCK)),
+        st.tuples(st.just("pop"), st.integers(1, BLOCK)),
+        st.tuples(st.just("remove"), st.integers(0, 10_000)),
+        st.tuples(st.just("restore"), st.integers(0, 10_000)),
+        st.tuples(st.just("head"), st.just(0)),
+        st.tuples(st.just("next"), st.integers(-300, 5_000)),
+    ),
+    max_size=60,
+)
+
+
+class LaneBesideDict:
+    """A lane and a plain dict of sequence to entry."""
+
+    def __init__(self) -> None:
+        self.lane = Lane()
+        self.here: dict[int, Entry] = {}
+        self.out: list[Entry] = []
+        self.tail = 0
+        self.head = 0
+        self.number = 0
+
+    def new(self) -> Entry:
+        """A new entry."""
+        self.number += 1
+        return entry_of(id=self.number)
+
+    def extend(self, count: int) -> None:
+        """Append."""
+        entries = [self.new() for _ in range(count)]
+        self.lane.extend(entries)
+        for entry in entries:
+            self.here[self.tail] = entry
+            self.tail += 1
+
+    def pop(self, count: int) -> None:
+        """Take the first ones."""
+        for _ in range(min(count, len(self.here))):
+            sequence = min(self.here)
+            entry = self.lane.pop()
+            assert entry is self.here.pop(sequence)
+            assert entry.sequence == sequence
+            self.out.append(entry)
+
+    def remove(self, pick: int) -> None:
+        """Take one out of the middle."""
+        if self.here:
+            sequence = sorted(self.here)[pick % len(self.here)]
+            entry = self.here.pop(sequence)
+            entry.sequence = sequence
+            self.lane.remove(sequence)
+            self.out.append(entry)
+
+    def restore(self, pick: int) -> None:
+        """Put one back."""
+        if self.out:
+            entry = self.out.pop(pick % len(self.out))
+            self.lane.restore(entry)
+            self.here[entry.sequence] = entry
+
+    def put_at_head(self, _: int) -> None:
+        """Put a new one before all."""
+        self.head -= 1
+        entry = self.new()
+        entry.sequence = self.lane.take_head_sequence()
+        assert entry.sequence == self.head
+        self.lane.restore(entry)
+        self.here[self.head] = entry
+
+    def look(self, sequence: int) -> None:
+        """Ask for the next one."""
+        after = [one for one in self.here if one >= sequence]
+        found = self.lane.next_from(sequence)
+        assert found is (self.here[min(after)] if after else None)
+        assert self.lane.at(sequence) is self.here.get(sequence)
+
+
+@given(OPERATIONS)
+def test_lane_agrees_with_a_sorted_dict(operations: list[tuple[str, int]]) -> None:
+    """Whatever is done, the lane holds what a dict sorted by sequence would hold."""
+    both = LaneBesideDict()
+    steps = {
+        "extend": both.extend,
+        "pop": both.pop,
+        "remove": both.remove,
+        "restore": both.restore,
+        "head": both.put_at_head,
+        "next": both.look,
+    }
+    for name, argument in operations:
+        steps[name](argument)
+        assert both.lane.count == len(both.here)
+        assert both.lane.lowest() <= min(both.here, default=both.tail)
+    assert list(both.lane) == [both.here[sequence] for sequence in sorted(both.here)]
+    live = {sequence // BLOCK for sequence in both.here}
+    assert live <= set(both.lane._blocks) <= live | {both.tail // BLOCK}

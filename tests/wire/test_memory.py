@@ -1,0 +1,109 @@
+"""A client cannot make the broker hold more than the acceptor allows, however it tries."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+
+import pytest
+
+from tests.wire.world import Client, World, configuration
+
+pytestmark = pytest.mark.wire
+
+LIMITS = "maxHeaderBytes=20000;maxHeaderLineBytes=5000;maxHeaders=500;maxBodyBytes=100000;maxUnsentBytes=2000000"
+CHUNK_BYTES = 50_000
+CHUNKS = 100
+HELD_BYTES_MAX = 1_000_000
+
+
+def greeted(world: World, name: str, version: str = "1.2") -> Client:
+    client = world.client(name)
+    client.send(f"CONNECT\naccept-version:{version}\nhost:x\n\n\0".encode())
+    client.collect().clear()
+    return client
+
+
+def peak_bytes(work: Callable[[], None]) -> int:
+    """The most memory that ``work`` held at once, beyond what there was before it."""
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        work()
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])
+@pytest.mark.parametrize(
+    ("start", "unit"),
+    [
+        pytest.param(b"", b"x", id="a command without end"),
+        pytest.param(b"SEND\n", b"a:b\n", id="headers without end"),
+        pytest.param(b"SEND\na:", b"x", id="a line without end"),
+        pytest.param(b"SEND\ndestination:/queue/x\n\n", b"x", id="a body without end"),
+        pytest.param(b"SEND\ndestination:/queue/x\ncontent-length:99999999999\n\n", b"x", id="an announced long body"),
+        pytest.param(b"", b"\n", id="line feeds"),
+    ],
+)
+def test_check_28_endless_input_is_not_kept(version: str, start: bytes, unit: bytes) -> None:
+    world = World(configuration("", LIMITS))
+    client = greeted(world, "a", version)
+    chunk = unit * (CHUNK_BYTES // len(unit))
+    client.send(start)
+
+    def flood() -> None:
+        for _ in range(CHUNKS):
+            client.send(chunk)
+
+    assert peak_bytes(flood) < HELD_BYTES_MAX
+    if unit != b"\n":
+        frames = client.collect()
+        assert [frame.command for frame in frames] == ["ERROR"]
+        assert client.is_closed
+
+
+def test_check_28_errors_that_nobody_reads() -> None:
+    """1.0 goes on after an ERROR: a client that provokes them and never reads is given up."""
+    world = World(configuration("", LIMITS))
+    client = greeted(world, "a", "1.0")
+    client.stall()
+    rubbish = b"NONSENSE\n\n\0" * 4000
+
+    def flood() -> None:
+        for _ in range(40):
+            client.send(rubbish)
+
+    assert peak_bytes(flood) < 6_000_000
+    assert client.is_closed
+
+
+def test_check_28_a_blocked_sender_is_not_read() -> None:
+    """What a blocked sender goes on writing stays in its own socket."""
+    settings = "<max-size-messages>1</max-size-messages><address-full-policy>BLOCK</address-full-policy>"
+    core = f'<address-settings><address-setting match="q">{settings}</address-setting></address-settings>'
+    world = World(configuration(core))
+    client = greeted(world, "a")
+    frame = b"SEND\ndestination:/queue/q\n\n" + b"x" * 1000 + b"\0"
+    client.send(frame * 5000)
+    assert client.connection.session.blocked_by is not None
+    assert client.unread_bytes > 5000 * len(frame) - 3 * 65536
+    assert world.queue("q").message_count == 1
+
+
+def test_check_28_a_subscriber_that_does_not_read() -> None:
+    """Its messages wait on the queue, in one piece, and are not rendered for it."""
+    world = World(configuration())
+    producer = greeted(world, "p")
+    consumer = greeted(world, "c")
+    consumer.send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\n\n\0")
+    consumer.stall()
+    frame = b"SEND\ndestination:/queue/q\n\n" + b"x" * 10_000 + b"\0"
+    for _ in range(50):
+        producer.send(frame * 20)
+    assert consumer.transport.get_write_buffer_size() < 1_500_000
+    assert world.queue("q").message_count > 800
+    consumer.read_again()
+    assert len(consumer.collect()) == 1000
+    assert world.queue("q").message_count == 0

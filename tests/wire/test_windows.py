@@ -1,0 +1,79 @@
+"""``consumer-window-size`` counts the bytes of MESSAGE frames exactly."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.wire.client_frames import ServerFrame
+from tests.wire.world import World, configuration
+
+pytestmark = pytest.mark.wire
+
+BODIES = ["a", "bb" * 40, "c" * 700, "d", "e" * 33]
+
+
+def greet(world: World, name: str, version: str) -> None:
+    client = world.client(name)
+    client.send(f"CONNECT\naccept-version:{version}\nhost:x\n\n\0".encode())
+    client.collect().clear()
+
+
+def publish(world: World) -> None:
+    for body in BODIES:
+        world.client("p").send(f"SEND\ndestination:/queue/q\nfoo:bar\n\n{body}\0".encode())
+
+
+def subscribe(world: World, name: str, window: int) -> None:
+    lines = f"id:1\ndestination:/queue/q\nack:client-individual\nconsumer-window-size:{window}"
+    world.client(name).send(f"SUBSCRIBE\n{lines}\n\n\0".encode())
+
+
+def frame_sizes(version: str) -> list[int]:
+    """How long the frames of the bodies are that the first consumer of a new broker gets."""
+    world = World(configuration())
+    for name in "pc":
+        greet(world, name, version)
+    publish(world)
+    sizes: list[int] = []
+    subscribe(world, "c", 0)
+    for _ in BODIES:
+        sizes.append(len(world.client("c").transport.taken))
+        acknowledge(world, world.client("c").collect().pop(), version)
+    return sizes
+
+
+def acknowledge(world: World, frame: ServerFrame, version: str) -> None:
+    lines = f"id:{frame.header('ack')}" if version == "1.2" else f"message-id:{frame.header('message-id')}\nsubscription:1"
+    world.client("c").send(f"ACK\n{lines}\n\n\0".encode())
+
+
+@pytest.mark.parametrize("version", ["1.1", "1.2"])
+@pytest.mark.parametrize("count", range(1, len(BODIES)))
+@pytest.mark.parametrize("short", [0, 1])
+def test_a_window_is_exact(version: str, count: int, short: int) -> None:
+    """A window of exactly N frames takes N; with one byte more, the next frame, too (it may be overdrawn once)."""
+    sizes = frame_sizes(version)
+    assert len(set(sizes)) > 2
+    world = World(configuration())
+    for name in "pc":
+        greet(world, name, version)
+    publish(world)
+    subscribe(world, "c", sum(sizes[:count]) + short)
+    assert [frame.body.decode() for frame in world.client("c").collect()] == BODIES[: count + short]
+    assert world.queue("q").delivering_count == count + short
+
+
+def test_an_ack_gives_its_bytes_back() -> None:
+    """The first frame's bytes are not enough for a second long one to be outstanding; after the ACK they are."""
+    sizes = frame_sizes("1.2")
+    world = World(configuration())
+    for name in "pc":
+        greet(world, name, "1.2")
+    publish(world)
+    subscribe(world, "c", sizes[0] + sizes[1] + sizes[2])
+    frames = world.client("c").collect()
+    assert len(frames) == 3
+    first = frames[0]
+    frames.clear()
+    acknowledge(world, first, "1.2")
+    assert [frame.body.decode() for frame in world.client("c").collect()] == BODIES[3:4]
