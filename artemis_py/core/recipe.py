@@ -79,7 +79,9 @@ def build_queue(
         selector=compile_selector(config.filter) if config.filter else None,
         non_destructive=_choose(config.non_destructive, settings.default_non_destructive),
         consumers_max=settings.default_max_consumers if config.max_consumers is None else config.max_consumers,
-        purge_on_no_consumers=_choose(config.purge_on_no_consumers, settings.default_purge_on_no_consumers),
+        purge_on_no_consumers=_choose(
+            config.purge_on_no_consumers, settings.default_purge_on_no_consumers if auto_created else False
+        ),
         enabled=_choose(config.enabled, True),
         auto_created=auto_created,
         temporary=temporary,

@@ -176,7 +176,7 @@ class Parser:
 
     def _check_body_size(self, frame: AnyFrame) -> None:
         limit = self.dialect.limits.body_bytes_max
-        if self._held_bytes > limit + 1:
+        if self._held_bytes > limit:
             raise _too_large(frame, limit)
 
     def _complete_body(self, data: bytes, frames: list[tuple[AnyFrame, bytes]]) -> bytes | None:
@@ -203,6 +203,8 @@ class Parser:
                 self._check_body_size(frame)
                 return None
             held.append(data[:nul])
+            self._held_bytes += nul
+            self._check_body_size(frame)
             rest = data[nul + 1 :]
         frames.append((frame, b"".join(held)))
         self._awaited = None

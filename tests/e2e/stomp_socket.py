@@ -49,7 +49,7 @@ class StompSocket:
 
     # ---- out -------------------------------------------------------------------------------------
 
-    def connect(self, version: str = "1.2", **headers: object) -> ServerFrame:
+    def connect(self, version: str = "1.2", /, **headers: object) -> ServerFrame:
         """Says CONNECT and takes the CONNECTED; underscores in names stand for hyphens."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         self.send("CONNECT", {"accept-version": version, "host": "broker", **named})
@@ -155,7 +155,7 @@ class StompSocket:
         self.socket.close()
 
 
-def connected(port: int, version: str = "1.2", **headers: object) -> StompSocket:
+def connected(port: int, version: str = "1.2", /, **headers: object) -> StompSocket:
     """A connection that was greeted."""
     client = StompSocket(port)
     client.connect(version, **headers)

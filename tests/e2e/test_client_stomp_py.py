@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
@@ -28,15 +29,14 @@ def version(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def connect(shared_broker: BrokerProcess, version: str, request: pytest.FixtureRequest) -> Connect:
+def connect(shared_broker: BrokerProcess, version: str) -> Iterator[Connect]:
     """Opens connections of that version, which end with the test."""
-    stack = ExitStack()
-    request.addfinalizer(stack.close)
+    with ExitStack() as stack:
 
-    def open_one(**options: object) -> StompPy:
-        return stack.enter_context(StompPy(shared_broker.port, version, **options))
+        def open_one(**options: Any) -> StompPy:
+            return stack.enter_context(StompPy(shared_broker.port, version, **options))
 
-    return open_one
+        yield open_one
 
 
 def test_connect_and_disconnect(connect: Connect, version: str) -> None:

@@ -1,4 +1,4 @@
-"""Rings and full addresses under real senders: what waits, what is refused, and that nothing is lost or out of order."""
+"""Rings and full addresses under real senders: what waits, what is refused; nothing is lost or out of order."""
 
 from __future__ import annotations
 

@@ -238,6 +238,8 @@ def test_the_shipped_configuration_scrapes_the_shipped_broker(promtool: str) -> 
     file = ROOT / "monitoring" / "prometheus.yml"
     done = subprocess.run([promtool, "check", "config", str(file)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    acceptor = re.search(r"tcp://[^<]*?:(?:\$\{\w+:)?(\d+)\}?\?[^<]*protocols=HTTP", (ROOT / "broker.xml").read_text("utf-8"))
+    acceptor = re.search(
+        r"tcp://[^<]*?:(?:\$\{\w+:)?(\d+)\}?\?[^<]*protocols=HTTP", (ROOT / "broker.xml").read_text("utf-8")
+    )
     assert acceptor is not None
     assert f'targets: ["127.0.0.1:{acceptor[1]}"]' in file.read_text("utf-8")

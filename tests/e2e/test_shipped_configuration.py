@@ -39,14 +39,15 @@ def test_nothing_in_it_is_without_effect(broker: BrokerProcess) -> None:
     assert "note" not in broker.said
 
 
-def test_large_orders_are_copied(broker: BrokerProcess) -> None:
-    with connected(broker.port) as client:
+def test_large_orders_are_copied_for_whoever_watches(broker: BrokerProcess) -> None:
+    with connected(broker.port) as client, connected(broker.port) as watcher:
+        watcher.subscribe("/topic/orders.large", ack="auto")
         for amount in (999, 1000, 25000):
             client.ask("SEND", {"destination": "/queue/orders", "amount": amount})
-        client.subscribe("/queue/orders.large", ack="auto")
-        assert [client.message().header("amount") for _ in range(2)] == ["1000", "25000"]
-        client.subscribe("/queue/orders", id="2", ack="auto")
+        assert [watcher.message().header("amount") for _ in range(2)] == ["1000", "25000"]
+        client.subscribe("/queue/orders", ack="auto")
         assert [client.message().header("amount") for _ in range(3)] == ["999", "1000", "25000"]
+        watcher.nothing_waits()
 
 
 def test_news_is_archived_and_sorted(broker: BrokerProcess) -> None:

@@ -167,7 +167,7 @@ class QueueModel:
         item = self.find(letter_id)
         assert item is not None, f"message {letter_id} was delivered but is not ready"
         self._check_legal(reader, item, now_ms)
-        reader.room -= reader.frame_bytes(letter_id)
+        reader.room -= reader.weight(item.letter)
         reader.unsent.append(letter_id)
         if reader.reads:
             reader.shown.add(letter_id)
@@ -210,7 +210,7 @@ class QueueModel:
     def hand_over(self, reader: Reader, letters: list[Letter]) -> None:
         """Arrivals went straight to the only consumer, which settles on send."""
         for letter in letters:
-            reader.room -= reader.frame_bytes(letter.id)
+            reader.room -= reader.weight(letter)
         reader.handed.extend(letters)
         self.counts.acknowledged += len(letters)
 

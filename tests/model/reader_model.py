@@ -56,7 +56,7 @@ class Reader:
     """The model of one consumer.
 
     ``reads``: it takes nothing away (a browser, or any consumer of a non-destructive queue). ``window`` is -1, 0 or
-    bytes; ``frame_bytes`` tells what a message takes of it. ``may_miss`` holds what came back behind a browser: it may
+    bytes; ``overhead`` is what a message weighs beside its own size. ``may_miss`` holds what came back behind a browser: it may
     be shown, once, or not at all. ``picked`` and ``handed`` wait to be written to a reader that settles on send: picked
     from the queue, or handed over without ever having stood there; ``unsent`` are the ids of all that was picked.
     """
@@ -70,7 +70,7 @@ class Reader:
     no_local: bool
     window: int
     priority: int
-    frame_bytes: Callable[[int], int]
+    overhead: int
     room: int = 0
     held: list[Item] = field(default_factory=list)
     unsent: list[int] = field(default_factory=list)
@@ -94,7 +94,11 @@ class Reader:
             return True
         if self.window == 0:
             return not self.held
-        return self.window > sum(self.frame_bytes(item.letter.id) for item in self.held)
+        return self.window > sum(self.weight(item.letter) for item in self.held)
+
+    def weight(self, letter: Letter) -> int:
+        """What a letter takes of room and window."""
+        return letter.size_bytes + self.overhead
 
     @property
     def sent(self) -> list[Item]:

@@ -69,7 +69,6 @@ class World:
         self.forwarded = 0
         """How many of the two lists above a dispatch has turned into copies."""
         self._heads: dict[tuple[str, int, bool], Head] = {}
-        self._messages: dict[int, Message] = {}
         scan = plan.address.scan_period
         self._next_scan_ms = self.now_ms + scan if scan > 0 else None
 
@@ -90,7 +89,6 @@ class World:
         account = self.broker.addresses[ADDRESS].account
         body = b"x" * spec.body_bytes
         message = Message(head, body, self.broker.next_message_id(), self.now_ms, expires_ms, account, origin)
-        self._messages[message.id] = message
         size = len(head.block) + len(body)
         letter = Letter(
             message.id, spec.priority, spec.color, spec.persistent, size, size + MESSAGE_OVERHEAD_BYTES, expires_ms, origin
@@ -213,6 +211,7 @@ class World:
         """A consumer comes to a queue."""
         pair = self.pairs[number]
         reads = browses or pair.queue.non_destructive
+        overhead = 0 if settles else OVERHEAD_BYTES
         consumer = ObservedConsumer(
             self.broker.next_consumer_id(),
             self,
@@ -222,13 +221,13 @@ class World:
             window_bytes=-1 if settles else window,
             priority=priority,
             no_local=connection if no_local else 0,
-            weigh=lambda message: message.size_bytes + OVERHEAD_BYTES,
+            weigh=lambda message: message.size_bytes + overhead,
             browses=browses,
         )
         consumer.watch(pair.queue, self.events)
         reader = Reader(
             consumer.id, connection, settles, browses, reads, selector, no_local, -1 if settles else window, priority,
-            lambda message_id: consumer.weigh(self._messages[message_id]),
+            overhead,
         )  # fmt: skip
         self.broker.attach(pair.queue, consumer, self.now_ms)
         pair.model.come(reader, self.now_ms)

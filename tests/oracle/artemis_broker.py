@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.oracle.brokers import AddressCounts, BrokerUnderTest, QueueCounts, free_ports, stop, wait_until_listening
-from tests.oracle.client import WAIT_S, Client
+from tests.oracle.client import WAIT_S, Client, Frame
 from tests.oracle.configuration import ACCEPTORS, Profile, broker_xml
 
 START_S = 90.0
 CACHE = Path(__file__).resolve().parents[2] / ".cache"
 MANAGEMENT = "activemq.management"
 REPLIES = "oracle.replies"
+LISTINGS_MAX = 20
 
 _BOOTSTRAP = """\
 <broker xmlns="http://activemq.apache.org/schema">
@@ -83,8 +84,13 @@ class ArtemisBroker(BrokerUnderTest):
 
     def _row(self, operation: str, key: str, name: str) -> dict[str, Any] | None:
         options = json.dumps({"field": key, "operation": "EQUALS", "value": name})
-        rows = json.loads(self._ask("broker", operation, options, 1, 10))["data"]
-        return rows[0] if rows else None
+        for _ in range(LISTINGS_MAX):
+            reply = self._request("broker", operation, options, 1, 10)
+            # A listing fails when a queue is deleted under it.
+            if reply.headers.get("_AMQ_OperationSucceeded") == "true":
+                rows = json.loads(json.loads(reply.body)[0])["data"]
+                return rows[0] if rows else None
+        raise AssertionError(f"{operation} failed {LISTINGS_MAX} times: {reply}")
 
     def pause(self, queue: str) -> None:
         self._ask(f"queue.{queue}", "pause")
@@ -96,13 +102,17 @@ class ArtemisBroker(BrokerUnderTest):
         self._ask("broker", "updateQueue", json.dumps({"name": queue, "ring-size": ring_size}))
 
     def _ask(self, resource: str, operation: str = "", *arguments: object, attribute: str = "") -> Any:
+        reply = self._request(resource, operation, *arguments, attribute=attribute)
+        assert reply.headers.get("_AMQ_OperationSucceeded") == "true", f"{resource} {operation}{attribute}: {reply}"
+        return json.loads(reply.body)[0] if reply.body else None
+
+    def _request(self, resource: str, operation: str = "", *arguments: object, attribute: str = "") -> Frame:
         headers = {"destination": MANAGEMENT, "reply-to": REPLIES, "_AMQ_ResourceName": resource}
         headers["_AMQ_Attribute" if attribute else "_AMQ_OperationName"] = attribute or operation
         self._client.send("SEND", headers, json.dumps(arguments).encode())
         reply = self._client.message(WAIT_S)
         assert reply is not None, f"no answer to {resource} {operation}{attribute}"
-        assert reply.headers.get("_AMQ_OperationSucceeded") == "true", f"{resource} {operation}{attribute}: {reply}"
-        return json.loads(reply.body)[0] if reply.body else None
+        return reply
 
 
 @contextmanager

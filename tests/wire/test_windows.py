@@ -43,7 +43,9 @@ def frame_sizes(version: str) -> list[int]:
 
 
 def acknowledge(world: World, frame: ServerFrame, version: str) -> None:
-    lines = f"id:{frame.header('ack')}" if version == "1.2" else f"message-id:{frame.header('message-id')}\nsubscription:1"
+    lines = (
+        f"id:{frame.header('ack')}" if version == "1.2" else f"message-id:{frame.header('message-id')}\nsubscription:1"
+    )
     world.client("c").send(f"ACK\n{lines}\n\n\0".encode())
 
 

@@ -42,12 +42,11 @@ class Client:
         connection.connection_made(self.transport)
         world.loop.run()
 
-    def send(self, data: bytes, *, settle: bool = True) -> None:
+    def send(self, data: bytes) -> None:
         """Write bytes; the broker reads them when it wants to."""
         self._unread += data
         self._deliver()
-        if settle:
-            self._world.settle()
+        self._world.settle()
 
     def _deliver(self) -> bool:
         transport = self.transport
@@ -59,7 +58,7 @@ class Client:
             del self._unread[:size]
             self.connection.buffer_updated(size)
             delivered = True
-            if self._unread:
+            if self._unread and not self._world.together:
                 self._world.loop.run()
         return delivered
 
@@ -119,6 +118,8 @@ class World:
             self.turns, service, acceptor.int_param("connectionsAllowed"), acceptor.int_param("handshakeTimeout")
         )
         self.clients: dict[str, Client] = {}
+        self.together = False
+        """Gather events for one turn instead of running turns after each."""
         self.turns.schedule()
         self.settle()
 
@@ -140,7 +141,9 @@ class World:
         return self.broker.queues[name]
 
     def settle(self) -> None:
-        """Run turns until the broker rests and has read what it wants to read."""
+        """Run turns until the broker rests and has read what it wants to read; not while events are held together."""
+        if self.together:
+            return
         self.loop.run()
         while any(client.pump() for client in list(self.clients.values())):
             self.loop.run()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.oracle import xml_parts as xml
 from tests.oracle.configuration import Profile
 from tests.oracle.scenario import Scenario
-from tests.oracle.table import addresses, connecting, dispatch, frames, lifetimes, ring, settling, subscribing
+from tests.oracle.table import additions, addresses, connecting, dispatch, frames, lifetimes, ring, settling, subscribing
 
-SCENARIOS: tuple[Scenario, ...] = (*ring.SCENARIOS, *dispatch.SCENARIOS, *lifetimes.SCENARIOS, *addresses.SCENARIOS, *connecting.SCENARIOS, *frames.SCENARIOS, *settling.SCENARIOS, *subscribing.SCENARIOS)
+SCENARIOS: tuple[Scenario, ...] = (*ring.SCENARIOS, *dispatch.SCENARIOS, *lifetimes.SCENARIOS, *addresses.SCENARIOS, *connecting.SCENARIOS, *frames.SCENARIOS, *settling.SCENARIOS, *subscribing.SCENARIOS, *additions.SCENARIOS)
 
 COMMON = Scenario(
     "common",

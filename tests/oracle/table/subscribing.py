@@ -265,6 +265,27 @@ SELECTORS: tuple[Scenario, ...] = (
     ),
     *(
         Scenario(
+            f"selector_{name}",
+            f"the selector {selector}",
+            (
+                Connect("c"), Connect("d"), Subscribe(f"/topic/sel.{name}", who="d", headers={"selector": selector}),
+                send(f"/topic/sel.{name}", "1", headers={"a": "abc", "n": "21.5", "yes": "yes"}),
+                Either(
+                    ours=(messages("1", who="d"),) if ours else (Nothing("d"),),
+                    artemis=(Nothing("d"),) if ours else (messages("1", who="d"),),
+                ),
+            ),
+            departures=("selector-not",) if name == "not" else ("selector-errors",),
+        )
+        for name, selector, ours in (
+            ("not", "NOT a = 'x'", True),
+            ("broken_part", "a + 1 > 2 OR a = 'abc'", True),
+            ("divided_by_zero", "1 / 0 > 5", False),
+            ("converted_fraction", "convert_string_expressions:n > 21", True),
+        )
+    ),
+    *(
+        Scenario(
             f"selector_wrong_{number}",
             f"a selector that does not parse is refused: {selector!r}",
             (
@@ -274,6 +295,16 @@ SELECTORS: tuple[Scenario, ...] = (
             departures=("error-receipt",),
         )
         for number, selector in enumerate(("a =", "a == 'x'", "(a = 'x'", "a LIKE b", "'unfinished"))
+    ),
+    Scenario(
+        "no_local_queue",
+        "no-local on a queue",
+        (
+            Connect("c"), Connect("d"), Subscribe("local.queue", headers={"no-local": "true"}),
+            anycast("local.queue", "mine"), anycast("local.queue", "yours", who="d"), messages("yours"), Nothing(),
+            Counts("local.queue", 2, 1),
+        ),
+        addresses=(xml.anycast("local.queue"),),
     ),
     Scenario(
         "no_local",

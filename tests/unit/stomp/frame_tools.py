@@ -19,7 +19,7 @@ def acceptor(**params: object) -> AcceptorConfig:
     return AcceptorConfig(name="test", host="127.0.0.1", port=0, params=texts)
 
 
-def parser(version: str = "1.2", **params: object) -> Parser:
+def parser(version: str = "1.2", /, **params: object) -> Parser:
     """A parser with a dialect of its own."""
     return Parser(Dialect(version, acceptor(**params)))
 
@@ -41,7 +41,7 @@ def feed_all(one: Parser, chunks: list[bytes]) -> list[tuple[object, ...]]:
     return [comparable(frame, body) for chunk in chunks for frame, body in one.feed(chunk)]
 
 
-def only_send(version: str, lines: bytes, **params: object) -> Send:
+def only_send(version: str, lines: bytes, /, **params: object) -> Send:
     """The SEND frame with these header lines."""
     one = parser(version, **params)
     frames = one.feed(b"SEND\n" + lines + b"\n\0")

@@ -68,7 +68,9 @@ def test_the_broker_sends_in_time() -> None:
     assert 0 < beats.every_ms < 1000
 
 
-@pytest.mark.parametrize("text", ["", ",", "1", "1,", ",1", "a,b", "1;1", "-1,0", "1,2,3", "1.5,0", "²,0", "9" * 13 + ",0"])
+@pytest.mark.parametrize(
+    "text", ["", ",", "1", "1,", ",1", "a,b", "1;1", "-1,0", "1,2,3", "1.5,0", "²,0", "9" * 13 + ",0"]
+)
 def test_malformed(text: str) -> None:
     with pytest.raises(FrameError, match="heart-beat"):
         negotiate(text, rules())

@@ -50,7 +50,7 @@ def test_it_knows_whether_a_frame_has_begun(version: str, place: int) -> None:
     one = parser(version)
     one.feed(STREAM[:place])
     ends = [index + 1 for index in range(len(STREAM)) if STREAM[index] == 0 and STREAM[index - 1 : index] != b"a"]
-    begun = STREAM[: place][max([0, *[end for end in ends if end <= place]]) :]
+    begun = STREAM[:place][max([0, *[end for end in ends if end <= place]]) :]
     assert one.in_frame == bool(begun.lstrip(b"\r\n"))
 
 

@@ -62,7 +62,8 @@ def test_redelivered_and_expires() -> None:
 
 def test_times_of_each_message() -> None:
     text = written(
-        MessageWriter("1", 3, "1.2", settles=True), [entry(timestamp_ms=1), entry(timestamp_ms=2), entry(timestamp_ms=1)]
+        MessageWriter("1", 3, "1.2", settles=True),
+        [entry(timestamp_ms=1), entry(timestamp_ms=2), entry(timestamp_ms=1)],
     )
     assert [frame.split(b"timestamp:")[1].split(b"\n")[0] for frame in text.split(b"\0")[:3]] == [b"1", b"2", b"1"]
 

@@ -1,0 +1,271 @@
+"""The journal while the broker runs: records gather during a turn and become durable together.
+
+Segments are written one after the other. The oldest goes when nothing in it lives; when too little of all of them
+lives, what does live in the oldest is written again at the end, a little in each turn (compaction). It does not read
+files: see ``recovery.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+from artemis_py.message import Message
+from artemis_py.records import RecordLog
+from artemis_py.storage import codec
+from artemis_py.storage.codec import FileHeader, Kept
+from artemis_py.storage.committer import Commit, Committer
+from artemis_py.storage.disk import Disk, DiskError
+from artemis_py.storage.index import Index, Segment
+
+_INLINE_BYTES_MAX: Final = 65536
+_MOVES_PER_TURN: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class JournalSettings:
+    """The ``journal-*`` elements of broker.xml."""
+
+    file_bytes: int = 10485760
+    compact_files_min: int = 10
+    compact_percentage: int = 30
+    sync_transactional: bool = True
+    sync_non_transactional: bool = True
+    duplicate_ids_kept: int = 20000
+
+
+class Journal(RecordLog):
+    """Implements the core's view of storage on segments of a disk.
+
+    ``retire`` is given each segment that is no longer needed, in the committer's thread: it deletes or retains the file.
+    """
+
+    def __init__(
+        self,
+        disk: Disk,
+        committer: Committer,
+        settings: JournalSettings,
+        index: Index,
+        segments: list[Segment],
+        next_lsn: int,
+        batch_number: int,
+        retire: Callable[[str], None],
+    ) -> None:
+        self.durable_lsn = next_lsn - 1
+        self.index = index
+        self.segments = segments
+        self.batches = batch_number
+        self.syncs = 0
+        self.now_ms = 0
+        self.inline = False
+        """May the next batch be made durable before ``seal`` returns? Set by the turn when nobody else waits."""
+        self._disk = disk
+        self._committer = committer
+        self._settings = settings
+        self._retire = retire
+        self._next_lsn = next_lsn
+        self._pending: list[bytes] = []
+        self._pending_bytes = 0
+        self._group: list[bytes] | None = None
+        self._transactional = False
+        self._non_transactional = False
+        self._retiring: list[tuple[int, Segment]] = []
+        self._create_current = False
+        self._start_segment()
+
+    # ---- records ---------------------------------------------------------------------------------
+
+    def _append(self, type_code: int, payload: bytes) -> int:
+        lsn = self._next_lsn
+        self._next_lsn = lsn + 1
+        record = codec.encode_record(type_code, lsn, payload)
+        if self._group is not None:
+            self._group.append(record)
+        else:
+            self._pending.append(record)
+            self._non_transactional = True
+        return lsn
+
+    def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
+        kept = Kept(message, self._next_lsn, queue_ids)
+        if due_ms:
+            for queue_id in queue_ids:
+                kept.detail(queue_id).due_ms = due_ms
+        lsn = self._append(codec.MESSAGE, codec.encode_message(kept))
+        self.index.add(kept, self.segments[-1])
+        return lsn
+
+    def settled(self, queue_id: int, messages: list[Message], reason: str) -> int:
+        message_ids = [message.id for message in messages]
+        for message_id in message_ids:
+            self.index.settle(queue_id, message_id)
+        return self._append(codec.SETTLED, codec.encode_settled(queue_id, reason, message_ids))
+
+    def attempted(self, queue_id: int, message: Message, attempts: int, due_ms: int) -> int:
+        self.index.attempt(queue_id, message.id, attempts, due_ms)
+        return self._append(codec.ATTEMPTED, codec.encode_attempted(queue_id, message.id, attempts, due_ms))
+
+    def fell_due(self, queue_id: int, messages: list[Message]) -> int:
+        message_ids = [message.id for message in messages]
+        self.index.fall_due(self._next_lsn, queue_id, message_ids)
+        return self._append(codec.DUE, codec.encode_ids(queue_id, message_ids))
+
+    def address_changed(self, fields: dict[str, Any]) -> int:
+        self.index.set_address(fields)
+        return self._append_binding(codec.ADDRESS, fields)
+
+    def queue_changed(self, fields: dict[str, Any]) -> int:
+        self.index.set_queue(fields)
+        return self._append_binding(codec.QUEUE, fields)
+
+    def queue_deleted(self, queue_id: int) -> int:
+        self.index.delete_queue(queue_id)
+        return self._append_binding(codec.QUEUE_DELETED, {"id": queue_id})
+
+    def duplicate_id(self, address: str, duplicate_id: str) -> int:
+        self.index.add_duplicate_id(address, duplicate_id, self._settings.duplicate_ids_kept)
+        return self._append_binding(codec.DUPLICATE, {"address": address, "id": duplicate_id})
+
+    def _append_binding(self, type_code: int, fields: dict[str, Any]) -> int:
+        self.segments[-1].has_bindings = True
+        return self._append(type_code, codec.encode_fields(fields))
+
+    def begin_group(self) -> None:
+        self._group = []
+
+    def end_group(self) -> int:
+        records, self._group = self._group, None
+        if not records:
+            return 0
+        lsn = self._append(codec.GROUP, b"".join(records))
+        self._transactional = True
+        return lsn
+
+    # ---- becoming durable ------------------------------------------------------------------------
+
+    @property
+    def failure(self) -> DiskError | None:
+        """Why nothing more becomes durable."""
+        return self._committer.failure
+
+    @property
+    def has_pending(self) -> bool:
+        """Is something gathered or on its way that is not durable yet?"""
+        return bool(self._pending) or self._committer.busy
+
+    def poll(self) -> None:
+        """Take note of what has become durable."""
+        done = self._committer.finished()
+        if done is not None:
+            self.durable_lsn = done.lsn
+            self.syncs += done.sync
+            self._retire_durably_empty()
+
+    def seal(self) -> None:
+        if self._committer.busy or self._committer.failure is not None:
+            return
+        self._compact()
+        self._note_empty()
+        if not self._pending:
+            return
+        commit = self._make_commit()
+        if self.inline and len(commit.data) <= _INLINE_BYTES_MAX and not commit.create_bytes:
+            self._committer.run_now(commit)
+            self.poll()
+        else:
+            self._committer.submit(commit)
+
+    def _make_commit(self) -> Commit:
+        segment = self.segments[-1]
+        self.batches += 1
+        parts = [codec.encode_record(codec.BATCH, self._next_lsn, codec.encode_batch(self.batches, self.now_ms))]
+        self._next_lsn += 1
+        create_bytes = 0
+        if self._create_current:
+            self._create_current = False
+            create_bytes = self._settings.file_bytes
+            header = FileHeader(codec.KIND_JOURNAL, segment.number, segment.first_lsn, self.now_ms)
+            parts.insert(0, codec.encode_file_header(header))
+        data = b"".join(parts + self._pending)
+        settings = self._settings
+        sync = (self._transactional and settings.sync_transactional) or (
+            self._non_transactional and settings.sync_non_transactional
+        )
+        commit = Commit(segment.name, segment.written_bytes, data, self._next_lsn - 1, sync, create_bytes)
+        segment.written_bytes += len(data)
+        self._pending = []
+        self._transactional = self._non_transactional = False
+        if segment.written_bytes >= settings.file_bytes:
+            self._start_segment()
+        return commit
+
+    def _start_segment(self) -> None:
+        number = self.segments[-1].number + 1 if self.segments else 1
+        self.segments.append(Segment(number, segment_name(number), self._next_lsn))
+        self._create_current = True
+
+    # ---- segments that go ------------------------------------------------------------------------
+
+    def _note_empty(self) -> None:
+        """Oldest segments in which nothing lives may go once everything written so far is durable."""
+        while len(self.segments) > 1 and not self.segments[0].live:
+            segment = self.segments[0]
+            if segment.has_bindings:
+                segment.has_bindings = False
+                self._write_bindings()
+            self._retiring.append((self._next_lsn, segment))
+            del self.segments[0]
+
+    def _retire_durably_empty(self) -> None:
+        while self._retiring and self._retiring[0][0] <= self.durable_lsn:
+            name = self._retiring.pop(0)[1].name
+            self._committer.later(lambda name=name: self._retire(name))  # type: ignore[misc]
+
+    def _write_bindings(self) -> None:
+        index = self.index
+        for fields in index.addresses.values():
+            self._append_binding(codec.ADDRESS, fields)
+        for fields in index.queues.values():
+            self._append_binding(codec.QUEUE, fields)
+        for address, seen in index.duplicate_ids.items():
+            self._append_binding(codec.DUPLICATES_CLEARED, {"address": address})
+            for duplicate_id in seen[-self._settings.duplicate_ids_kept :]:
+                self._append_binding(codec.DUPLICATE, {"address": address, "id": duplicate_id})
+
+    @property
+    def wants_compaction(self) -> bool:
+        """Are there many segments, and does too little in them live?"""
+        settings = self._settings
+        if not settings.compact_files_min or len(self.segments) <= settings.compact_files_min:
+            return False
+        total = sum(segment.written_bytes for segment in self.segments)
+        live = sum(segment.live_bytes for segment in self.segments)
+        return live * 100 < total * settings.compact_percentage
+
+    def _compact(self) -> None:
+        """Write some of what lives in the oldest segment again at the end."""
+        oldest = self.segments[0]
+        if not oldest.live or oldest is self.segments[-1] or not self.wants_compaction:
+            return
+        current = self.segments[-1]
+        for kept in list(islice(oldest.live.values(), _MOVES_PER_TURN)):
+            self._append(codec.MESSAGE, codec.encode_message(kept))
+            self.index.add(kept, current)
+
+
+def segment_name(number: int) -> str:
+    """The file name of a journal segment."""
+    return f"artemis-journal-{number:012}.log"
+
+
+def segment_number(name: str) -> int | None:
+    """The number in a segment's file name; None for other files."""
+    stem = name.removeprefix("artemis-journal-").removesuffix(".log")
+    return int(stem) if stem.isdigit() and name == segment_name(int(stem)) else None
+
+
+def message_ids(messages: Iterable[Message]) -> list[int]:
+    """Their ids, in order."""
+    return [message.id for message in messages]

@@ -1,0 +1,128 @@
+"""stompman, the asyncio client, against the real broker: STOMP 1.2, without carriage returns in headers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+import stompman
+
+from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess
+from tests.e2e.stomp_socket import connected
+
+pytestmark = pytest.mark.e2e
+
+WINDOW = {"consumer-window-size": "-1"}
+Messages = asyncio.Queue[stompman.AckableMessageFrame]
+
+
+def client_of(broker: BrokerProcess, **options: Any) -> stompman.Client:
+    """A client that does not connect a second time."""
+    server = stompman.ConnectionParameters(host=LOOPBACK, port=broker.port, login="", passcode="")
+    return stompman.Client(servers=[server], connect_retry_attempts=1, **options)
+
+
+def in_a_loop(work: Callable[[], Awaitable[None]]) -> None:
+    """Runs the test's coroutine, with a deadline."""
+    asyncio.run(asyncio.wait_for(work(), WAIT_S))
+
+
+async def listen(
+    client: stompman.Client, destination: str, **options: Any
+) -> tuple[Messages, stompman.ManualAckSubscription]:
+    """A subscription whose messages wait in a queue."""
+    messages: Messages = asyncio.Queue()
+    options = {"headers": WINDOW, "receipt_timeout": WAIT_S, **options}
+    return messages, await client.subscribe_with_manual_ack(destination, messages.put, **options)
+
+
+def test_messages_arrive_in_order(shared_broker: BrokerProcess, place: str) -> None:
+    async def work() -> None:
+        async with client_of(shared_broker) as client:
+            messages, subscription = await listen(client, f"/queue/{place}", ack="auto")
+            for n in range(50):
+                body = b"\0" + str(n).encode()
+                headers = {"awkward": f"Ж:東京🎈\n\\ {n}"}
+                await client.send(body, f"/queue/{place}", headers=headers, receipt_timeout=WAIT_S)
+            for n in range(50):
+                message = await messages.get()
+                assert message.body == b"\0" + str(n).encode()
+                assert message.headers["awkward"] == f"Ж:東京🎈\n\\ {n}"  # type: ignore[typeddict-item]
+            await subscription.unsubscribe()
+
+    in_a_loop(work)
+
+
+def test_acknowledged_and_refused(shared_broker: BrokerProcess, place: str) -> None:
+    async def work() -> None:
+        async with client_of(shared_broker) as client:
+            for letter in (b"a", b"b", b"c"):
+                await client.send(letter, f"/queue/{place}", receipt_timeout=WAIT_S)
+            messages, subscription = await listen(client, f"/queue/{place}")
+            first, second, third = [await messages.get() for _ in range(3)]
+            await first.ack()
+            await second.nack()
+            again = await messages.get()
+            assert (again.body, again.headers["redelivered"]) == (b"b", "true")  # type: ignore[typeddict-item]
+            await again.ack()
+            assert third.body == b"c"
+            await subscription.unsubscribe()
+
+    in_a_loop(work)
+    with connected(shared_broker.port) as heir:
+        heir.subscribe(f"/queue/{place}", ack="auto")
+        assert heir.message().body == b"c"
+        heir.nothing_waits()
+
+
+def test_transactions(shared_broker: BrokerProcess, place: str) -> None:
+    async def fail_within_a_transaction(client: stompman.Client) -> None:
+        async with client.begin() as undone:
+            await undone.send(b"never", f"/queue/{place}")
+            raise ZeroDivisionError
+
+    async def work() -> None:
+        async with client_of(shared_broker) as client:
+            with pytest.raises(ZeroDivisionError):
+                await fail_within_a_transaction(client)
+            async with client.begin() as done:
+                await done.send(b"first", f"/queue/{place}")
+                await done.send(b"second", f"/queue/{place}")
+
+    in_a_loop(work)
+    with connected(shared_broker.port) as heir:
+        heir.subscribe(f"/queue/{place}", ack="auto")
+        assert [heir.message().body for _ in range(2)] == [b"first", b"second"]
+        heir.nothing_waits()
+
+
+def test_heart_beats_keep_an_idle_connection(shared_broker: BrokerProcess, place: str) -> None:
+    """It takes a server for dead that is silent for two intervals here, and is asked over three."""
+
+    async def work() -> None:
+        beats = stompman.Heartbeat(will_send_interval_ms=500, want_to_receive_interval_ms=500)
+        async with client_of(shared_broker, heartbeat=beats, check_server_alive_interval_factor=2) as client:
+            messages, subscription = await listen(client, f"/queue/{place}", ack="auto")
+            for _ in range(30):
+                await asyncio.sleep(0.05)
+                assert client.is_alive()
+            await client.send(b"still here", f"/queue/{place}", receipt_timeout=WAIT_S)
+            assert (await messages.get()).body == b"still here"
+            await subscription.unsubscribe()
+
+    in_a_loop(work)
+
+
+def test_a_refused_send_is_told(shared_broker: BrokerProcess, place: str) -> None:
+    errors: list[stompman.ErrorFrame] = []
+
+    async def work() -> None:
+        async with client_of(shared_broker, on_error_frame=errors.append) as client:
+            with pytest.raises(stompman.SendReceiptError) as raised:
+                await client.send(b"x", f"/queue/{place}", headers={"priority": "high"}, receipt_timeout=WAIT_S)
+            assert raised.value.reason == "rejected"
+
+    in_a_loop(work)
+    assert "priority" in errors[0].headers["message"]

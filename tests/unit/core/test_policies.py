@@ -1,0 +1,197 @@
+"""Overflow and distribution: decisions, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.distribution import Distribution, Exclusive, RoundRobin
+from artemis_py.core.overflow import Ring, Unbounded
+
+from tests.unit.core.parts import PLENTY, lines_run
+
+# ---- overflow ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("size", "ready", "added", "excess"),
+    [(3, 3, 1, 0), (3, 4, 1, 1), (3, 2, 2, 0), (3, 9, 9, 6), (3, 11, 1, 1), (3, 12, 2, 2), (1, 2, 2, 1), (3, 4, 0, 0)],
+)
+def test_ring_gives_up_at_most_one_for_each_added(size: int, ready: int, added: int, excess: int) -> None:
+    """A ring made smaller only stops growing."""
+    assert Ring(size).excess(ready, added) == excess
+
+
+@given(st.integers(0, 10**9), st.integers(0, 10**6))
+def test_unbounded_gives_up_nothing(ready: int, added: int) -> None:
+    """However much there is."""
+    assert Unbounded().excess(ready, added) == 0
+
+
+# ---- distribution --------------------------------------------------------------------------------
+
+
+def joined(distribution: Distribution, id: int, *, priority: int = 0, room: int = PLENTY, browses: bool = False) -> Consumer:
+    """A consumer that is there and awake."""
+    consumer = Consumer(id, object(), settles=False, destructive=not browses, browses=browses, priority=priority)
+    consumer.room_bytes = room
+    distribution.add(consumer)
+    distribution.wake(consumer)
+    return consumer
+
+
+def picks(distribution: Distribution, count: int) -> list[int]:
+    """Who is picked, one after the other; 0 for nobody."""
+    found = [distribution.pick() for _ in range(count)]
+    return [0 if consumer is None else consumer.id for consumer in found]
+
+
+def test_round_robin_takes_turns() -> None:
+    """Each the same number of times."""
+    distribution = RoundRobin()
+    for id in (1, 2, 3):
+        joined(distribution, id)
+    assert picks(distribution, 7) == [1, 2, 3, 1, 2, 3, 1]
+
+
+def test_round_robin_is_fair_over_what_consumers_can_take() -> None:
+    """Who has no room is passed over, and comes behind the others when it wakes."""
+    distribution = RoundRobin()
+    first, second, third = (joined(distribution, id) for id in (1, 2, 3))
+    second.room_bytes = 0
+    assert picks(distribution, 4) == [1, 3, 1, 3]
+    second.room_bytes = 1
+    assert second.parked
+    distribution.wake(second)
+    assert picks(distribution, 6) == [1, 3, 2, 1, 3, 2]
+    first.credit_bytes = 0
+    third.room_bytes = 0
+    assert picks(distribution, 2) == [2, 2]
+
+
+def test_a_woken_consumer_is_not_offered_twice_a_round() -> None:
+    """Waking one that is awake changes nothing."""
+    distribution = RoundRobin()
+    first = joined(distribution, 1)
+    joined(distribution, 2)
+    distribution.wake(first)
+    distribution.wake(first)
+    assert picks(distribution, 4) == [1, 2, 1, 2]
+
+
+def test_consumer_priority() -> None:
+    """The lower get something only while the higher cannot take anything."""
+    distribution = RoundRobin()
+    low = joined(distribution, 1, priority=-1)
+    high = [joined(distribution, id, priority=7) for id in (2, 3)]
+    assert picks(distribution, 3) == [2, 3, 2]
+    for consumer in high:
+        consumer.room_bytes = 0
+    assert picks(distribution, 2) == [1, 1]
+    high[0].room_bytes = 1
+    distribution.wake(high[0])
+    assert picks(distribution, 2) == [2, 2]
+    assert not low.parked
+
+
+def test_parked_for_want_of_a_match() -> None:
+    """A consumer that found nothing is not asked again until something new is there."""
+    distribution = RoundRobin()
+    first, second = joined(distribution, 1), joined(distribution, 2)
+    assert distribution.pick() is first
+    distribution.park(first)
+    assert picks(distribution, 2) == [2, 2]
+    assert distribution.pick() is second
+    distribution.park(second)
+    assert distribution.pick() is None
+    distribution.wake_all()
+    assert sorted(picks(distribution, 2)) == [1, 2]
+
+
+def test_wake_all_leaves_those_without_room() -> None:
+    """They would only be parked again."""
+    distribution = RoundRobin()
+    full = joined(distribution, 1, room=0)
+    assert distribution.pick() is None
+    distribution.wake_all()
+    assert full.parked
+
+
+@pytest.mark.parametrize("parked", [False, True])
+def test_a_consumer_that_left_is_not_picked(parked: bool) -> None:
+    """Whether it was parked or not."""
+    distribution = RoundRobin()
+    first = joined(distribution, 1)
+    joined(distribution, 2)
+    if parked:
+        assert distribution.pick() is first
+        distribution.park(first)
+    distribution.remove(first)
+    assert picks(distribution, 3) == [2, 2, 2]
+    assert [consumer.id for consumer in distribution.consumers] == [2]
+
+
+def test_nobody_is_there() -> None:
+    """Nobody is picked."""
+    assert RoundRobin().pick() is None
+    assert Exclusive().pick() is None
+
+
+def test_exclusive_gives_all_to_the_first() -> None:
+    """While it is busy nobody gets any; when it leaves the next takes over."""
+    distribution = Exclusive()
+    first, second = joined(distribution, 1), joined(distribution, 2)
+    assert picks(distribution, 3) == [1, 1, 1]
+    first.room_bytes = 0
+    assert picks(distribution, 2) == [0, 0]
+    assert first.parked
+    first.room_bytes = 1
+    distribution.wake(first)
+    assert picks(distribution, 1) == [1]
+    distribution.park(first)
+    assert picks(distribution, 1) == [0]
+    distribution.remove(first)
+    assert distribution.pick() is second
+
+
+def test_exclusive_is_not_owned_by_a_browser() -> None:
+    """A browser that came first is offered entries beside the owner."""
+    distribution = Exclusive()
+    browser = joined(distribution, 1, browses=True)
+    joined(distribution, 2)
+    joined(distribution, 3)
+    assert distribution.pick() is browser
+    distribution.park(browser)
+    assert picks(distribution, 3) == [2, 2, 2]
+
+
+class CountedConsumer(Consumer):
+    """Counts how often somebody compares it."""
+
+    comparisons = 0
+
+    def __eq__(self, other: object) -> bool:
+        CountedConsumer.comparisons += 1
+        return self is other
+
+    __hash__ = object.__hash__
+
+
+def test_picking_and_parking_cost_the_same_with_a_thousand() -> None:
+    """One arrival that nobody wants is offered to each consumer once, and finding each costs nothing extra."""
+    distribution = RoundRobin()
+    for id in range(1000):
+        consumer = CountedConsumer(id, object(), settles=False, destructive=True)
+        consumer.room_bytes = 1
+        distribution.add(consumer)
+        distribution.wake(consumer)
+    costs = []
+    for _ in range(1000):
+        consumer_picked = distribution.pick()
+        assert consumer_picked is not None
+        costs.append(lines_run(lambda one=consumer_picked: distribution.park(one)))  # type: ignore[misc]
+    assert distribution.pick() is None
+    assert len(set(costs)) == 1
+    assert CountedConsumer.comparisons == 0

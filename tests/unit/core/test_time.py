@@ -1,0 +1,165 @@
+"""What falls due, when a failed delivery is tried again, and when a gate opens."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from artemis_py.core.gate import Gate
+from artemis_py.core.redelivery import Redelivery
+from artemis_py.core.schedule import Schedule
+
+# ---- schedule ------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 20), max_size=30), st.lists(st.integers(0, 25), max_size=10))
+def test_schedule_gives_out_by_time_then_by_arrival(dues: list[int], looks: list[int]) -> None:
+    """At each look everything due by then, the earliest first, equal times in the order they were added."""
+    schedule: Schedule[int] = Schedule()
+    waiting = sorted((due, number) for number, due in enumerate(dues))
+    for number, due in enumerate(dues):
+        schedule.add(due, number)
+    for now in sorted(looks):
+        assert schedule.next_due_ms() == (waiting[0][0] if waiting else None)
+        expected = [number for due, number in waiting if due <= now]
+        waiting = [one for one in waiting if one[0] > now]
+        assert schedule.pop_due(now) == expected
+        assert len(schedule) == len(waiting)
+
+
+def test_schedule_never_compares_items() -> None:
+    """Items of equal time need no order of their own."""
+    schedule: Schedule[object] = Schedule()
+    items = [object(), object(), object()]
+    for item in items:
+        schedule.add(5, item)
+    assert schedule.pop_due(4) == []
+    assert schedule.pop_due(5) == items
+
+
+# ---- redelivery ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("attempts_max", "attempts", "exhausted"),
+    [(3, 2, False), (3, 3, True), (3, 4, True), (1, 1, True), (0, 99, False), (-1, 99, False)],
+)
+def test_attempts(attempts_max: int, attempts: int, exhausted: bool) -> None:
+    """The Nth failure of a limit N is the last; 0 and below is no limit."""
+    assert Redelivery(attempts_max=attempts_max).is_exhausted(attempts) is exhausted
+
+
+def test_delay_multiplies_up_to_the_cap() -> None:
+    """Scenario 14 of the reference: 1 s, 2 s, 3 s, 3 s."""
+    redelivery = Redelivery(delay_ms=1000, multiplier=2.0, delay_ms_max=3000)
+    assert [redelivery.delay_after(attempt, 7) for attempt in (1, 2, 3, 4)] == [1000, 2000, 3000, 3000]
+
+
+def test_no_delay() -> None:
+    """Without redelivery-delay there is none, whatever the multiplier."""
+    assert Redelivery(delay_ms=0, multiplier=5.0, delay_ms_max=100).delay_after(3, 1) == 0
+
+
+def test_no_cap() -> None:
+    """A maximum of 0 or below caps nothing."""
+    assert Redelivery(delay_ms=10, multiplier=10.0, delay_ms_max=0).delay_after(4, 1) == 10_000
+
+
+def test_multiplier_of_very_many_attempts() -> None:
+    """With attempts without limit the power grows beyond what a float holds; the cap holds all the same."""
+    redelivery = Redelivery(delay_ms=1, multiplier=2.0, delay_ms_max=10, attempts_max=-1)
+    assert redelivery.delay_after(5000, 1) == 10
+    assert Redelivery(delay_ms=1, multiplier=2.0, delay_ms_max=0, attempts_max=-1).delay_after(5000, 1) > 0
+
+
+@given(st.integers(1, 10**12), st.integers(1, 5))
+def test_collision_avoidance_stays_in_its_share(message_id: int, attempts: int) -> None:
+    """At most the given share is added or taken away, and the same message gets the same delay again."""
+    redelivery = Redelivery(delay_ms=1000, collision_factor=0.15, delay_ms_max=100_000)
+    delay = redelivery.delay_after(attempts, message_id)
+    assert 850 <= delay <= 1150
+    assert delay == redelivery.delay_after(attempts, message_id)
+
+
+def test_collision_avoidance_spreads() -> None:
+    """Neighbouring messages get different delays, over most of the range."""
+    redelivery = Redelivery(delay_ms=1000, collision_factor=0.5, delay_ms_max=100_000)
+    delays = [redelivery.delay_after(1, message_id) for message_id in range(1, 200)]
+    assert min(delays) < 600
+    assert max(delays) > 1400
+    assert len(set(delays)) > 150
+
+
+def test_collision_avoidance_keeps_the_cap() -> None:
+    """The cap is applied last."""
+    redelivery = Redelivery(delay_ms=1000, collision_factor=1.0, delay_ms_max=1000)
+    assert max(redelivery.delay_after(1, message_id) for message_id in range(100)) == 1000
+
+
+# ---- gates ---------------------------------------------------------------------------------------
+
+
+def test_gate_without_conditions_is_open() -> None:
+    """Nothing to wait for."""
+    assert Gate().is_open
+
+
+def test_gate_opens_with_enough_consumers() -> None:
+    """And stays open with fewer; it closes again when all are gone."""
+    gate = Gate(consumers_min=2)
+    gate.consumer_came(1, 0)
+    assert not gate.is_open
+    gate.consumer_came(2, 0)
+    assert gate.is_open
+    gate.consumer_left(1)
+    assert gate.is_open
+    gate.consumer_left(0)
+    assert not gate.is_open
+    gate.consumer_came(1, 0)
+    assert not gate.is_open
+
+
+def test_gate_opens_after_the_delay() -> None:
+    """Counted from the first consumer; later ones do not put it off."""
+    gate = Gate(consumers_min=3, delay_ms=2000)
+    gate.consumer_came(1, 1000)
+    gate.consumer_came(2, 2500)
+    assert gate.opens_at_ms == 3000
+    assert not gate.tick(2999)
+    assert gate.tick(3000)
+    assert gate.is_open
+    assert not gate.tick(3001)
+
+
+def test_gate_forgets_the_delay_with_the_last_consumer() -> None:
+    """The timer starts again with the next first consumer."""
+    gate = Gate(consumers_min=2, delay_ms=100)
+    gate.consumer_came(1, 1000)
+    gate.consumer_left(0)
+    assert not gate.tick(1100)
+    gate.consumer_came(1, 5000)
+    assert not gate.tick(5099)
+    assert gate.tick(5100)
+
+
+def test_delay_alone_has_no_effect() -> None:
+    """Without consumers-before-dispatch there is nothing to wait for."""
+    gate = Gate(consumers_min=0, delay_ms=1000)
+    gate.consumer_came(1, 0)
+    assert gate.is_open
+    gate.consumer_left(0)
+    assert gate.is_open
+
+
+def test_pause_closes_any_gate() -> None:
+    """Resuming does not open what is still waiting for consumers."""
+    gate = Gate()
+    gate.paused = True
+    assert not gate.is_open
+    gate.paused = False
+    assert gate.is_open
+    waiting = Gate(consumers_min=1)
+    waiting.paused = True
+    waiting.paused = False
+    assert not waiting.is_open
