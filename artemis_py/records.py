@@ -7,25 +7,102 @@ leaves when ``lsn <= durable_lsn``. Storage never calls the core back.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
 
+from artemis_py.errors import ArtemisError
 from artemis_py.message import Message
 
 
+@dataclass(slots=True)
+class Survivor:
+    """A message that a queue still needs after a restart."""
+
+    message: Message
+    attempts: int = 0
+    due_ms: int = 0
+
+
+@dataclass(slots=True)
+class Keepsake:
+    """What a log gives back at a start: messages by queue number, each queue's in order, and the bindings."""
+
+    messages: dict[int, list[Survivor]] = field(default_factory=dict)
+    queues: list[dict[str, Any]] = field(default_factory=list)
+    addresses: list[dict[str, Any]] = field(default_factory=list)
+    duplicate_ids: dict[str, list[str]] = field(default_factory=dict)
+    message_id_max: int = 0
+
+
 class RecordLog(ABC):
-    """Where the core writes what a crash must not undo. Every method but ``seal`` only gathers; ``seal`` ends a
-    turn.
+    """Where the core writes what a crash must not undo.
+
+    Only durable messages on durable queues are written. Queues are known by number. Every method but ``poll`` and
+    ``seal`` only gathers and returns the lsn of what it wrote.
     """
 
     durable_lsn: int
     """Everything up to this lsn survives a crash."""
+    last_lsn: int
+    """The lsn given last."""
+    now_ms: int
+    """The time of the turn, for whoever reads the log later."""
+    inline: bool
+    """May ``seal`` wait for the disk? Set by the turn when nobody else would wait with it."""
 
     @abstractmethod
-    def published(self, message: Message, queue_names: list[str]) -> int:
-        """A durable message went to these durable queues; returns the record's lsn."""
+    def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
+        """A message went to these queues; ``due_ms`` above 0: as a scheduled one."""
 
     @abstractmethod
-    def settled(self, message: Message, queue_name: str, reason: str) -> int:
-        """A queue is done with a durable message (acked, replaced, expired, killed); returns the record's lsn."""
+    def settled(self, queue_id: int, messages: list[Message], reason: str) -> int:
+        """A queue is done with messages (acked, replaced, expired, killed)."""
+
+    @abstractmethod
+    def attempted(self, queue_id: int, message: Message, attempts: int, due_ms: int) -> int:
+        """A delivery failed for the ``attempts``-th time; ``due_ms`` above 0: the next one waits."""
+
+    @abstractmethod
+    def fell_due(self, queue_id: int, messages: list[Message]) -> int:
+        """Scheduled messages took their places at the head of the queue, in this order."""
+
+    @abstractmethod
+    def address_changed(self, fields: dict[str, Any]) -> int:
+        """An address was created, changed, or (``deleted``) removed."""
+
+    @abstractmethod
+    def queue_changed(self, fields: dict[str, Any]) -> int:
+        """A durable queue was created or changed."""
+
+    @abstractmethod
+    def queue_deleted(self, queue_id: int) -> int:
+        """A durable queue was removed; what it held was settled before."""
+
+    @abstractmethod
+    def duplicate_id(self, address: str, duplicate_id: str) -> int:
+        """An address has seen a duplicate id."""
+
+    @abstractmethod
+    def begin_group(self) -> None:
+        """What follows, until ``end_group``, survives a crash together or not at all."""
+
+    @abstractmethod
+    def end_group(self) -> int:
+        """The group is complete."""
+
+    @property
+    def failure(self) -> ArtemisError | None:
+        """Why nothing more becomes durable; the broker then stops, and no output leaves."""
+        return None
+
+    @property
+    def has_pending(self) -> bool:
+        """Is something written that is not durable yet?"""
+        return False
+
+    @abstractmethod
+    def poll(self) -> None:
+        """Take note of what has become durable."""
 
     @abstractmethod
     def seal(self) -> None:
@@ -37,12 +114,42 @@ class MemoryLog(RecordLog):
 
     def __init__(self) -> None:
         self.durable_lsn = 0
+        self.last_lsn = 0
+        self.now_ms = 0
+        self.inline = False
 
-    def published(self, message: Message, queue_names: list[str]) -> int:
+    def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
         return 0
 
-    def settled(self, message: Message, queue_name: str, reason: str) -> int:
+    def settled(self, queue_id: int, messages: list[Message], reason: str) -> int:
         return 0
+
+    def attempted(self, queue_id: int, message: Message, attempts: int, due_ms: int) -> int:
+        return 0
+
+    def fell_due(self, queue_id: int, messages: list[Message]) -> int:
+        return 0
+
+    def address_changed(self, fields: dict[str, Any]) -> int:
+        return 0
+
+    def queue_changed(self, fields: dict[str, Any]) -> int:
+        return 0
+
+    def queue_deleted(self, queue_id: int) -> int:
+        return 0
+
+    def duplicate_id(self, address: str, duplicate_id: str) -> int:
+        return 0
+
+    def begin_group(self) -> None:
+        return
+
+    def end_group(self) -> int:
+        return 0
+
+    def poll(self) -> None:
+        return
 
     def seal(self) -> None:
         return

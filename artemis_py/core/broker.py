@@ -16,7 +16,7 @@ from artemis_py.core.schedule import Schedule
 from artemis_py.core.sweep import Sweep
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.message import Head, Message
-from artemis_py.records import RecordLog
+from artemis_py.records import Keepsake, RecordLog
 
 _FORWARD_ROUNDS_MAX: Final = 32
 
@@ -26,7 +26,7 @@ class Broker(Registry):
     ``server/turns.py``).
     """
 
-    def __init__(self, config: BrokerConfig, log: RecordLog, now_ms: int) -> None:
+    def __init__(self, config: BrokerConfig, log: RecordLog, now_ms: int, kept: Keepsake | None = None) -> None:
         super().__init__(config)
         self.name = config.name
         self.log = log
@@ -43,9 +43,35 @@ class Broker(Registry):
         self._message_id = 0
         self._consumer_id = 0
         self._temporary_id = 0
-        self.deploy()
+        kept = kept or Keepsake()
+        self._message_id = kept.message_id_max
+        self.deploy(kept.queues, kept.addresses)
         self._bindings_changed()
+        self._take_back(kept, now_ms)
         self.started = True
+
+    def _take_back(self, kept: Keepsake, now_ms: int) -> None:
+        """Put what survived a restart on its queues again."""
+        by_id = {queue.id: queue for queue in self.queues.values()}
+        for address_name, seen in kept.duplicate_ids.items():
+            address = self.addresses.get(address_name)
+            if address is not None:
+                self.router.remember_duplicates(address, seen)
+        for queue_id, survivors in kept.messages.items():
+            queue = by_id.get(queue_id)
+            if queue is None:
+                continue
+            entries: list[tuple[Entry, int]] = []
+            for survivor in survivors:
+                message = survivor.message
+                if not message.refs:
+                    message.account = self._address_of(message, queue).account
+                    message.account.charge(1, message.memory_bytes)
+                entry = Entry(message)
+                entry.attempts = survivor.attempts
+                entry.redelivered = survivor.attempts > 0
+                entries.append((entry, survivor.due_ms))
+            queue.take_back(entries, now_ms)
 
     # ---- numbers ---------------------------------------------------------------------------------
 
@@ -107,12 +133,28 @@ class Broker(Registry):
 
         Raises NotFoundError for an unknown queue, BrokerError for a size below -1. 0 keeps nothing.
         """
-        queue = self.queues.get(queue_name)
-        if queue is None:
-            raise NotFoundError(f"Queue {queue_name} does not exist")
+        queue = self._queue(queue_name)
         if ring_size < -1:
             raise BrokerError(f"ring-size must be -1 (no ring), 0 (keeps nothing) or more, not {ring_size}")
         queue.overflow = overflow_for(ring_size)
+        queue.ring_size_changed = ring_size
+        self.note_queue(queue)
+
+    def pause(self, queue_name: str) -> None:
+        """Stop a queue's dispatch; arrivals go on. Survives a restart. Raises NotFoundError."""
+        self._queue(queue_name).pause()
+        self.note_queue(self._queue(queue_name))
+
+    def resume(self, queue_name: str) -> None:
+        """Let a paused queue dispatch again. Raises NotFoundError."""
+        self._queue(queue_name).resume()
+        self.note_queue(self._queue(queue_name))
+
+    def _queue(self, name: str) -> Queue:
+        queue = self.queues.get(name)
+        if queue is None:
+            raise NotFoundError(f"Queue {name} does not exist")
+        return queue
 
     # ---- host of queues --------------------------------------------------------------------------
 
@@ -139,6 +181,7 @@ class Broker(Registry):
 
     def tick(self, now_ms: int) -> None:
         """Whatever is due at ``now_ms``: schedules, redelivery delays, gates, expiry scans, deletions."""
+        self.log.now_ms = now_ms
         groups: dict[str, tuple[Queue, list[Entry]]] = {}
         for queue, entry in self._scheduled.pop_due(now_ms):
             if not queue.deleted:

@@ -62,6 +62,7 @@ class Queue:
 
     def __init__(  # noqa: PLR0913 - the recipe names each part
         self,
+        id: int,
         name: str,
         address: Address,
         host: Host,
@@ -81,6 +82,8 @@ class Queue:
         auto_created: bool = False,
         temporary: bool = False,
     ) -> None:
+        self.id = id
+        """The number that the log knows the queue by."""
         self.name = name
         self.address = address
         self.order = order
@@ -99,6 +102,8 @@ class Queue:
         self.temporary = temporary
         self.no_local = 0
         """The connection whose messages do not enter; 0 for none."""
+        self.ring_size_changed: int | None = None
+        """The ring-size set while the broker ran; None while that of the configuration holds."""
         self.deleted = False
         self.noted_ready = False
         self.was_used = False
@@ -213,7 +218,7 @@ class Queue:
         for _ in range(self.overflow.excess(self.order.count, added)):
             entry = self.order.pop_least()
             self.tally.replaced += 1
-            self._forget(entry.message, REPLACED)
+            self._forget([entry.message], REPLACED)
 
     # ---- scheduled messages ----------------------------------------------------------------------
 
@@ -235,9 +240,12 @@ class Queue:
     def fall_due(self, entries: list[Entry], now_ms: int) -> None:
         """Put scheduled entries at the head, the earliest due first in line; on overflow the earliest goes."""
         restored = 0
-        for entry in reversed(entries):
-            if self.scheduled.get(entry.message.id) is not entry:
-                continue
+        waiting = [entry for entry in entries if self.scheduled.get(entry.message.id) is entry]
+        if self.durable:
+            durable = [entry.message for entry in waiting if entry.message.head.persistent]
+            if durable:
+                self._host.log.fell_due(self.id, durable)
+        for entry in reversed(waiting):
             del self.scheduled[entry.message.id]
             self.tally.leave_scheduled(entry.message)
             self.order.restore_at_head(entry, fresh=not entry.attempts)
@@ -246,6 +254,25 @@ class Queue:
             restored += 1
         if restored:
             self._after_growth(restored, now_ms)
+
+    def take_back(self, entries: list[tuple[Entry, int]], now_ms: int) -> None:
+        """After a restart: entries in order, each with the time it is due (0: ready). Rings trim as for arrivals."""
+        tally = self.tally
+        ready = 0
+        for entry, due_ms in entries:
+            message = entry.message
+            tally.added += 1
+            tally.size_bytes += message.size_bytes
+            tally.enter_durable(message)
+            message.refs += 1
+            if due_ms:
+                self._put_aside(entry, due_ms)
+            else:
+                self._append_expiring([entry])
+                ready += 1
+        self._trim(ready)
+        if ready:
+            self._host.note_ready(self)
 
     # ---- dispatch --------------------------------------------------------------------------------
 
@@ -306,20 +333,21 @@ class Queue:
         if consumer.settles and consumer.destructive:
             self.was_used = True
             self.tally.acknowledged += len(entries)
-            for entry in entries:
-                self._forget(entry.message, ACKED)
+            self._forget([entry.message for entry in entries], ACKED)
 
     # ---- settling and returning ------------------------------------------------------------------
 
-    def acknowledge(self, consumer: Consumer, entry: Entry) -> None:
-        """The consumer is done with an entry that it let go."""
+    def acknowledge(self, consumer: Consumer, entries: list[Entry]) -> None:
+        """The consumer is done with entries that it let go."""
         if not consumer.destructive:
-            self.tally.read_count -= 1
+            self.tally.read_count -= len(entries)
             return
-        self.tally.acknowledged += 1
+        self.tally.acknowledged += len(entries)
         self.was_used = True
-        self.tally.leave_delivery(entry.message)
-        self._forget(entry.message, ACKED)
+        messages = [entry.message for entry in entries]
+        for message in messages:
+            self.tally.leave_delivery(message)
+        self._forget(messages, ACKED)
 
     def release(self, consumer: Consumer, entries: list[Entry], *, failed: bool, now_ms: int) -> None:
         """Take back entries that the consumer let go, each to its own place; then the ring trims, before anybody else
@@ -336,7 +364,7 @@ class Queue:
                 self.tally.leave_delivery(entry.message)
                 self._kill(entry)
             return
-        delayed: list[Entry] = []
+        delayed: list[tuple[Entry, int]] = []
         restored = 0
         for entry in entries:
             self.tally.leave_delivery(entry.message)
@@ -347,16 +375,20 @@ class Queue:
                     self._host.note_dead(self, entry)
                     self._kill(entry)
                     continue
+                due_ms = 0
                 if self.redelivery.delay_ms > 0:
-                    delayed.append(entry)
+                    due_ms = now_ms + self.redelivery.delay_after(entry.attempts, entry.message.id)
+                    delayed.append((entry, due_ms))
+                if self.durable and entry.message.head.persistent:
+                    self._host.log.attempted(self.id, entry.message, entry.attempts, due_ms)
             self.order.restore(entry)
             if entry.message.expires_ms:
                 self._watch_expiry(entry)
             restored += 1
         self._trim(restored)
-        for entry in delayed:
+        for entry, due_ms in delayed:
             if self.order.remove(entry, entry.sequence):
-                self._put_aside(entry, now_ms + self.redelivery.delay_after(entry.attempts, entry.message.id))
+                self._put_aside(entry, due_ms)
         if self._dry:
             self._dry = False
             self.distribution.wake_all()
@@ -365,27 +397,32 @@ class Queue:
     def _kill(self, entry: Entry) -> None:
         self.was_used = True
         self.tally.killed += 1
-        self._forget(entry.message, KILLED)
+        self._forget([entry.message], KILLED)
 
     def _expire(self, entry: Entry) -> None:
         """An entry that is out of the order already has expired."""
         self.was_used = True
         self._host.note_expired(self, entry)
         self.tally.expired += 1
-        self._forget(entry.message, EXPIRED)
+        self._forget([entry.message], EXPIRED)
 
-    def _forget(self, message: Message, reason: str) -> None:
-        """The queue no longer holds the message, in whatever state it was."""
-        size = message.size_bytes
+    def _forget(self, messages: list[Message], reason: str) -> None:
+        """The queue no longer holds the messages, in whatever state they were."""
         tally = self.tally
-        tally.size_bytes -= size
-        if message.head.persistent:
-            tally.leave_durable(message)
-            if self.durable:
-                self._host.log.settled(message, self.name, reason)
-        message.refs -= 1
-        if not message.refs:
-            message.account.credit(message.memory_bytes)
+        durable: list[Message] | None = None
+        for message in messages:
+            tally.size_bytes -= message.size_bytes
+            if message.head.persistent:
+                tally.leave_durable(message)
+                if self.durable:
+                    if durable is None:
+                        durable = []
+                    durable.append(message)
+            message.refs -= 1
+            if not message.refs:
+                message.account.credit(message.memory_bytes)
+        if durable is not None:
+            self._host.log.settled(self.id, durable, reason)
 
     # ---- expiry ----------------------------------------------------------------------------------
 

@@ -59,13 +59,14 @@ def _distribution_for(config: QueueConfig, settings: AddressSettings) -> Distrib
 
 
 def build_queue(
-    config: QueueConfig, address: Address, host: Host, *, auto_created: bool = False, temporary: bool = False
+    id: int, config: QueueConfig, address: Address, host: Host, *, auto_created: bool = False, temporary: bool = False
 ) -> Queue:
     """Compose a queue. Queue attributes beat address-settings. Raises SelectorError for a filter that does not
     parse.
     """
     settings = address.settings
     return Queue(
+        id,
         config.name,
         address,
         host,

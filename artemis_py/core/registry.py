@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Final
+from collections.abc import Iterable
+from typing import Any, Final
 
 from artemis_py.config.settings import BrokerConfig, DivertConfig, QueueConfig
 from artemis_py.config.wildcards import WildcardIndex, is_wildcard
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert
 from artemis_py.core.queue import Host, Queue
-from artemis_py.core.recipe import build_queue
+from artemis_py.core.recipe import build_queue, overflow_for
 from artemis_py.core.router import Bindings, Route
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.selector import compile_selector
@@ -26,6 +27,7 @@ class Registry(Bindings, Host):
         self.config = config
         self.addresses: dict[str, Address] = {}
         self.queues: dict[str, Queue] = {}
+        self.queue_id = 0
         self.generation = 0
         """Grows with every binding made or removed: a route of an older generation is resolved again."""
         self._wildcards = WildcardIndex(config.wildcards)
@@ -35,16 +37,59 @@ class Registry(Bindings, Host):
 
     # ---- declared --------------------------------------------------------------------------------
 
-    def deploy(self) -> None:
-        """Create what broker.xml declares."""
+    def deploy(self, kept_queues: Iterable[dict[str, Any]], kept_addresses: Iterable[dict[str, Any]]) -> None:
+        """Create what broker.xml declares, and what the log remembers beside it.
+
+        A queue that is declared and remembered keeps its number, and with it its messages; its attributes are those of
+        the file, but for what was changed while it ran (paused, ring-size).
+        """
+        remembered = {fields["name"]: fields for fields in kept_queues}
+        self.queue_id = max([self.queue_id, *(fields["id"] for fields in remembered.values())])
         for address_config in self.config.addresses:
             address = self.create_address(address_config.name, auto_created=False)
             address.routing_types.update(address_config.routing_types)
             for queue_config in address_config.queues:
                 if queue_config.name not in self.queues:
-                    self.create_queue(address, queue_config, auto_created=False)
+                    self._deploy_queue(address, queue_config, remembered)
+        for fields in kept_addresses:
+            address = self.addresses.get(fields["name"]) or self.create_address(
+                fields["name"], auto_created=fields["auto_created"]
+            )
+            address.routing_types.update(fields["routing_types"])
+        for fields in remembered.values():
+            self._remember_queue(fields)
         for divert_config in self.config.diverts:
             self._deploy_divert(divert_config)
+
+    def _deploy_queue(self, address: Address, config: QueueConfig, remembered: dict[str, dict[str, Any]]) -> None:
+        fields = remembered.get(config.name)
+        if fields is None or fields["address"] != address.name or not config.durable:
+            self.create_queue(address, config, auto_created=False)
+            return
+        queue = build_queue(fields["id"], config, address, self)
+        self._bind(queue, config.routing_type)
+        self._restore_changes(queue, fields)
+        del remembered[config.name]
+
+    def _remember_queue(self, fields: dict[str, Any]) -> None:
+        if fields["name"] in self.queues:
+            return
+        address = self.addresses.get(fields["address"]) or self.create_address(fields["address"], auto_created=True)
+        config = QueueConfig(
+            name=fields["name"],
+            address=address.name,
+            routing_type=fields["routing_type"],
+            filter=fields["filter"],
+        )
+        queue = build_queue(fields["id"], config, address, self, auto_created=fields["auto_created"])
+        self._bind(queue, queue.routing_type)
+        self._restore_changes(queue, fields)
+
+    def _restore_changes(self, queue: Queue, fields: dict[str, Any]) -> None:
+        queue.gate.paused = fields["paused"]
+        if fields["ring_size"] is not None:
+            queue.ring_size_changed = fields["ring_size"]
+            queue.overflow = overflow_for(fields["ring_size"])
 
     def _deploy_divert(self, config: DivertConfig) -> None:
         address = self.addresses.get(config.address) or self.create_address(config.address, auto_created=False)
@@ -77,18 +122,49 @@ class Registry(Bindings, Host):
         """A new queue on an address. Raises BrokerError when the name is taken."""
         if config.name in self.queues:
             raise BrokerError(f"Queue {config.name} already exists on address {self.queues[config.name].address.name}")
-        queue = build_queue(config, address, self, auto_created=auto_created, temporary=temporary)
-        self.queues[config.name] = queue
+        self.queue_id += 1
+        queue = build_queue(self.queue_id, config, address, self, auto_created=auto_created, temporary=temporary)
+        self._bind(queue, config.routing_type)
+        self.note_queue(queue)
+        return queue
+
+    def _bind(self, queue: Queue, routing_type: str) -> None:
+        address = queue.address
+        self.queues[queue.name] = queue
         address.queues.append(queue)
-        address.routing_types.add(config.routing_type)
+        address.routing_types.add(routing_type)
         address.had_binding = True
         self._bindings_changed()
-        return queue
+
+    def note_queue(self, queue: Queue) -> None:
+        """Write down what a restart must know of a queue."""
+        if queue.durable and not queue.temporary:
+            self.log.queue_changed(
+                {
+                    "id": queue.id,
+                    "name": queue.name,
+                    "address": queue.address.name,
+                    "routing_type": queue.routing_type,
+                    "filter": None if queue.selector is None else queue.selector.text,
+                    "auto_created": queue.auto_created,
+                    "paused": queue.gate.paused,
+                    "ring_size": queue.ring_size_changed,
+                }
+            )
+
+    def note_address(self, address: Address) -> None:
+        """Write down what a restart must know of an address."""
+        if not address.temporary:
+            types = sorted(address.routing_types)
+            fields = {"name": address.name, "routing_types": types, "auto_created": address.auto_created}
+            self.log.address_changed(fields)
 
     def delete_queue(self, queue: Queue, now_ms: int) -> None:
         """Remove a queue without consumers; what it still holds is killed."""
         queue.remove_all()
         queue.deleted = True
+        if queue.durable and not queue.temporary:
+            self.log.queue_deleted(queue.id)
         del self.queues[queue.name]
         address = queue.address
         address.queues.remove(queue)
@@ -101,6 +177,8 @@ class Registry(Bindings, Host):
     def delete_address(self, address: Address) -> None:
         """Remove an address without queues."""
         address.deleted = True
+        if not address.temporary:
+            self.log.address_changed({"name": address.name, "deleted": True})
         del self.addresses[address.name]
         if is_wildcard(address.name, self.config.wildcards) and self.config.wildcards.routing_enabled:
             self._wildcards.remove(address.name)
@@ -152,12 +230,14 @@ class Registry(Bindings, Host):
                 raise NotFoundError(f"Address {name} does not exist and auto-create-addresses is false for it")
             address = self.create_address(name, auto_created=True)
             address.routing_types.add(routing_type or settings.default_address_routing_type)
+            self.note_address(address)
             self._bindings_changed()
         elif routing_type is not None and routing_type not in address.routing_types:
             if not address.settings.auto_create_addresses:
                 has = " and ".join(sorted(address.routing_types)) or "no routing type"
                 raise NotFoundError(f"Address {name} has {has}: not allowed to use it as {routing_type}")
             address.routing_types.add(routing_type)
+            self.note_address(address)
         return address
 
     def obtain_queue(self, address_name: str, queue_name: str, routing_type: str | None) -> Queue:

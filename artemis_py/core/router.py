@@ -89,6 +89,11 @@ class Router:
         self.forwards: list[Forward] = []
         self.looped_message_count = 0
 
+    @property
+    def log(self) -> RecordLog:
+        """Where what happens is written."""
+        return self._bindings.log
+
     # ---- admission -------------------------------------------------------------------------------
 
     def publish(self, batch: Batch, *, admitted: bool = False) -> int:
@@ -145,17 +150,28 @@ class Router:
         duplicate_id = message.head.duplicate_id
         return duplicate_id is not None and address.duplicate_ids is not None and duplicate_id in address.duplicate_ids
 
+    def remember_duplicates(self, address: Address, duplicate_ids: list[str]) -> None:
+        """Take back the ids that an address had seen before a restart."""
+        seen = self._duplicate_ids(address)
+        for duplicate_id in duplicate_ids:
+            seen.add(duplicate_id)
+
+    def _duplicate_ids(self, address: Address) -> DuplicateIds:
+        if address.duplicate_ids is None:
+            size = address.settings.id_cache_size
+            address.duplicate_ids = DuplicateIds(self._id_cache_size if size is None else size)
+        return address.duplicate_ids
+
     def _without_duplicates(self, address: Address, messages: list[Message]) -> list[Message]:
         kept: list[Message] = []
         for message in messages:
             duplicate_id = message.head.duplicate_id
             if duplicate_id is not None:
-                if address.duplicate_ids is None:
-                    size = address.settings.id_cache_size
-                    address.duplicate_ids = DuplicateIds(self._id_cache_size if size is None else size)
-                if duplicate_id in address.duplicate_ids:
+                seen = self._duplicate_ids(address)
+                if duplicate_id in seen:
                     continue
-                address.duplicate_ids.add(duplicate_id)
+                seen.add(duplicate_id)
+                message.lsn = self._bindings.log.duplicate_id(address.name, duplicate_id)
             kept.append(message)
         return kept
 
@@ -244,7 +260,7 @@ class Router:
     def _enqueue(self, batch: Batch, shares: list[tuple[Queue, list[Message]]]) -> None:
         messages = batch.messages
         if not batch.plain:
-            self._record(shares)
+            self._record(shares, batch.due_ms)
         shared: list[Entry] | None = None
         waiting: list[tuple[Queue, list[Message]]] = []
         for queue, taken in shares:
@@ -279,19 +295,23 @@ class Router:
             if not message.refs:
                 account.credit(message.memory_bytes)
 
-    def _record(self, shares: list[tuple[Queue, list[Message]]]) -> None:
+    def _record(self, shares: list[tuple[Queue, list[Message]]], due_ms: int) -> None:
         """Write persistent messages to the log, each once with the durable queues that it goes to."""
-        names: dict[int, list[str]] = {}
-        persistent: dict[int, Message] = {}
-        for queue, taken in shares:
-            if queue.durable:
-                for message in taken:
-                    if message.head.persistent:
-                        names.setdefault(message.id, []).append(queue.name)
-                        persistent[message.id] = message
-        for message_id, queue_names in names.items():
-            message = persistent[message_id]
-            message.lsn = self._bindings.log.published(message, queue_names)
+        log = self._bindings.log
+        durable = [(queue.id, taken) for queue, taken in shares if queue.durable]
+        if len(durable) == 1:
+            queue_id, taken = durable[0]
+            for message in taken:
+                if message.head.persistent:
+                    message.lsn = log.published(message, [queue_id], due_ms)
+            return
+        targets: dict[int, tuple[Message, list[int]]] = {}
+        for queue_id, taken in durable:
+            for message in taken:
+                if message.head.persistent:
+                    targets.setdefault(message.id, (message, []))[1].append(queue_id)
+        for message, queue_ids in targets.values():
+            message.lsn = log.published(message, queue_ids, due_ms)
 
 
 def _targets(route: Route, plan: Plan) -> list[Queue]:

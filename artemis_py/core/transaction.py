@@ -36,23 +36,22 @@ class Transaction:
                 return route.address
         return None
 
-    def commit(self, router: Router, now_ms: int) -> int:
-        """Carry everything out; returns the highest lsn written.
+    def commit(self, router: Router, now_ms: int) -> None:
+        """Carry everything out, as one group of records.
 
         Raises AddressFullError or DuplicateError, and then nothing of the transaction has happened: the caller aborts
         it.
         """
         self._check(router)
-        lsn = 0
+        router.log.begin_group()
         for route, message, due_ms in self.sends:
             router.publish(
                 Batch(route, [message], message.size_bytes, now_ms, plain=False, due_ms=due_ms), admitted=True
             )
-            lsn = max(lsn, message.lsn)
         for queue, consumer, entry in self.acknowledged:
-            queue.acknowledge(consumer, entry)
+            queue.acknowledge(consumer, [entry])
         self._release(self.refused, now_ms)
-        return lsn
+        router.log.end_group()
 
     def _check(self, router: Router) -> None:
         planned: dict[str, tuple[int, int]] = {}

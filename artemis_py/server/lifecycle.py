@@ -17,13 +17,15 @@ from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.errors import ArtemisError
 from artemis_py.metrics import MetricsExporter
-from artemis_py.records import MemoryLog
+from artemis_py.records import MemoryLog, RecordLog
 from artemis_py.server.connection import Acceptance
 from artemis_py.server.http import HttpService
 from artemis_py.server.http.routes import health_routes, metrics_routes
 from artemis_py.server.malloc import keep_freed_memory
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
+from artemis_py.server.store import Store
 from artemis_py.server.turns import Turns
+from artemis_py.storage.disk import DiskError, LockedError
 from artemis_py.stomp.service import StompService
 
 _BACKLOG_MIN: Final = 1024
@@ -45,14 +47,18 @@ def clock_ms() -> int:
 class Server:
     """One broker with its sockets on one event loop."""
 
-    def __init__(self, config: BrokerConfig, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, config: BrokerConfig, loop: asyncio.AbstractEventLoop, stopping: asyncio.Event) -> None:
         self.config = config
-        self.stats = ServerStats()
-        self.log = MemoryLog()
-        self.broker = Broker(config, self.log, clock_ms())
-        self.turns = Turns(loop, self.broker, self.log, self.stats, clock_ms)
-        self.bound: list[tuple[AcceptorConfig, str, int]] = []
         self._loop = loop
+        self.stats = ServerStats()
+        self.failure: ArtemisError | None = None
+        self.store = Store(config, self._wake) if config.persistence_enabled else None
+        log: RecordLog = MemoryLog() if self.store is None else self.store.log
+        self.broker = Broker(config, log, clock_ms(), None if self.store is None else self.store.keepsake)
+        self.turns = Turns(loop, self.broker, log, self.stats, clock_ms)
+        self.turns.on_failure = self._fail
+        self._stopping = stopping
+        self.bound: list[tuple[AcceptorConfig, str, int]] = []
         self._stomp_servers: list[asyncio.Server] = []
         self._http_servers: list[asyncio.Server] = []
         self._is_stopping = False
@@ -64,6 +70,16 @@ class Server:
         )
         routes = {**metrics_routes(self._exporter), **health_routes(self._not_ready_because)}
         self._http = HttpService(routes, now_ms=clock_ms, call_soon=loop.call_soon)
+
+    def _wake(self) -> None:
+        """Called by the committer's thread when a batch is done."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.turns.schedule)
+
+    def _fail(self, failure: ArtemisError) -> None:
+        """Storage failed: nothing is promised any more, and the process ends."""
+        self.failure = failure
+        self._stopping.set()
 
     def _not_ready_because(self) -> str | None:
         if self._is_stopping:
@@ -135,6 +151,16 @@ class Server:
         self._http.stop()
         for server in self._http_servers:
             server.close()
+        if self.store is not None:
+            self.store.close()
+
+    def abandon(self) -> None:
+        """End at once: no frame leaves any more."""
+        for server in self._stomp_servers + self._http_servers:
+            server.close()
+        self.turns.stop()
+        for connection in list(self.stats.connections):
+            connection.cut()
 
 
 def _bind(acceptor: AcceptorConfig) -> socket.socket:
@@ -175,16 +201,25 @@ async def _run(config: BrokerConfig, loop: asyncio.AbstractEventLoop) -> int:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    server = Server(config, loop)
+    try:
+        server = Server(config, loop, stopping)
+    except (DiskError, LockedError) as error:
+        print(f"the journal cannot be opened: {error}", file=sys.stderr)
+        return 1
     try:
         await server.listen()
     except ListenError as error:
         print(error, file=sys.stderr)
+        await server.stop()
         return 1
     _report(config, server)
     gc.freeze()
     gc.set_threshold(100_000, 50, 50)
     await stopping.wait()
+    if server.failure is not None:
+        print(f"storage failed, the broker stops; nothing after this was confirmed: {server.failure}", file=sys.stderr)
+        server.abandon()
+        return 3
     print("stopping", file=sys.stderr)
     await server.stop()
     return 0
@@ -194,6 +229,9 @@ def _report(config: BrokerConfig, server: Server) -> None:
     """Say at start what is ignored or refused, and where the broker listens."""
     for notice in config.notices:
         print(f"{notice.severity}: {notice}", file=sys.stderr)
+    if server.store is not None:
+        for line in server.store.report:
+            print(line, file=sys.stderr)
     for acceptor in config.acceptors:
         if acceptor.refused is not None:
             print(f"warning: acceptor {acceptor.name} is not opened: {acceptor.refused}", file=sys.stderr)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
+from artemis_py.errors import ArtemisError
 from artemis_py.records import RecordLog
 from artemis_py.server.stats import ServerStats
 
@@ -30,6 +31,10 @@ READ_BYTES_MAX: Final = 65536
 """How much of one connection is read at once. One buffer serves all: a bigger one makes malloc return memory after each
 read.
 """
+
+
+def _raise(failure: ArtemisError) -> None:
+    raise failure
 
 
 class Turns:
@@ -51,8 +56,12 @@ class Turns:
         self.lost: list[Connection] = []
         self.blocked: list[Connection] = []
         self.dirty: list[Connection] = []
+        self.waiting: set[Connection] = set()
+        """Connections with output that depends on a record not durable yet."""
+        self.on_failure: Callable[[ArtemisError], None] = _raise
         self._loop = loop
         self._log = log
+        self._durable_lsn = log.durable_lsn
         self._scheduled = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due_ms = 0
@@ -77,13 +86,19 @@ class Turns:
         self._scheduled = False
         now_ms = self.clock_ms()
         broker = self.broker
+        log = self._log
+        log.poll()
+        if log.failure is not None:
+            self.on_failure(log.failure)
+            return
+        log.inline = len(self.readable) <= 1 and not self.waiting
         self._read(now_ms)
         self._take_in(now_ms)
         broker.tick(now_ms)
         self._beat(now_ms)
         broker.dispatch(now_ms)
         served = self._write_messages()
-        self._log.seal()
+        log.seal()
         self._flush(now_ms)
         self._make_room(served)
         if broker.has_ready or self.readable or any(connection.may_go_on for connection in self.blocked):
@@ -123,10 +138,17 @@ class Turns:
         return served
 
     def _flush(self, now_ms: int) -> None:
-        dirty, self.dirty = self.dirty, []
         durable_lsn = self._log.durable_lsn
+        if durable_lsn != self._durable_lsn:
+            self._durable_lsn = durable_lsn
+            for connection in self.waiting:
+                connection.mark_dirty()
+            self.waiting.clear()
+        dirty, self.dirty = self.dirty, []
         for connection in dirty:
             connection.flush(durable_lsn, now_ms)
+            if connection.session.out:
+                self.waiting.add(connection)
 
     def _make_room(self, served: list[Consumer]) -> None:
         """Consumers whose client took what was written may be sent a turn's worth again."""

@@ -31,8 +31,7 @@ class Acknowledging(SessionState):
         elif refuses:
             queue.release(consumer, entries, failed=True, now_ms=now_ms)
         else:
-            for entry in entries:
-                queue.acknowledge(consumer, entry)
+            queue.acknowledge(consumer, entries)
         if consumer.parked:
             queue.wake(consumer)
 

@@ -173,10 +173,15 @@ class Dialect:
         shape.due_ms = _milliseconds(headers, "AMQ_SCHEDULED_TIME")
         shape.due_delay_ms = _milliseconds(headers, "AMQ_SCHEDULED_DELAY")
         shape.duplicate_id = headers.get("_AMQ_DUPL_ID")
-        shape.plain = not (
-            shape.persistent or shape.expires_ms or shape.due_ms or shape.due_delay_ms or shape.duplicate_id is not None
-            or "reply-to" in headers or destination.startswith("/temp-")
-        )  # fmt: skip
+        shape.simple = not (
+            shape.expires_ms
+            or shape.due_ms
+            or shape.due_delay_ms
+            or shape.duplicate_id is not None
+            or "reply-to" in headers
+            or destination.startswith("/temp-")
+        )
+        shape.plain = shape.simple and not shape.persistent
         shape.block = _canonical(shape, headers)
         return shape
 

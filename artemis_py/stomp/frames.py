@@ -60,7 +60,7 @@ class Shape:
 
     __slots__ = (
         "address", "block", "destination", "due_delay_ms", "due_ms", "duplicate_id", "expires_ms", "persistent",
-        "plain", "priority", "queue", "route", "routing_type",
+        "plain", "priority", "queue", "route", "routing_type", "simple",
     )  # fmt: skip
 
     def __init__(self, destination: str, address: str, queue: str | None, routing_type: str | None) -> None:
@@ -76,8 +76,10 @@ class Shape:
         self.duplicate_id: str | None = None
         self.block = b""
         """The deciding headers that consumers see, canonical."""
+        self.simple = True
+        """Nothing that needs a closer look: no expiry, no schedule, no duplicate id, no temporary names."""
         self.plain = True
-        """Nothing that needs a closer look: transient, no expiry, no schedule, no duplicate id."""
+        """Simple and transient."""
         self.route: Route | None = None
 
 
@@ -94,7 +96,7 @@ class Send:
         self.content_length = content_length
         self.receipt = receipt
         self.transaction = transaction
-        self.quick = shape.plain and receipt is None and transaction is None
+        self.quick = shape.simple and receipt is None and transaction is None
 
 
 @dataclass(frozen=True, slots=True)

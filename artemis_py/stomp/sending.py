@@ -46,7 +46,7 @@ class Sending(SessionState):
             number += 1
             size_bytes += head.size_bytes + len(body)
         count = len(messages)
-        accepted = broker.router.publish(Batch(route, messages, size_bytes, now_ms, plain=True))
+        accepted = broker.router.publish(Batch(route, messages, size_bytes, now_ms, plain=shape.plain))
         self.service.traffic.came("SEND", accepted)
         if accepted == count:
             return start + count
@@ -98,15 +98,14 @@ class Sending(SessionState):
                 self.blocked_by = route.address
                 return False
             raise AddressFullError(f"Address {route.address.name} is full")
-        self.lsn_written = max(self.lsn_written, message.lsn)
         if frame.receipt is not None:
-            self.confirm(frame.receipt, self.lsn_written)
+            self.confirm(frame.receipt)
         return True
 
     def _head_for(self, frame: Send) -> Head:
         """The frame's head; a reply-to that names a temporary destination is replaced by the name others can use."""
         head = frame.head
-        if frame.shape.plain:
+        if frame.shape.simple:
             return head
         reply_to = head.properties.get("reply-to")
         temporary = None if reply_to is None else temporary_address(reply_to, self.name)
@@ -147,7 +146,7 @@ class Sending(SessionState):
             return False
         del self.transactions[name]
         try:
-            self.lsn_written = max(self.lsn_written, transaction.commit(self.service.broker.router, now_ms))
+            transaction.commit(self.service.broker.router, now_ms)
         except ArtemisError:
             transaction.abort(now_ms)
             raise

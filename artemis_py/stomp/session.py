@@ -73,14 +73,17 @@ class Session(Sending, Subscribing, Acknowledging):
         self._run(frames, now_ms)
 
     def _run(self, frames: list[tuple[AnyFrame, bytes]], now_ms: int) -> None:
+        log = self.service.broker.log
         position = 0
         count = len(frames)
         while position < count and self.state == _OPEN:
             frame, body = frames[position]
+            self.lsn_before = log.last_lsn
             if frame.__class__ is Send and frame.quick:
                 position = self.send_run(frames, position, now_ms)
             elif self._handle(frame, body, now_ms):
                 position += 1
+            self.note_written()
             if self.blocked_by is not None:
                 self._pending = frames[position:]
                 return
@@ -137,7 +140,7 @@ class Session(Sending, Subscribing, Acknowledging):
             raise FrameError("The session is connected already: a second CONNECT is not allowed", syntax=True)
         receipt = frame.headers.get("receipt")
         if receipt is not None:
-            self.confirm(receipt, self.lsn_written)
+            self.confirm(receipt)
         return True
 
     # ---- beginning and end -----------------------------------------------------------------------

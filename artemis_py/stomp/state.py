@@ -22,8 +22,9 @@ class SessionState(ABC):
     """
 
     __slots__ = (
-        "beats", "blocked_by", "by_consumer", "client_id", "lsn_written", "name", "origin", "out", "owner",
-        "service", "subscriptions", "temporary_addresses", "transactions", "version",
+        "beats", "blocked_by", "by_consumer", "client_id", "lsn_before", "lsn_written", "name", "origin", "out", "owner",
+        "service", "subscriptions",
+        "temporary_addresses", "transactions", "version",
     )  # fmt: skip
 
     def __init__(self, service: StompService, origin: int, owner: object) -> None:
@@ -45,10 +46,19 @@ class SessionState(ABC):
         """The full address that this sender waits for."""
         self.lsn_written = 0
         """The highest lsn of what this session wrote; a RECEIPT waits for it."""
+        self.lsn_before = 0
+        """The log's last lsn before the frame that is being carried out."""
 
-    def confirm(self, receipt: str, lsn: int) -> None:
-        """Answer RECEIPT once ``lsn`` is durable."""
-        self.out.parts(lsn).append(writer.receipt(receipt, self.version))
+    def note_written(self) -> None:
+        """Remember the lsn of what the frame wrote, if it wrote anything."""
+        last_lsn = self.service.broker.log.last_lsn
+        if last_lsn != self.lsn_before:
+            self.lsn_written = self.lsn_before = last_lsn
+
+    def confirm(self, receipt: str) -> None:
+        """Answer RECEIPT once everything that the session wrote so far is durable."""
+        self.note_written()
+        self.out.parts(self.lsn_written).append(writer.receipt(receipt, self.version))
         self.service.traffic.went("RECEIPT")
 
     @abstractmethod

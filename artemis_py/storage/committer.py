@@ -66,7 +66,9 @@ class Committer(ABC):
 
 
 class ThreadCommitter(Committer):
-    """Syncs in a thread of its own, so that the event loop does not wait for the disk. ``wake`` is called from that thread."""
+    """Syncs in a thread of its own, so that the event loop does not wait for the disk. ``wake`` is called from that
+    thread.
+    """
 
     def __init__(self, disk: Disk, wake: Callable[[], None]) -> None:
         self.busy = False

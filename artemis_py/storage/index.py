@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from artemis_py.records import Keepsake, Survivor
 from artemis_py.storage.codec import RECORD_HEADER_BYTES, Kept
 
 _OVERHEAD_BYTES: Final = RECORD_HEADER_BYTES + 64
@@ -98,6 +99,27 @@ class Index:
                 if queue_id not in self.queues:
                     self.settle(queue_id, message_id)
 
+    def keepsake(self) -> Keepsake:
+        """What the broker takes back at a start: each queue's messages in the order in which it will offer them."""
+        keyed: dict[int, list[tuple[int, Survivor]]] = {}
+        for message_id, segment in self.home.items():
+            kept = segment.live[message_id]
+            kept.message.lsn = kept.lsn
+            for queue_id in kept.queue_ids:
+                detail = None if kept.details is None else kept.details.get(queue_id)
+                if detail is None:
+                    keyed.setdefault(queue_id, []).append((kept.lsn, Survivor(kept.message)))
+                else:
+                    survivor = Survivor(kept.message, detail.attempts, detail.due_ms)
+                    keyed.setdefault(queue_id, []).append((detail.order or kept.lsn, survivor))
+        return Keepsake(
+            {queue_id: [one[1] for one in sorted(found, key=_key)] for queue_id, found in keyed.items()},
+            list(self.queues.values()),
+            list(self.addresses.values()),
+            {address: list(seen) for address, seen in self.duplicate_ids.items()},
+            self.message_id_max,
+        )
+
     # ---- bindings --------------------------------------------------------------------------------
 
     def set_address(self, fields: dict[str, Any]) -> None:
@@ -123,6 +145,10 @@ class Index:
         seen.append(duplicate_id)
         if len(seen) > 2 * keep:
             del seen[: len(seen) - keep]
+
+
+def _key(keyed: tuple[int, Survivor]) -> int:
+    return keyed[0]
 
 
 def _remove(message_id: int, segment: Segment) -> None:

@@ -7,7 +7,7 @@ files: see ``recovery.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
@@ -39,7 +39,8 @@ class JournalSettings:
 class Journal(RecordLog):
     """Implements the core's view of storage on segments of a disk.
 
-    ``retire`` is given each segment that is no longer needed, in the committer's thread: it deletes or retains the file.
+    ``retire`` is given each segment that is no longer needed, in the committer's thread: it deletes or retains the
+    file.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Journal(RecordLog):
         retire: Callable[[str], None],
     ) -> None:
         self.durable_lsn = next_lsn - 1
+        self.last_lsn = next_lsn - 1
         self.index = index
         self.segments = segments
         self.batches = batch_number
@@ -80,6 +82,7 @@ class Journal(RecordLog):
     def _append(self, type_code: int, payload: bytes) -> int:
         lsn = self._next_lsn
         self._next_lsn = lsn + 1
+        self.last_lsn = lsn
         record = codec.encode_record(type_code, lsn, payload)
         if self._group is not None:
             self._group.append(record)
@@ -181,6 +184,7 @@ class Journal(RecordLog):
         segment = self.segments[-1]
         self.batches += 1
         parts = [codec.encode_record(codec.BATCH, self._next_lsn, codec.encode_batch(self.batches, self.now_ms))]
+        self.last_lsn = self._next_lsn
         self._next_lsn += 1
         create_bytes = 0
         if self._create_current:
@@ -264,8 +268,3 @@ def segment_number(name: str) -> int | None:
     """The number in a segment's file name; None for other files."""
     stem = name.removeprefix("artemis-journal-").removesuffix(".log")
     return int(stem) if stem.isdigit() and name == segment_name(int(stem)) else None
-
-
-def message_ids(messages: Iterable[Message]) -> list[int]:
-    """Their ids, in order."""
-    return [message.id for message in messages]
