@@ -1,0 +1,195 @@
+"""A broker that is killed and started again on the same files, with clients at work all the while."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from tests.e2e.broker_process import BrokerProcess
+from tests.e2e.kill_actors import Actor, Consumer, Mover, Producer, TransactedProducer, read_to_the_end
+from tests.e2e.kill_ledger import Ledger
+from tests.e2e.stomp_socket import Closed
+
+WORK_S = (0.02, 0.7)
+START_S = (0.0, 0.4)
+KILLED_WHILE_STARTING = 0.15
+DRAWS = "plain", "single", "left", "right", "in", "out", "fan::fan.one", "fan::fan.two"
+"""Every queue, as a destination to read it by."""
+
+CONFIGURATION = """\
+<?xml version="1.0"?>
+<configuration xmlns="urn:activemq">
+  <core xmlns="urn:activemq:core">
+    <name>killed</name>
+    <persistence-enabled>true</persistence-enabled>
+    <journal-directory>{folder}/journal</journal-directory>
+    <bindings-directory>{folder}/bindings</bindings-directory>
+    <paging-directory>{folder}/paging</paging-directory>
+    <large-messages-directory>{folder}/large</large-messages-directory>
+    {retention}
+    <journal-file-size>256K</journal-file-size>
+    <journal-compact-min-files>3</journal-compact-min-files>
+    <journal-compact-percentage>50</journal-compact-percentage>
+    <security-enabled>false</security-enabled>
+    <acceptors>
+      <acceptor name="stomp">
+        tcp://127.0.0.1:0?protocols=STOMP;anycastPrefix=/queue/;multicastPrefix=/topic/
+      </acceptor>
+    </acceptors>
+    <addresses>
+      <address name="fan"><multicast><queue name="fan.one"/><queue name="fan.two"/></multicast></address>
+    </addresses>
+    <address-settings>
+      <address-setting match="#"><max-delivery-attempts>-1</max-delivery-attempts></address-setting>
+    </address-settings>
+  </core>
+</configuration>
+"""
+
+
+@dataclass
+class Tally:
+    """What a run amounted to."""
+
+    kills: int = 0
+    kills_while_starting: int = 0
+    restarts_that_recovered: int = 0
+    segments: int = 0
+    segments_left: int = 0
+
+
+class KillRun:
+    """Rounds of work and sudden death on one data directory. ``seed`` decides the moments and the clients' choices; how
+    bytes and threads interleave it does not decide.
+    """
+
+    def __init__(self, folder: Path, seed: int, *, retention: bool = False) -> None:
+        self.folder = folder
+        self.seed = seed
+        self.random = Random(seed)
+        self.ledger = Ledger()
+        self.tally = Tally()
+        self.trouble: list[str] = []
+        element = f'<journal-retention-directory unit="DAYS" period="1">{folder}/retained</journal-retention-directory>'
+        self._file = folder / "broker.xml"
+        self._file.write_text(CONFIGURATION.format(folder=folder, retention=element if retention else ""), "utf-8")
+        self._broker: BrokerProcess | None = None
+
+    def run(self, kills: int) -> None:
+        """Kills the broker so many times, then reads everything that is left, and judges."""
+        try:
+            while self.tally.kills < kills:
+                self._round()
+                self.ledger.round += 1
+            self._read_all()
+        finally:
+            if self._broker is not None:
+                self._broker.kill()
+        self.ledger.judge()
+
+    # ---- one round -------------------------------------------------------------------------------
+
+    def _round(self) -> None:
+        broker = self._start()
+        if self.random.random() < KILLED_WHILE_STARTING:
+            time.sleep(self.random.uniform(*START_S))
+            self.tally.kills_while_starting += 1
+        else:
+            broker.await_ready()
+            actors = self._send_in(broker.port)
+            time.sleep(self.random.uniform(*WORK_S))
+            self._kill(broker)
+            for actor in actors:
+                actor.join()
+                if actor.trouble is not None:
+                    self.trouble.append(f"round {self.ledger.round}: {actor.trouble}")
+        self._kill(broker)
+        self.tally.kills += 1
+        self._look_at_what_it_said(broker)
+
+    def _start(self) -> BrokerProcess:
+        log = self.folder / f"broker-{self.ledger.round}.log"
+        self._broker = BrokerProcess(["run", str(self._file)], log)
+        return self._broker
+
+    def _kill(self, broker: BrokerProcess) -> None:
+        code = broker.process.poll()
+        if code is not None and code != -9:
+            self.trouble.append(f"round {self.ledger.round}: the broker ended by itself with {code}: {broker.said}")
+        broker.kill()
+
+    def _look_at_what_it_said(self, broker: BrokerProcess) -> None:
+        if "recovered" in broker.said:
+            self.tally.restarts_that_recovered += 1
+        for line in broker.said.splitlines():
+            if "DAMAGED" in line or "Traceback" in line:
+                self.trouble.append(f"round {self.ledger.round}: {line}")
+        files = (self.folder / "journal").glob("artemis-journal-*.log")
+        numbers = [int(path.stem.rpartition("-")[2]) for path in files]
+        self.tally.segments = max([self.tally.segments, *numbers])
+        self.tally.segments_left = len(numbers)
+
+    def _send_in(self, port: int) -> list[Actor]:
+        """Everybody connects, consumers first, then all begin to work."""
+        ledger, seed, number = self.ledger, self.random.getrandbits(32), self.ledger.round
+        actors: list[Actor] = [
+            Consumer("c-plain", ledger, seed, "/queue/plain", cumulative=True),
+            Consumer("c-single-1", ledger, seed, "/queue/single", cumulative=False, keeps=True),
+            Consumer("c-single-2", ledger, seed, "/queue/single", cumulative=False, keeps=True),
+            Consumer("c-left", ledger, seed, "/queue/left", cumulative=False),
+            Consumer("c-right", ledger, seed, "/queue/right", cumulative=True),
+            Consumer("c-one", ledger, seed, "fan::fan.one", cumulative=True),
+            Consumer("c-two", ledger, seed, "fan::fan.two", cumulative=False),
+            Consumer("c-out", ledger, seed, "/queue/out", cumulative=False),
+            Mover("mover", ledger, seed, "in", "out"),
+            Producer(f"plain-{number}a", ledger, seed, "/queue/plain", ["plain"]),
+            Producer(f"plain-{number}b", ledger, seed, "/queue/plain", ["plain"]),
+            Producer(f"single-{number}", ledger, seed, "/queue/single", ["single"]),
+            Producer(f"in-{number}", ledger, seed, "/queue/in", ["in"]),
+            Producer(f"fan-{number}", ledger, seed, "/topic/fan", ["fan.one", "fan.two"]),
+            TransactedProducer(f"pair-{number}", ledger, seed, ["left", "right"]),
+        ]
+        for actor in actors:
+            try:
+                actor.connect(port)
+            except (OSError, Closed, AssertionError) as error:
+                self.trouble.append(f"round {number}: {actor.name} cannot connect: {error!r}")
+        connected = [actor for actor in actors if actor.client is not None]
+        for actor in connected:
+            actor.start()
+        return connected
+
+    # ---- the end ---------------------------------------------------------------------------------
+
+    def _read_all(self) -> None:
+        broker = self._start()
+        broker.await_ready()
+        self.ledger.is_end = True
+        for destination in DRAWS:
+            read_to_the_end(broker.port, self.ledger, destination)
+        if (code := broker.stop()) != 0:
+            self.trouble.append(f"the broker ended with {code}: {broker.said}")
+        self._look_at_what_it_said(broker)
+
+    # ---- what came of it -------------------------------------------------------------------------
+
+    @property
+    def problems(self) -> list[str]:
+        """Broken promises first, then whatever else was not as it should be."""
+        return self.ledger.violations + self.trouble
+
+    def summary(self) -> str:
+        """One line about the run."""
+        fates = self.ledger.fates.values()
+        promised = sum(fate.promised for fate in fates)
+        settled = sum(fate.settled_round > 0 for fate in fates)
+        tally = self.tally
+        return (
+            f"seed {self.seed}: {tally.kills} kills ({tally.kills_while_starting} while starting),"
+            f" {promised} receipted messages, {settled} receipted acknowledgements,"
+            f" {sum(group.promised for group in self.ledger.groups.values())} receipted transactions,"
+            f" {self.ledger.delivered_count} deliveries, {tally.segments} journal files written,"
+            f" {tally.segments_left} left, {len(self.problems)} problems"
+        )

@@ -1,0 +1,39 @@
+"""The long run: ``python -m tests.e2e.soak_kill --kills 200 --seed N``. Exit code 1 when a promise was broken."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.e2e.kill_rounds import KillRun
+
+
+def main() -> int:
+    """Runs, prints one line per run and every problem; keeps the files of a run that had problems."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=200, help="how often the broker is killed in each run")
+    parser.add_argument("--runs", type=int, default=1, help="how many runs, each with new files")
+    parser.add_argument("--seed", type=int, default=None, help="of the first run; the others count on from it")
+    parser.add_argument("--retention", action="store_true", help="keep closed journal files")
+    options = parser.parse_args()
+    first = secrets.randbelow(1_000_000) if options.seed is None else options.seed
+    for seed in range(first, first + options.runs):
+        folder = Path(tempfile.mkdtemp(prefix="kill-"))
+        run = KillRun(folder, seed, retention=options.retention)
+        run.run(options.kills)
+        print(run.summary(), flush=True)
+        for problem in run.problems[:50]:
+            print(f"  {problem}")
+        if run.problems:
+            print(f"  the files are in {folder}")
+            return 1
+        shutil.rmtree(folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,164 @@
+"""A broker under load is killed at random moments, again and again: no promise may be broken.
+
+The first test kills a real process; ``python -m tests.e2e.soak_kill`` does it longer. The others show that the ledger,
+which is the judge, sees each kind of broken promise.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.kill_ledger import Key, Ledger, Session
+from tests.e2e.kill_rounds import KillRun
+
+KILLS = 20
+SOAK_KILLS = 200
+
+
+def run_and_judge(folder: Path, seed: int, kills: int) -> str:
+    """A run without broken promises that did exercise what it is for. Returns its summary."""
+    run = KillRun(folder, seed)
+    run.run(kills)
+    assert run.problems == [], run.summary()
+    assert run.tally.restarts_that_recovered > kills // 2, run.summary()
+    assert run.tally.segments > 2 * run.tally.segments_left, f"nothing was compacted: {run.summary()}"
+    return run.summary()
+
+
+@pytest.mark.e2e
+@pytest.mark.timeout(180)
+def test_no_promise_is_broken(tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
+    summary = run_and_judge(tmp_path, seed, KILLS)
+    with capsys.disabled():
+        print(f"\nkill test: {summary}")
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
+def test_no_promise_is_broken_in_a_long_run(tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
+    summary = run_and_judge(tmp_path, seed, SOAK_KILLS)
+    with capsys.disabled():
+        print(f"\nlong kill test: {summary}")
+
+
+# ---- the judge -----------------------------------------------------------------------------------
+
+ONE, TWO, THREE = (Key("q", "p", number) for number in (1, 2, 3))
+LEFT, RIGHT = Key("left", "p", 1, 7), Key("right", "p", 1, 7)
+COPY = Key("out", "p", 1, 8)
+
+
+def ledger_with(*keys: Key, promised: bool = True) -> Ledger:
+    """A ledger in which these were sent."""
+    ledger = Ledger()
+    ledger.sending(keys)
+    if promised:
+        ledger.sent(keys)
+    return ledger
+
+
+def read(ledger: Ledger, *keys: Key) -> Session:
+    """New consumers, one for each queue, get these. Returns the last of them."""
+    sessions = {key.queue: ledger.open_session(key.queue) for key in keys}
+    for key in keys:
+        ledger.delivered(sessions[key.queue], key)
+    return sessions[keys[-1].queue]
+
+
+def read_at_end(ledger: Ledger, *keys: Key) -> list[str]:
+    """The last consumer gets these; returns the verdict."""
+    ledger.is_end = True
+    if keys:
+        read(ledger, *keys)
+    ledger.judge()
+    return ledger.violations
+
+
+def test_kept_promises_are_no_violations() -> None:
+    ledger = ledger_with(ONE, TWO, THREE)
+    session = read(ledger, ONE, TWO)
+    ledger.acknowledging(session, [ONE, TWO])
+    ledger.acknowledged([ONE])
+    assert read_at_end(ledger, THREE) == []
+
+
+def test_what_was_never_promised_may_vanish_or_come() -> None:
+    assert read_at_end(ledger_with(ONE, TWO, promised=False), TWO) == []
+
+
+def test_a_lost_message_is_seen() -> None:
+    assert "is lost: its SEND was receipted" in read_at_end(ledger_with(ONE, TWO), TWO)[0]
+
+
+def test_a_delivery_that_a_crash_undid_is_seen() -> None:
+    ledger = ledger_with(ONE, promised=False)
+    read(ledger, ONE)
+    assert "is lost: it had been delivered" in read_at_end(ledger)[0]
+
+
+def test_a_settled_message_that_comes_again_is_seen() -> None:
+    ledger = ledger_with(ONE)
+    ledger.acknowledging(read(ledger, ONE), [ONE])
+    ledger.acknowledged([ONE])
+    assert "its ACK was receipted" in read_at_end(ledger, ONE)[0]
+
+
+def test_an_acknowledgement_that_did_not_count_does_not_excuse_a_loss() -> None:
+    ledger = ledger_with(ONE)
+    ledger.acknowledging(read(ledger, ONE), [ONE])
+    read(ledger, ONE)
+    assert "is lost" in read_at_end(ledger)[0]
+
+
+def test_changed_order_and_copies_are_seen() -> None:
+    assert "after number 2" in read_at_end(ledger_with(ONE, TWO), TWO, ONE)[0]
+    assert "after number 1" in read_at_end(ledger_with(ONE), ONE, ONE)[0]
+
+
+def test_what_nobody_sent_is_seen() -> None:
+    assert "never sent" in read_at_end(ledger_with(ONE), ONE, TWO)[0]
+
+
+def test_half_a_transaction_is_seen() -> None:
+    ledger = ledger_with(LEFT, RIGHT, promised=False)
+    ledger.committing(7, [LEFT, RIGHT], [])
+    assert "is torn: 1 of 2" in read_at_end(ledger, LEFT)[0]
+
+
+def test_a_transaction_that_moved_and_did_not_take_is_seen() -> None:
+    ledger = ledger_with(ONE)
+    moving(ledger, ONE, COPY)
+    assert "happened, but" in read_at_end(ledger, ONE, COPY)[0]
+
+
+def test_a_transaction_that_took_and_did_not_move_is_seen() -> None:
+    ledger = ledger_with(ONE)
+    moving(ledger, ONE, COPY)
+    assert "did not happen, but" in read_at_end(ledger)[0]
+
+
+def test_a_transaction_that_did_not_happen_is_fine() -> None:
+    ledger = ledger_with(ONE)
+    moving(ledger, ONE, COPY)
+    assert read_at_end(ledger, ONE) == []
+
+
+def test_a_message_moved_twice_is_seen() -> None:
+    ledger = ledger_with(ONE)
+    moving(ledger, ONE, COPY)
+    again = COPY._replace(group=9)
+    moving(ledger, ONE, again)
+    violations = read_at_end(ledger, COPY, again)
+    assert any("was moved by several transactions: [8, 9]" in text for text in violations)
+
+
+def moving(ledger: Ledger, key: Key, copy: Key) -> None:
+    """A transaction takes one message and sends another; its COMMIT is not answered."""
+    session = read(ledger, key)
+    ledger.sending([copy])
+    ledger.acknowledging(session, [key])
+    ledger.committing(copy.group, [copy], [key])

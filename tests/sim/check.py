@@ -1,0 +1,105 @@
+"""What must hold: of a running broker beside its own records, and of what recovery gives back after a crash."""
+
+from __future__ import annotations
+
+from artemis_py.core.broker import Broker
+from artemis_py.core.queue import Queue
+from artemis_py.storage.recovery import Recovered
+from tests.sim.incarnation import Incarnation
+from tests.sim.projection import Projection, difference, view_of
+from tests.sim.traffic import Fact
+
+
+class Broken(AssertionError):
+    """Something that must hold does not."""
+
+
+def records_match(life: Incarnation) -> None:
+    """What the broker wrote down adds up to what it holds. Call it between turns."""
+    projection = life.projection()
+    for queue in life.broker.queues.values():
+        if queue.durable and not queue.temporary:
+            _queue_matches(queue, projection)
+    named = {fields["name"] for fields in projection.queues.values()}
+    held = {queue.name for queue in life.broker.queues.values() if queue.durable and not queue.temporary}
+    if named != held:
+        raise Broken(f"queues written down and queues there are differ: {sorted(named ^ held)}")
+
+
+def _queue_matches(queue: Queue, projection: Projection) -> None:
+    items = projection.items(queue.id)
+    if len(items) != queue.tally.durable_count:
+        raise Broken(f"{queue.name} holds {queue.tally.durable_count} persistent messages; written down: {len(items)}")
+    live = [message.id for message in queue.browse() if message.head.persistent]
+    waiting = [item for item in items if not item.due_ms]
+    waiting.sort(key=lambda item: -item.identity[4])
+    ready = set(live)
+    written = [item.identity[0] for item in waiting if item.identity[0] in ready]
+    if live != written:
+        raise Broken(f"{queue.name} will offer {live}; written down in this order: {written}")
+
+
+def promises_hold(projection: Projection, promised: list[Fact]) -> None:
+    """Everything that was told to clients is in the durable state."""
+    history = projection.history
+    for kind, value in promised:
+        kept = {
+            "body": lambda: value in history.bodies,
+            "message": lambda: value in history.message_ids,
+            "settled": lambda: value in history.settled,
+            "queue": lambda: any(fields["name"].endswith(value) for fields in projection.queues.values())
+            or any(name.endswith(value) for name in history.queues_deleted),
+            "no queue": lambda: any(name.endswith(value) for name in history.queues_deleted),
+        }[kind]()
+        if not kept:
+            raise Broken(f"a client was told of {kind} {str(value)[:60]!r}, and it is not durable")
+
+
+def nothing_half_done(projection: Projection, broker: Broker) -> None:
+    """No crash may separate a dead or expired message from its copy, nor a duplicate id from its message."""
+    history = projection.history
+    for (queue_id, message_id), why in history.lost_of.items():
+        fields = projection.queues.get(queue_id)
+        queue = None if fields is None else broker.queues.get(fields["name"])
+        if queue is None:
+            continue
+        settings = queue.address.settings
+        target = settings.dead_letter_address if why == "killed" else settings.expiry_address
+        if target and target != queue.address.name and str(message_id) not in history.copied_ids:
+            raise Broken(f"message {message_id} was {why} on {queue.name}, and its copy for {target} is lost")
+    orphaned = history.duplicate_ids - history.duplicate_ids_published
+    if orphaned:
+        raise Broken(f"duplicate ids are remembered without their messages: {sorted(orphaned)}")
+
+
+def survivors_match(life: Incarnation, recovered: Recovered, duplicate_ids_kept: int) -> Projection:
+    """The state that recovery found is that after some operation between the last durable one and the last. Returns
+    it.
+    """
+    found = view_of(recovered.index.keepsake(), duplicate_ids_kept)
+    projection = life.projection(life.journal.durable_lsn)
+    at_least = projection.restarted().view()
+    matches: Projection | None = None
+    rest = [operation for lsn, operation in life.journal.operations if lsn > life.journal.durable_lsn]
+    if projection.view() == found:
+        matches = _copied(projection)
+    for operation in rest:
+        projection.apply(operation)
+        if projection.view() == found:
+            matches = _copied(projection)
+    if matches is None:
+        raise Broken(
+            f"recovery found no state between the durable one and the last written ({len(rest)} operations later).\n"
+            f"beside the durable one:\n{difference(at_least, found)}\n"
+            f"beside the last:\n{difference(projection.view(), found)}"
+        )
+    return matches
+
+
+def _copied(projection: Projection) -> Projection:
+    history = projection.history
+    copied = projection.restarted()
+    copied.history = type(history)(
+        **{name: type(value)(value) for name, value in vars(history).items()},
+    )
+    return copied

@@ -1,0 +1,69 @@
+"""A committer without a thread: it works when told, one piece of work at a time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from artemis_py.storage.committer import Commit, Committer, carry_out
+from artemis_py.storage.disk import Disk, DiskError
+
+
+class SteppedCommitter(Committer):
+    """Behaves as ``ThreadCommitter`` does, at the times that a test chooses with ``step``."""
+
+    def __init__(self, disk: Disk, wake: Callable[[], None]) -> None:
+        self.busy = False
+        self.failure: DiskError | None = None
+        self._disk = disk
+        self._wake = wake
+        self._done: Commit | None = None
+        self._work: deque[Commit | Callable[[], None]] = deque()
+
+    @property
+    def idle(self) -> bool:
+        """Is there nothing to do?"""
+        return not self._work
+
+    def step(self) -> bool:
+        """Do one piece of work; False when there is none."""
+        if not self._work:
+            return False
+        work = self._work.popleft()
+        try:
+            if not isinstance(work, Commit):
+                work()
+            elif self.failure is None:
+                carry_out(self._disk, work)
+                self._done = work
+        except DiskError as error:
+            self.failure = error
+        self._wake()
+        return True
+
+    def submit(self, commit: Commit) -> None:
+        assert not self.busy, "a batch is handed over while another is under way"
+        self.busy = True
+        self._work.append(commit)
+
+    def finished(self) -> Commit | None:
+        done = self._done
+        if done is not None:
+            self._done = None
+            self.busy = False
+        return done
+
+    def run_now(self, commit: Commit) -> None:
+        assert not self.busy, "a batch is carried out while another is under way"
+        try:
+            carry_out(self._disk, commit)
+            self._done = commit
+        except DiskError as error:
+            self.failure = error
+
+    def later(self, work: Callable[[], None]) -> None:
+        self._work.append(work)
+
+    def stop(self) -> None:
+        while self.step():
+            pass

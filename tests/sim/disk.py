@@ -1,0 +1,184 @@
+"""A disk in memory that forgets and tears what was not synced, loses power at any operation, and fails when told."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from artemis_py.storage.disk import Disk, DiskError
+
+SECTOR_BYTES = 512
+
+
+class PowerCut(BaseException):
+    """The power went in the middle of an operation. No broker may catch it: it is no ``Exception``."""
+
+
+@dataclass
+class File:
+    """``data`` is what a reader sees now, ``durable`` what was there at the last sync, ``unsynced`` the writes since."""
+
+    data: bytearray = field(default_factory=bytearray)
+    durable: bytearray = field(default_factory=bytearray)
+    unsynced: list[tuple[int, bytes]] = field(default_factory=list)
+
+    def write(self, offset: int, data: bytes) -> None:
+        """Change what readers see; the medium may or may not follow."""
+        _put(self.data, offset, data)
+        self.unsynced.append((offset, data))
+
+    def sync(self) -> None:
+        """What readers see is what a crash leaves."""
+        self.durable = bytearray(self.data)
+        self.unsynced.clear()
+
+    def crash(self, rng: random.Random) -> None:
+        """Each write since the last sync is kept, lost or torn, independently of the others."""
+        for offset, data in self.unsynced:
+            for start, end in _surviving(rng, offset, len(data)):
+                _put(self.durable, offset + start, data[start:end])
+        self.data = bytearray(self.durable)
+        self.unsynced.clear()
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What goes wrong at the ``at``-th operation: ``error`` of the verb, or a ``short`` write that then fails."""
+
+    at: int
+    error: str = "Input/output error"
+    short: bool = False
+    verbs: tuple[str, ...] = ("create", "write", "sync")
+
+
+class SimDisk(Disk):
+    """One directory in memory.
+
+    Every changing operation (create, write, sync, rename, delete) has a number. ``cut_at`` cuts the power when that
+    number is reached, before or after it takes effect; ``fault`` makes one fail with DiskError, and all later ones of
+    the same verbs too (a full disk stays full).
+    """
+
+    def __init__(self, rng: random.Random) -> None:
+        self.files: dict[str, File] = {}
+        self.operations = 0
+        self.cut_at: int | None = None
+        self.fault: Fault | None = None
+        self.faults_raised = 0
+        self._rng = rng
+        self._deleted: dict[str, bytes] = {}
+
+    # ---- what goes wrong -------------------------------------------------------------------------
+
+    def crash(self) -> None:
+        """The power comes back: unsynced writes are kept, lost or torn; deleted files may be there again."""
+        self.cut_at = None
+        self.fault = None
+        for name, data in self._deleted.items():
+            if name not in self.files and self._rng.random() < 0.5:
+                self.files[name] = File(bytearray(data), bytearray(data))
+        self._deleted.clear()
+        for file in self.files.values():
+            file.crash(self._rng)
+
+    def _begin(self, verb: str, name: str) -> bool:
+        """Count an operation and let it fail; True when the power goes, for the caller to do some of it first."""
+        self.operations += 1
+        fault = self.fault
+        if fault is not None and self.operations >= fault.at and verb in fault.verbs and not fault.short:
+            self.faults_raised += 1
+            raise DiskError(f"{name}: {fault.error}")
+        return self.cut_at is not None and self.operations >= self.cut_at
+
+    def _half(self) -> bool:
+        return self._rng.random() < 0.5
+
+    # ---- the verbs -------------------------------------------------------------------------------
+
+    def create(self, name: str, size: int) -> None:
+        cut = self._begin("create", name)
+        if cut:
+            size = self._rng.choice((-1, 0, size // 2, size))
+        if size >= 0:
+            self.files[name] = File(bytearray(size), bytearray(size))
+        if cut:
+            raise PowerCut
+        self._deleted.clear()
+
+    def write(self, name: str, offset: int, data: bytes) -> None:
+        cut = self._begin("write", name)
+        file = self._file(name)
+        fault = self.fault
+        if fault is not None and fault.short and self.operations >= fault.at:
+            self.faults_raised += 1
+            file.write(offset, data[: self._rng.randrange(len(data))])
+            raise DiskError(f"{name}: {fault.error}")
+        if not cut or self._half():
+            file.write(offset, data)
+        if cut:
+            raise PowerCut
+
+    def sync(self, name: str) -> None:
+        cut = self._begin("sync", name)
+        if not cut or self._half():
+            self._file(name).sync()
+        if cut:
+            raise PowerCut
+
+    def rename(self, name: str, new_name: str) -> None:
+        cut = self._begin("rename", name)
+        if not cut or self._half():
+            self.files[new_name] = self._file(name)
+            del self.files[name]
+        if cut:
+            raise PowerCut
+        self._deleted.clear()
+
+    def delete(self, name: str) -> None:
+        cut = self._begin("delete", name)
+        if not cut or self._half():
+            file = self.files.pop(name, None)
+            if file is not None:
+                self._deleted[name] = bytes(file.durable)
+        if cut:
+            raise PowerCut
+
+    def read(self, name: str) -> bytes:
+        return bytes(self._file(name).data)
+
+    def names(self) -> list[str]:
+        return sorted(self.files)
+
+    def _file(self, name: str) -> File:
+        file = self.files.get(name)
+        if file is None:
+            raise DiskError(f"{name}: No such file or directory")
+        return file
+
+
+def _put(target: bytearray, offset: int, data: bytes) -> None:
+    if len(target) < offset:
+        target.extend(bytes(offset - len(target)))
+    target[offset : offset + len(data)] = data
+
+
+def _surviving(rng: random.Random, offset: int, size: int) -> list[tuple[int, int]]:
+    """Which parts of a write of ``size`` bytes at ``offset`` reach the medium, as (start, end) inside the write."""
+    fate = rng.randrange(5)
+    if fate == 0:
+        return []
+    if fate == 1:
+        return [(0, size)]
+    if fate == 2:
+        return [(0, rng.randrange(size + 1))]
+    if fate == 3:
+        start = rng.randrange(size + 1)
+        return [(start, rng.randrange(start, size + 1))]
+    parts: list[tuple[int, int]] = []
+    start = 0
+    while start < size:
+        end = min(size, start + SECTOR_BYTES - (offset + start) % SECTOR_BYTES)
+        if rng.random() < 0.5:
+            parts.append((start, end))
+        start = end
+    return parts

@@ -1,0 +1,95 @@
+"""One life of a broker, from recovery to the next crash: real turns, sessions, core and journal on a simulated disk."""
+
+from __future__ import annotations
+
+from artemis_py.config.settings import BrokerConfig
+from artemis_py.core.broker import Broker
+from artemis_py.server.connection import Acceptance
+from artemis_py.server.stats import ServerStats
+from artemis_py.server.turns import Turns
+from artemis_py.stomp.service import StompService
+from artemis_py.storage.journal import JournalSettings
+from artemis_py.storage.recovery import Recovered
+from tests.sim.committer import SteppedCommitter
+from tests.sim.disk import SimDisk
+from tests.sim.projection import Projection
+from tests.sim.witness import WitnessedJournal
+from tests.wire.fakes import FakeLoop
+from tests.wire.world import Client
+
+
+class Incarnation:
+    """A running broker. ``base`` is the durable state it began with.
+
+    Each client of ``tests.wire.world`` runs on it as on a ``World``.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        settings: JournalSettings,
+        disk: SimDisk,
+        recovered: Recovered,
+        base: Projection,
+        now_ms: int,
+    ) -> None:
+        self.base = base
+        self.loop = FakeLoop(now_ms)
+        self.clients: list[Client] = []
+        self.together = False
+        self.stats = ServerStats()
+        self.committer = SteppedCommitter(disk, self._wake)
+        self.journal = WitnessedJournal(
+            disk,
+            self.committer,
+            settings,
+            recovered.index,
+            recovered.segments,
+            recovered.next_lsn,
+            recovered.batch_number,
+            disk.delete,
+        )
+        self.journal.watch()
+        self.broker = Broker(config, self.journal, now_ms, recovered.index.keepsake())
+        self.turns = Turns(self.loop.as_loop(), self.broker, self.journal, self.stats, self.loop.clock_ms)
+        acceptor = config.acceptors[0]
+        service = StompService(self.broker, acceptor, self.stats.traffic)
+        self.acceptance = Acceptance(self.turns, service, 1000, acceptor.int_param("handshakeTimeout"))
+        self.turns.schedule()
+
+    def _wake(self) -> None:
+        self.turns.schedule()
+
+    def connect(self) -> Client:
+        """A new connection."""
+        client = Client(self)  # type: ignore[arg-type]
+        self.clients.append(client)
+        return client
+
+    def settle(self) -> None:
+        """Run turns until the broker rests; the committer is not moved."""
+        self.loop.run()
+        while any(client.pump() for client in self.clients):
+            self.loop.run()
+
+    def drain(self) -> None:
+        """Run turns and the committer until nothing is left to write."""
+        self.settle()
+        while self.committer.step() or self.journal.has_pending:
+            if self.journal.failure is not None:
+                return
+            self.turns.schedule()
+            self.settle()
+
+    def advance(self, duration_ms: int) -> None:
+        """Let time pass."""
+        self.loop.advance(duration_ms)
+        self.settle()
+
+    def projection(self, lsn: int | None = None) -> Projection:
+        """The state after all operations up to ``lsn`` (None: all there are)."""
+        projection = self.base.restarted()
+        for number, operation in self.journal.operations:
+            if lsn is None or number <= lsn:
+                projection.apply(operation)
+        return projection

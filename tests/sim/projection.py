@@ -1,0 +1,204 @@
+"""What a list of operations adds up to, the naive way: lists that are walked from end to end, no files, no segments.
+
+It shares no code with the journal's index, so that a mistake there is not made here again.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from artemis_py.message import Message
+from artemis_py.records import Keepsake
+
+Operation: TypeAlias = tuple[Any, ...]
+"""The name of a method of ``RecordLog``, then what it was given, copied; ``("group", operations)`` for a group."""
+Identity: TypeAlias = tuple[int, str, bytes, bytes, int, int, int]
+View: TypeAlias = dict[str, Any]
+
+
+def identity(message: Message) -> Identity:
+    """Everything about a message that must survive."""
+    head = message.head
+    return message.id, head.address, head.block, message.body, head.priority, message.expires_ms, message.timestamp_ms
+
+
+@dataclass
+class Item:
+    """A message on one queue."""
+
+    identity: Identity
+    attempts: int = 0
+    due_ms: int = 0
+
+
+@dataclass
+class History:
+    """What has happened since the last start, whether or not anything of it is left."""
+
+    bodies: set[bytes] = field(default_factory=set)
+    message_ids: set[int] = field(default_factory=set)
+    settled: set[tuple[int, int]] = field(default_factory=set)
+    lost_of: dict[tuple[int, int], str] = field(default_factory=dict)
+    """(queue id, message id) of what was killed or expired: why."""
+    copied_ids: set[str] = field(default_factory=set)
+    duplicate_ids_published: set[tuple[str, str]] = field(default_factory=set)
+    duplicate_ids: set[tuple[str, str]] = field(default_factory=set)
+    queues_made: set[str] = field(default_factory=set)
+    queues_deleted: set[str] = field(default_factory=set)
+
+
+class Projection:
+    """The durable state. ``apply`` one operation after the other."""
+
+    def __init__(self, duplicate_ids_kept: int) -> None:
+        self.history = History()
+        self.queues: dict[int, dict[str, Any]] = {}
+        self._kept = duplicate_ids_kept
+        self._addresses: dict[str, dict[str, Any]] = {}
+        self._duplicate_ids: dict[str, list[str]] = {}
+        self._items: dict[int, list[Item]] = {}
+
+    def restarted(self) -> Projection:
+        """A copy of the state with an empty history."""
+        fresh = copy.deepcopy(self)
+        fresh.history = History()
+        fresh.history.message_ids = {item.identity[0] for items in self._items.values() for item in items}
+        return fresh
+
+    def items(self, queue_id: int) -> list[Item]:
+        """A queue's messages: ready ones in order, scheduled ones anywhere."""
+        return self._items.get(queue_id, [])
+
+    def view(self) -> View:
+        """Plain values to compare with."""
+        return {
+            "addresses": self._addresses,
+            "queues": self.queues,
+            "duplicate ids": {name: ids[-self._kept :] for name, ids in self._duplicate_ids.items() if ids},
+            "ready": _filled(
+                {
+                    number: [(item.identity, item.attempts) for item in self.items(number) if not item.due_ms]
+                    for number in self.queues
+                }
+            ),
+            "scheduled": _filled(
+                {
+                    number: {item.identity: (item.attempts, item.due_ms) for item in self.items(number) if item.due_ms}
+                    for number in self.queues
+                }
+            ),
+        }
+
+    # ---- operations ------------------------------------------------------------------------------
+
+    def apply(self, operation: Operation) -> None:
+        """Let one operation happen."""
+        name, *arguments = operation
+        if name == "group":
+            for inner in arguments[0]:
+                self.apply(inner)
+        else:
+            getattr(self, f"_{name}")(*arguments)
+
+    def _published(self, identity: Identity, queue_ids: list[int], due_ms: int) -> None:
+        for queue_id in queue_ids:
+            self._items.setdefault(queue_id, []).append(Item(identity, 0, due_ms))
+        history = self.history
+        history.message_ids.add(identity[0])
+        history.bodies.add(identity[3])
+        for line in identity[2].decode().split("\n"):
+            name, _, value = line.partition(":")
+            if name == "_AMQ_ORIG_MESSAGE_ID":
+                history.copied_ids.add(value)
+            elif name == "_AMQ_DUPL_ID":
+                history.duplicate_ids_published.add((identity[1], value))
+
+    def _settled(self, queue_id: int, message_ids: list[int], reason: str) -> None:
+        self._items[queue_id] = [item for item in self.items(queue_id) if item.identity[0] not in message_ids]
+        for message_id in message_ids:
+            self.history.settled.add((queue_id, message_id))
+            if reason in ("killed", "expired"):
+                self.history.lost_of[queue_id, message_id] = reason
+
+    def _attempted(self, queue_id: int, message_id: int, attempts: int, due_ms: int) -> None:
+        for item in self.items(queue_id):
+            if item.identity[0] == message_id:
+                item.attempts = attempts
+                item.due_ms = due_ms
+
+    def _fell_due(self, queue_id: int, message_ids: list[int]) -> None:
+        items = self.items(queue_id)
+        first = [item for wanted in message_ids for item in items if item.identity[0] == wanted]
+        for item in first:
+            item.due_ms = 0
+        self._items[queue_id] = first + [item for item in items if item.identity[0] not in message_ids]
+
+    def _address_changed(self, fields: dict[str, Any]) -> None:
+        if fields.get("deleted"):
+            self._addresses.pop(fields["name"], None)
+            self._duplicate_ids.pop(fields["name"], None)
+        else:
+            self._addresses[fields["name"]] = fields
+
+    def _queue_changed(self, fields: dict[str, Any]) -> None:
+        self.queues[fields["id"]] = fields
+        self.history.queues_made.add(fields["name"])
+
+    def _queue_deleted(self, queue_id: int) -> None:
+        fields = self.queues.pop(queue_id, None)
+        self._items.pop(queue_id, None)
+        if fields is not None:
+            self.history.queues_deleted.add(fields["name"])
+
+    def _duplicate_id(self, address: str, duplicate_id: str) -> None:
+        self._duplicate_ids.setdefault(address, []).append(duplicate_id)
+        self.history.duplicate_ids.add((address, duplicate_id))
+
+
+def view_of(keepsake: Keepsake, duplicate_ids_kept: int) -> View:
+    """What recovery gives back, in the same plain values."""
+    ready: dict[int, list[tuple[Identity, int]]] = {}
+    scheduled: dict[int, dict[Identity, tuple[int, int]]] = {}
+    for queue_id, survivors in keepsake.messages.items():
+        for survivor in survivors:
+            key = identity(survivor.message)
+            if survivor.due_ms:
+                scheduled.setdefault(queue_id, {})[key] = (survivor.attempts, survivor.due_ms)
+            else:
+                ready.setdefault(queue_id, []).append((key, survivor.attempts))
+    return {
+        "addresses": {fields["name"]: fields for fields in keepsake.addresses},
+        "queues": {fields["id"]: fields for fields in keepsake.queues},
+        "duplicate ids": {name: ids[-duplicate_ids_kept:] for name, ids in keepsake.duplicate_ids.items() if ids},
+        "ready": _filled(ready),
+        "scheduled": _filled(scheduled),
+    }
+
+
+def difference(expected: View, found: View) -> str:
+    """Where two views differ, for a person."""
+    lines = []
+    for part, wanted in expected.items():
+        for key in sorted({*wanted, *found[part]}, key=str):
+            one, other = wanted.get(key), found[part].get(key)
+            if one != other:
+                lines.append(f"{part} of {key}: expected {_brief(one)}, found {_brief(other)}")
+    return "\n".join(lines)
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(_brief(one) for one in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_brief(one)}: {_brief(other)}" for one, other in value.items()) + "}"
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], tuple):
+        return f"{_brief(value[0])}x{value[1]}"
+    if isinstance(value, tuple) and len(value) == 7:
+        return f"#{value[0]}({value[3][:12].decode(errors='replace')})"
+    return str(value)
+
+
+def _filled(by_queue: dict[int, Any]) -> dict[int, Any]:
+    return {number: found for number, found in by_queue.items() if found}

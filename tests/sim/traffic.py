@@ -1,0 +1,255 @@
+"""A client that does random but lawful things, and remembers what the broker has promised it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from tests.sim.incarnation import Incarnation
+from tests.wire.client_frames import ServerFrame
+
+Fact: TypeAlias = tuple[str, Any]
+"""("body", bytes) was stored; ("message", id) was stored; ("settled", (queue id, message id)); ("queue", name) exists or
+existed; ("no queue", name) is deleted.
+"""
+
+ANYCAST = ("work", "ring", "auto.one", "auto.two", "via")
+MULTICAST = ("news", "auto.news")
+STORED = frozenset({*ANYCAST, "news"})
+"""Destinations that have a durable queue, or get one, with the SEND."""
+BODY_BYTES = (0, 10, 100, 600, 3000)
+
+
+@dataclass
+class Held:
+    """A message that was delivered and not settled."""
+
+    message_id: int
+    ack: str
+    persistent: bool
+
+
+@dataclass
+class Reading:
+    """A subscription as its client sees it."""
+
+    queue_id: int
+    durable: bool
+    mode: str
+    held: list[Held] = field(default_factory=list)
+
+
+@dataclass
+class Work:
+    """A transaction under way: what its COMMIT will promise."""
+
+    facts: list[Fact] = field(default_factory=list)
+
+
+class Trader:
+    """One STOMP client. ``promised`` grows with each RECEIPT and MESSAGE that it gets."""
+
+    def __init__(self, life: Incarnation, rng: random.Random, name: str, numbers: list[int]) -> None:
+        self.promised: list[Fact] = []
+        self.errors: list[str] = []
+        self.frames = 0
+        self._life = life
+        self._rng = rng
+        self._name = name
+        self._numbers = numbers
+        """The last number used, shared by all clients of a world."""
+        self._client = life.connect()
+        self._readings: dict[str, Reading] = {}
+        self._work: dict[str, Work] = {}
+        self._asked: dict[str, list[Fact]] = {}
+        self._put("CONNECT", "accept-version:1.2", "host:x", f"client-id:{name}")
+
+    @property
+    def gone(self) -> bool:
+        """Is the connection closed?"""
+        return self._client.is_closed
+
+    def _number(self) -> int:
+        self._numbers[0] += 1
+        return self._numbers[0]
+
+    def _put(self, command: str, *headers: str, body: bytes = b"") -> None:
+        head = "\n".join([command, *headers, "", ""])
+        self._client.send(head.encode() + body + b"\0")
+
+    def _ask(self, command: str, *headers: str, facts: list[Fact], body: bytes = b"") -> None:
+        """Send a frame whose RECEIPT promises ``facts``."""
+        receipt = str(self._number())
+        self._asked[receipt] = facts
+        self._put(command, *headers, f"receipt:{receipt}", body=body)
+
+    # ---- what the broker says --------------------------------------------------------------------
+
+    def listen(self) -> None:
+        """Take in what arrived."""
+        frames = self._client.collect()
+        self.frames += len(frames)
+        for frame in frames:
+            if frame.command == "RECEIPT":
+                self.promised.extend(self._asked.pop(frame.header("receipt-id") or ""))
+            elif frame.command == "MESSAGE":
+                self._got(frame)
+            elif frame.command == "ERROR":
+                self.errors.append(frame.text)
+        frames.clear()
+
+    def _got(self, frame: ServerFrame) -> None:
+        reading = self._readings.get(frame.header("subscription") or "")
+        if reading is None:
+            return
+        persistent = frame.header("persistent") == "true" and reading.durable
+        message_id = int((frame.header("message-id") or "").rpartition("-")[2])
+        if persistent:
+            self.promised.append(("message", message_id))
+        if reading.mode != "auto":
+            reading.held.append(Held(message_id, frame.header("ack") or "", persistent))
+
+    # ---- what the client does --------------------------------------------------------------------
+
+    def act(self) -> None:
+        """One random step."""
+        self.listen()
+        moves = (
+            [self._send] * 8
+            + [self._settle] * 8
+            + [self._subscribe] * 2
+            + [self._transact] * 3
+            + [self._unsubscribe, self._drop]
+        )
+        self._rng.choice(moves)()
+
+    def _send(self) -> None:
+        rng = self._rng
+        destination = rng.choice(ANYCAST + MULTICAST)
+        prefix = "/queue/" if destination in ANYCAST else "/topic/"
+        number = self._number()
+        body = b"%d:%s" % (number, b"x" * rng.choice(BODY_BYTES))
+        headers = [f"destination:{prefix}{destination}"]
+        persistent = rng.random() < 0.85
+        if persistent:
+            headers.append("persistent:true")
+        headers += self._extras(number, persistent and destination in STORED)
+        facts: list[Fact] = [("body", body)] if persistent and destination in STORED else []
+        if any(line.startswith("_AMQ_DUPL_ID:old") for line in headers):
+            facts = []
+        work = self._pick_work()
+        if work is None:
+            self._ask("SEND", *headers, facts=facts, body=body)
+            return
+        name, gathered = work
+        gathered.facts += facts
+        self._put("SEND", *headers, f"transaction:{name}", body=body)
+
+    def _extras(self, number: int, may_repeat: bool) -> list[str]:
+        rng = self._rng
+        lines = []
+        if rng.random() < 0.3:
+            lines.append(f"priority:{rng.randrange(10)}")
+        if rng.random() < 0.15:
+            lines.append(f"AMQ_SCHEDULED_DELAY:{rng.choice((1, 50, 5000, 100_000))}")
+        if rng.random() < 0.15:
+            lines.append(f"expires:{self._life.loop.now_ms + rng.choice((1, 100, 10_000, 500_000))}")
+        if may_repeat and not self._work and rng.random() < 0.25:
+            lines.append(f"_AMQ_DUPL_ID:{f'new{number}' if rng.random() < 0.7 else f'old{number % 12}'}")
+        return lines
+
+    def _pick_work(self) -> tuple[str, Work] | None:
+        if not self._work or self._rng.random() < 0.3:
+            return None
+        return self._rng.choice(list(self._work.items()))
+
+    def _transact(self) -> None:
+        rng = self._rng
+        if not self._work or (len(self._work) < 2 and rng.random() < 0.3):
+            name = f"t{self._number()}"
+            self._work[name] = Work()
+            self._ask("BEGIN", f"transaction:{name}", facts=[])
+            return
+        name, work = rng.choice(list(self._work.items()))
+        del self._work[name]
+        if rng.random() < 0.7:
+            self._ask("COMMIT", f"transaction:{name}", facts=work.facts)
+        else:
+            self._ask("ABORT", f"transaction:{name}", facts=[])
+
+    def _subscribe(self) -> None:
+        rng = self._rng
+        if len(self._readings) >= 3:
+            return
+        key = f"s{self._number()}"
+        mode = rng.choice(("auto", "client", "client-individual", "client-individual"))
+        headers = [f"id:{key}", f"ack:{mode}", f"consumer-window-size:{rng.choice((-1, 0, 2000))}"]
+        facts: list[Fact] = []
+        if rng.random() < 0.3:
+            name = f"{self._name}-{rng.randrange(2)}"
+            if any(reading.durable and self._queue_name(reading).endswith(name) for reading in self._readings.values()):
+                return
+            headers += ["destination:/topic/news", f"durable-subscription-name:{name}"]
+            facts = [("queue", name)]
+        elif rng.random() < 0.2:
+            headers.append("destination:/topic/news")
+        else:
+            headers.append(f"destination:/queue/{rng.choice(('work', 'work', 'ring', 'auto.one', 'dead', 'late'))}")
+        self._ask("SUBSCRIBE", *headers, facts=facts)
+        self._note_reading(key, mode)
+
+    def _note_reading(self, key: str, mode: str) -> None:
+        subscription = self._client.connection.session.subscriptions.get(key)
+        if subscription is not None:
+            queue = subscription.queue
+            self._readings[key] = Reading(queue.id, queue.durable and not queue.temporary, mode)
+        self.listen()
+
+    def _queue_name(self, reading: Reading) -> str:
+        fields = self._life.journal.index.queues.get(reading.queue_id)
+        return "" if fields is None else str(fields["name"])
+
+    def _settle(self) -> None:
+        rng = self._rng
+        readings = [reading for reading in self._readings.values() if reading.held]
+        if not readings:
+            return
+        reading = rng.choice(readings)
+        place = rng.randrange(len(reading.held))
+        chosen = reading.held[place]
+        individual = reading.mode == "client-individual"
+        settled = [chosen] if individual else reading.held[: place + 1]
+        reading.held = [one for one in reading.held if one not in settled]
+        work = self._pick_work()
+        if individual and rng.random() < 0.3:
+            in_work = [] if work is None else [f"transaction:{work[0]}"]
+            self._ask("NACK", f"id:{chosen.ack}", *in_work, facts=[])
+            return
+        facts: list[Fact] = [("settled", (reading.queue_id, one.message_id)) for one in settled if one.persistent]
+        if work is None:
+            self._ask("ACK", f"id:{chosen.ack}", facts=facts)
+        else:
+            work[1].facts += facts
+            self._put("ACK", f"id:{chosen.ack}", f"transaction:{work[0]}")
+
+    def _unsubscribe(self) -> None:
+        if not self._readings:
+            return
+        key = self._rng.choice(list(self._readings))
+        reading = self._readings.pop(key)
+        name = self._queue_name(reading)
+        durable_name = f"{self._name}-{name[-1:]}"
+        if reading.durable and name.endswith(durable_name) and self._rng.random() < 0.6:
+            headers = [f"id:{key}", f"durable-subscription-name:{durable_name}"]
+            self._ask("UNSUBSCRIBE", *headers, facts=[("no queue", durable_name)])
+        else:
+            self._ask("UNSUBSCRIBE", f"id:{key}", facts=[])
+
+    def _drop(self) -> None:
+        """Break the connection, or leave politely."""
+        if self._rng.random() < 0.5:
+            self._client.drop()
+        else:
+            self._ask("DISCONNECT", facts=[])
+            self.listen()

@@ -1,0 +1,70 @@
+"""A journal whose operations are written down as they are asked for, for the projection to repeat."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from artemis_py.message import Message
+from artemis_py.storage.journal import Journal
+from tests.sim.projection import Operation, identity
+
+
+class WitnessedJournal(Journal):
+    """The journal itself; ``operations`` has (lsn, operation) of everything since it was opened."""
+
+    operations: list[tuple[int, Operation]]
+    _inner: list[Operation] | None
+
+    def watch(self) -> None:
+        """Begin to write down; before the first operation."""
+        self.operations = []
+        self._inner = None
+
+    def _note(self, lsn: int, *operation: Any) -> int:
+        if self._inner is not None:
+            self._inner.append(operation)
+        else:
+            self.operations.append((lsn, operation))
+        return lsn
+
+    def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
+        targets = list(queue_ids)
+        return self._note(
+            super().published(message, queue_ids, due_ms), "published", identity(message), targets, due_ms
+        )
+
+    def settled(self, queue_id: int, messages: list[Message], reason: str) -> int:
+        message_ids = [message.id for message in messages]
+        return self._note(super().settled(queue_id, messages, reason), "settled", queue_id, message_ids, reason)
+
+    def attempted(self, queue_id: int, message: Message, attempts: int, due_ms: int) -> int:
+        lsn = super().attempted(queue_id, message, attempts, due_ms)
+        return self._note(lsn, "attempted", queue_id, message.id, attempts, due_ms)
+
+    def fell_due(self, queue_id: int, messages: list[Message]) -> int:
+        message_ids = [message.id for message in messages]
+        return self._note(super().fell_due(queue_id, messages), "fell_due", queue_id, message_ids)
+
+    def address_changed(self, fields: dict[str, Any]) -> int:
+        return self._note(super().address_changed(fields), "address_changed", copy.deepcopy(fields))
+
+    def queue_changed(self, fields: dict[str, Any]) -> int:
+        return self._note(super().queue_changed(fields), "queue_changed", copy.deepcopy(fields))
+
+    def queue_deleted(self, queue_id: int) -> int:
+        return self._note(super().queue_deleted(queue_id), "queue_deleted", queue_id)
+
+    def duplicate_id(self, address: str, duplicate_id: str) -> int:
+        return self._note(super().duplicate_id(address, duplicate_id), "duplicate_id", address, duplicate_id)
+
+    def begin_group(self) -> None:
+        super().begin_group()
+        self._inner = []
+
+    def end_group(self) -> int:
+        lsn = super().end_group()
+        inner, self._inner = self._inner, None
+        if inner:
+            self._note(lsn, "group", inner)
+        return lsn

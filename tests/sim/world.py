@@ -1,0 +1,176 @@
+"""A seeded world: several lives of one broker on one disk, with a crash between any two of them."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from artemis_py.storage.journal import JournalSettings
+from artemis_py.storage.recovery import Recovered, recover
+from tests.sim.check import Broken, nothing_half_done, promises_hold, records_match, survivors_match
+from tests.sim.disk import PowerCut, SimDisk
+from tests.sim.incarnation import Incarnation
+from tests.sim.projection import Projection
+from tests.sim.traffic import Fact, Trader
+from tests.wire.world import START_MS, configuration
+
+DUPLICATE_IDS_KEPT = 8
+CORE = f"""
+<id-cache-size>{DUPLICATE_IDS_KEPT}</id-cache-size>
+<message-expiry-scan-period>400</message-expiry-scan-period>
+<address-queue-scan-period>700</address-queue-scan-period>
+<addresses>
+  <address name="work"><anycast><queue name="work"/></anycast></address>
+  <address name="ring"><anycast><queue name="ring" ring-size="3"/></anycast></address>
+  <address name="news"><multicast><queue name="news.a"/><queue name="news.b"/></multicast></address>
+  <address name="dead"><anycast><queue name="dead"/></anycast></address>
+  <address name="late"><anycast><queue name="late"/></anycast></address>
+</addresses>
+<diverts>
+  <divert name="via"><address>via</address><forwarding-address>work</forwarding-address>
+    <exclusive>true</exclusive></divert>
+</diverts>
+<address-settings>
+  <address-setting match="#">
+    <dead-letter-address>dead</dead-letter-address>
+    <expiry-address>late</expiry-address>
+    <max-delivery-attempts>3</max-delivery-attempts>
+  </address-setting>
+  <address-setting match="work"><redelivery-delay>60</redelivery-delay></address-setting>
+</address-settings>
+"""
+CONFIGURATION = configuration(CORE)
+
+
+@dataclass
+class Report:
+    """What a world did."""
+
+    lives: int = 0
+    operations: int = 0
+    frames: int = 0
+    promises: int = 0
+    errors: int = 0
+    segments: int = 0
+    damages: int = 0
+
+
+class World:
+    """Everything in it follows from ``seed``. ``run`` raises Broken when something that must hold does not."""
+
+    def __init__(self, seed: int, *, lives: int = 4, steps: int = 60) -> None:
+        self.report = Report()
+        self.rng = random.Random(seed)
+        self.disk = SimDisk(self.rng)
+        self._lives = lives
+        self._steps = steps
+        self._settings = JournalSettings(
+            file_bytes=self.rng.choice((4096, 8192, 65536)),
+            compact_files_min=self.rng.choice((2, 3, 5)),
+            compact_percentage=self.rng.choice((30, 60, 90)),
+            duplicate_ids_kept=DUPLICATE_IDS_KEPT,
+        )
+        self._numbers = [0]
+        self._now_ms = START_MS
+        self._patience = self.rng.choice((0.05, 0.3, 0.9))
+        """How likely the committer is to work after a step."""
+
+    def run(self) -> Report:
+        """All lives."""
+        recovered, base = recover(self.disk), Projection(DUPLICATE_IDS_KEPT)
+        for _ in range(self._lives):
+            recovered, base = self.live(recovered, base)
+        return self.report
+
+    def live(self, recovered: Recovered, base: Projection, cut_after: int | None = None) -> tuple[Recovered, Projection]:
+        """One life, its crash, and what is left. ``cut_after`` disk operations the power goes; None: at random."""
+        life = Incarnation(CONFIGURATION, self._settings, self.disk, recovered, base, self._now_ms)
+        traders: list[Trader] = []
+        promised: list[Fact] = []
+        if cut_after is None:
+            cut_after = self.rng.randrange(1, 4 * self._steps)
+        self.disk.cut_at = self.disk.operations + cut_after
+        try:
+            self._act(life, traders, promised)
+        except PowerCut:
+            pass
+        for trader in traders:
+            self._dismiss(trader, promised)
+        return self._crash(life, promised)
+
+    def _act(self, life: Incarnation, traders: list[Trader], promised: list[Fact]) -> None:
+        life.settle()
+        for _ in range(self.rng.randrange(1, self._steps)):
+            self._step(life, traders, promised)
+        if self.rng.random() < 0.3:
+            life.drain()
+        records_match(life)
+
+    def _step(self, life: Incarnation, traders: list[Trader], promised: list[Fact]) -> None:
+        rng = self.rng
+        for trader in [one for one in traders if one.gone]:
+            self._dismiss(trader, promised)
+            traders.remove(trader)
+        if len(traders) < 3 and (not traders or rng.random() < 0.2):
+            traders.append(Trader(life, rng, f"c{rng.randrange(3)}-{life.loop.now_ms}-{len(traders)}", self._numbers))
+        elif rng.random() < 0.1:
+            life.advance(rng.choice((1, 60, 500, 6000)))
+        elif rng.random() < 0.06:
+            self._manage(life)
+        else:
+            rng.choice(traders).act()
+        life.settle()
+        while rng.random() < self._patience and life.committer.step():
+            life.settle()
+        if rng.random() < 0.05:
+            records_match(life)
+
+    def _manage(self, life: Incarnation) -> None:
+        queue = self.rng.choice(("work", "ring", "news.a"))
+        move = self.rng.randrange(3)
+        if move == 0:
+            life.broker.pause(queue)
+        elif move == 1:
+            life.broker.resume(queue)
+        else:
+            life.broker.set_ring_size(queue, self.rng.choice((-1, 0, 1, 5)))
+        life.turns.schedule()
+
+    def _dismiss(self, trader: Trader, promised: list[Fact]) -> None:
+        trader.listen()
+        promised += trader.promised
+        trader.promised = []
+        self.report.frames += trader.frames
+        self.report.errors += len(trader.errors)
+
+    # ---- the crash -------------------------------------------------------------------------------
+
+    def _crash(self, life: Incarnation, promised: list[Fact]) -> tuple[Recovered, Projection]:
+        report = self.report
+        report.lives += 1
+        report.operations += len(life.journal.operations)
+        report.promises += len(promised)
+        report.segments = max(report.segments, life.journal.segments[-1].number)
+        self.disk.crash()
+        recovered = self.recover()
+        report.damages += len(recovered.damages)
+        wrong = [str(damage) for damage in recovered.damages if not damage.torn]
+        if wrong:
+            raise Broken(f"a crash was taken for damage: {wrong}")
+        promises_hold(life.projection(life.journal.durable_lsn), promised)
+        found = survivors_match(life, recovered, DUPLICATE_IDS_KEPT)
+        nothing_half_done(found, life.broker)
+        self._now_ms = life.loop.now_ms + self.rng.choice((0, 1, 1000, 3_600_000, -5000))
+        return recovered, found.restarted()
+
+    def recover(self) -> Recovered:
+        """Read the disk; the power may go again meanwhile."""
+        while True:
+            if self.rng.random() < 0.3:
+                self.disk.cut_at = self.disk.operations + self.rng.randrange(1, 4)
+            try:
+                recovered = recover(self.disk)
+                self.disk.cut_at = None
+                return recovered
+            except PowerCut:
+                self.disk.crash()
