@@ -233,14 +233,14 @@ class Broker(Registry):
         for queue, entry in dead:
             source = self._address_of(entry.message, queue)
             target = source.settings.dead_letter_address
-            if target and target != source.name:
+            if target:
                 self._obtain_resources(source, target, dead=True)
                 self.router.forward_dead(target, source, queue, entry.message, "max_deliveries")
         expired, self._expired = self._expired, []
         for queue, entry in expired:
             source = self._address_of(entry.message, queue)
             target = source.settings.expiry_address
-            if target and target != source.name:
+            if target and not (target == source.name and "_AMQ_ACTUAL_EXPIRY" in entry.message.head.properties):
                 self._obtain_resources(source, target, dead=False)
                 self.router.forward_expired(target, source, queue, entry.message, now_ms)
 
@@ -273,14 +273,24 @@ class Broker(Registry):
         )
         self.create_queue(address, config, auto_created=True)
 
-    def _publish_forward(self, forward: Forward, now_ms: int) -> None:
+    def _route_of(self, forward: Forward) -> Route | None:
+        """Where a copy goes. A divert's target comes into being as for a sender; dead and expired copies of which the
+        address does not exist are dropped.
+        """
+        if forward.creates:
+            try:
+                return self.route(forward.address, None, forward.head.routing_type)
+            except NotFoundError:
+                return None
         address = self.addresses.get(forward.address)
-        if address is None:
+        return None if address is None else Route(address, None, forward.head.routing_type, self.generation)
+
+    def _publish_forward(self, forward: Forward, now_ms: int) -> None:
+        route = self._route_of(forward)
+        if route is None:
             return
-        route = Route(address, None, forward.head.routing_type, self.generation)
-        message = Message(
-            forward.head, forward.body, self.next_message_id(), now_ms, forward.expires_ms, address.account, 0
-        )
+        account = route.address.account
+        message = Message(forward.head, forward.body, self.next_message_id(), now_ms, forward.expires_ms, account, 0)
         self.router.publish(
             Batch(route, [message], message.size_bytes, now_ms, plain=False, due_ms=forward.due_ms, hops=forward.hops),
             admitted=True,

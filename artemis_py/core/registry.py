@@ -270,11 +270,11 @@ class Registry(Bindings, Host):
         if queue is not None and queue.address is address and queue.routing_type == ANYCAST:
             return queue
         others = [queue.name for queue in address.queues if queue.routing_type == ANYCAST]
-        if len(others) == 1 and not address.auto_created:
+        if len(others) == 1:
             return self.queues[others[0]]
-        if not address.settings.auto_create_queues or queue is not None:
+        if others or not address.settings.auto_create_queues or queue is not None:
             hint = f"; subscribe to {name}::QUEUE with one of {', '.join(sorted(others))}" if others else ""
-            raise NotFoundError(f"Address {name} has no queue {name} and it may not be created{hint}")
+            raise NotFoundError(f"Address {name} has no queue {name}, and it is not created{hint}")
         return self.create_queue(address, _plain_queue(name, name, ANYCAST), auto_created=True)
 
     def create_subscription_queue(self, name: str, address: Address, *, durable: bool, selector: str | None) -> Queue:

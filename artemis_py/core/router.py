@@ -41,6 +41,8 @@ class Forward:
     expires_ms: int
     hops: int
     due_ms: int = 0
+    creates: bool = False
+    """May the target address be created, as for a sender's message?"""
 
 
 class Bindings(ABC):
@@ -202,7 +204,8 @@ class Router:
             head = message.head.forwarded(target, changes, drop)
             if routing_type is not None:
                 head.routing_type = routing_type
-            self._forward(Forward(target, head, message.body, message.expires_ms, batch.hops + 1, batch.due_ms))
+            hops = batch.hops + 1
+            self._forward(Forward(target, head, message.body, message.expires_ms, hops, batch.due_ms, creates=True))
 
     def _forward(self, forward: Forward) -> None:
         if forward.hops > HOPS_MAX:

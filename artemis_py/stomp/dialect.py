@@ -169,7 +169,7 @@ class Dialect:
         shape = Shape(destination, address, queue, routing_type)
         shape.priority = _priority(headers.get("priority"))
         shape.persistent = self._persistent(headers.get("persistent"))
-        shape.expires_ms = _milliseconds(headers, "expires")
+        shape.expires_ms = _expiry(headers.get("expires"))
         shape.due_ms = _milliseconds(headers, "AMQ_SCHEDULED_TIME")
         shape.due_delay_ms = _milliseconds(headers, "AMQ_SCHEDULED_DELAY")
         shape.duplicate_id = headers.get("_AMQ_DUPL_ID")
@@ -233,6 +233,15 @@ def _priority(text: str | None) -> int:
     value = _integer(text, "priority")
     if not 0 <= value <= 9:
         raise FrameError(f"priority must be 0 to 9, not {value}")
+    return value
+
+
+def _expiry(text: str | None) -> int:
+    if text is None:
+        return 0
+    value = _integer(text, "expires")
+    if value < 0:
+        raise FrameError(f"expires must be a time in epoch milliseconds or 0 for never, not {value}")
     return value
 
 

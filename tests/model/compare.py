@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from artemis_py.core.queue import Queue
-
 from tests.model.plans import ADDRESS, DEAD, EXPIRED
 from tests.model.queue_model import QueueModel
 from tests.model.reader_model import Item

@@ -29,7 +29,8 @@ SPECS = st.lists(
 DELAY = st.sampled_from(steps.DELAYS_MS)
 TIME = st.sampled_from(steps.TIMES_MS)
 ROOM = st.sampled_from(steps.ROOMS)
-FULL = st.sampled_from([(-1, "BLOCK")] * 3 + [(limit, policy) for limit in (1, 4) for policy in ("DROP", "FAIL", "BLOCK")])
+LIMITS = [(limit, policy) for limit in (1, 4) for policy in ("DROP", "FAIL", "BLOCK")]
+FULL = st.sampled_from([(-1, "BLOCK")] * 3 + LIMITS)
 
 
 class QueueMachine(RuleBasedStateMachine):
@@ -90,13 +91,17 @@ class QueueMachine(RuleBasedStateMachine):
     ) -> None:
         """SUBSCRIBE."""
         steps.subscribe(
-            self.world, number, connection, settles, browses, selector, no_local, window, priority, room
+            self.world, number=number, connection=connection, settles=settles, browses=browses, selector=selector,
+            no_local=no_local, window=window, priority=priority, room=room,
         )  # fmt: skip
 
     @rule(number=NUMBER, connection=CONNECTION)
     def subscribe_plainly(self, number: int, connection: int) -> None:
         """SUBSCRIBE with nothing special: without these, few messages would ever be settled."""
-        steps.subscribe(self.world, number, connection, False, False, None, False, -1, 0, steps.PLENTY)
+        steps.subscribe(
+            self.world, number=number, connection=connection, settles=False, browses=False, selector=None,
+            no_local=False, window=-1, priority=0, room=steps.PLENTY,
+        )  # fmt: skip
 
     @precondition(lambda self: self.world.seats)
     @rule(pick=PICKS)

@@ -22,7 +22,7 @@ RED_ONLY: Final = "color = 'red'"
 
 @dataclass(frozen=True, slots=True)
 class QueuePlan:
-    """One queue's place on each axis. Sizes are in messages, times in ms; ring_size -1 and delay_before -1 mean none."""
+    """One queue's place on each axis. Sizes in messages, times in ms; ring_size and delay_before -1 mean none."""
 
     exclusive: bool = False
     non_destructive: bool = False

@@ -1,4 +1,4 @@
-"""The model of a queue: one list of items, sorted when it is looked at. Slow, plain, and written from the specification.
+"""The model of a queue: one list of items, sorted when looked at. Slow, plain, and written from the specification.
 
 Where several outcomes are right (which consumer is next) the model does not choose: it says whether one that was
 observed is legal, and whether a message was withheld that had to go out.
@@ -95,7 +95,7 @@ class QueueModel:
         return min(self.items, key=lambda item: (item.letter.priority, item.key))
 
     def trim(self, grown: int, now_ms: int, *, offered: bool) -> None:
-        """Fit the ring: at most one item goes for each that was added. ``offered``: consumers had their chance first."""
+        """Fit the ring: at most one item goes for each one added. ``offered``: consumers had their chance first."""
         if self.ring_size < 0:
             return
         over = min(len(self.items) - self.ring_size, grown)

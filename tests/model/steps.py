@@ -27,6 +27,7 @@ def publish(world: Trade, specs: list[tuple[str, int, bool, int, int]], connecti
 
 def subscribe(
     world: Trade,
+    *,
     number: int,
     connection: int,
     settles: bool,

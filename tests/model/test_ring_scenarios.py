@@ -1,5 +1,5 @@
-"""The ring scenarios of the reference, step by step, with the counts given there: message count, in delivery, scheduled,
-replaced. They hold the broker to the reference, and the model beside it too.
+"""The ring scenarios of the reference, step by step, with the counts given there: message count, in delivery,
+scheduled, replaced. They hold the broker to the reference, and the model beside it too.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def test_07_return_keeps_order() -> None:
 
 
 def test_08_two_consumers() -> None:
-    """Returns are restored by sequence, whoever held them: the lowest goes (the reference's walk by delivery drops B)."""
+    """Returns are restored by sequence, whoever held them: the lowest goes (Artemis, walking by delivery, drops B)."""
     ring = Ring(3)
     first, second = ring.subscribe(), ring.subscribe(connection=2)
     assert ring.send(4) == (4, 4, 0, 0)
@@ -211,7 +211,7 @@ def test_13_due_with_idle_consumer() -> None:
 
 
 def test_14_priority() -> None:
-    """The oldest of the lowest priority goes, a newcomer alone at the lowest goes itself (not, as in Artemis, the next)."""
+    """The oldest of the lowest priority goes, a newcomer alone there goes itself (not, as in Artemis, the next)."""
     ring = Ring(1)
     ring.send(priority=4)
     assert ring.send(priority=9) == (1, 0, 0, 1)

@@ -8,7 +8,6 @@ from artemis_py.core.recipe import overflow_for
 from artemis_py.core.router import Batch
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import AddressFullError
-
 from tests.model.plans import ADDRESS, Plan
 from tests.model.reader_model import Item, Letter, Reader
 from tests.model.world import Pair, Seat, Spec, World

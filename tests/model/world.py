@@ -8,7 +8,6 @@ from typing import Final
 from artemis_py.core.queue import Queue
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, Message, encode_headers
 from artemis_py.selector import compile_selector
-
 from tests.model.compare import compare
 from tests.model.observe import Event, LiveLog, ObservedBroker, ObservedConsumer
 from tests.model.plans import ADDRESS, Plan
@@ -91,8 +90,8 @@ class World:
         message = Message(head, body, self.broker.next_message_id(), self.now_ms, expires_ms, account, origin)
         size = len(head.block) + len(body)
         letter = Letter(
-            message.id, spec.priority, spec.color, spec.persistent, size, size + MESSAGE_OVERHEAD_BYTES, expires_ms, origin
-        )
+            message.id, spec.priority, spec.color, spec.persistent, size, size + MESSAGE_OVERHEAD_BYTES, expires_ms, origin,
+        )  # fmt: skip
         return message, letter
 
     def letters(self) -> dict[int, Letter]:

@@ -31,7 +31,7 @@ _MANAGEMENT = '<management-context xmlns="http://activemq.apache.org/schema"/>\n
 
 
 def artemis_home() -> Path | None:
-    """``ARTEMIS_HOME``, or the newest ``apache-artemis-*`` in a folder of the cache; None without one, or without Java."""
+    """``ARTEMIS_HOME``, or the newest ``apache-artemis-*`` in a folder of the cache; None without it, or Java."""
     if shutil.which("java") is None:
         return None
     named = os.environ.get("ARTEMIS_HOME")
@@ -60,7 +60,8 @@ class ArtemisBroker(BrokerUnderTest):
         if row is None:
             return None
         counts = {key: int(row[key]) for key in ("messageCount", "deliveringCount", "scheduledCount", "messagesAdded")}
-        acknowledged, killed, expired = (int(row[key]) for key in ("messagesAcked", "messagesKilled", "messagesExpired"))
+        ended = ("messagesAcked", "messagesKilled", "messagesExpired")
+        acknowledged, killed, expired = (int(row[key]) for key in ended)
         return QueueCounts(
             messages=counts["messageCount"],
             delivering=counts["deliveringCount"],

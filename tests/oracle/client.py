@@ -74,14 +74,15 @@ def render(command: str, headers: Mapping[str, str], body: bytes, version: str) 
 class Client:
     """One connection. Messages wait in ``messages`` until a step asks for them."""
 
-    def __init__(self, port: int, version: str) -> None:
+    def __init__(self, port: int, version: str, wait_s: float = WAIT_S) -> None:
         self.version = version
+        self.wait_s = wait_s
         self.messages: deque[Frame] = deque()
         self.delivered: dict[str, Frame] = {}
         """What steps have taken from ``messages``, by body: an ACK names a message by it."""
         self.beats = 0
         """Line feeds that came between frames."""
-        self._socket = socket.create_connection((LOOPBACK, port), timeout=WAIT_S)
+        self._socket = socket.create_connection((LOOPBACK, port), timeout=wait_s)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._pending = b""
         self._receipts = 0
@@ -110,10 +111,10 @@ class Client:
 
     def answer(self) -> Frame:
         """The next frame that is no MESSAGE. Fails when none comes in time."""
-        until = time.monotonic() + WAIT_S
+        until = time.monotonic() + self.wait_s
         while True:
             frame = self._read_frame(until)
-            assert frame is not None, f"no answer in {WAIT_S} s"
+            assert frame is not None, f"no answer in {self.wait_s} s"
             if frame.command != "MESSAGE":
                 return frame
             self.messages.append(frame)
@@ -129,11 +130,11 @@ class Client:
     def wait_for_end(self) -> None:
         """Returns when the broker has closed the connection. Fails when it sends something else, or nothing."""
         try:
-            while (frame := self._read_frame(time.monotonic() + WAIT_S)) is not None:
+            while (frame := self._read_frame(time.monotonic() + self.wait_s)) is not None:
                 assert frame.command == "MESSAGE", f"the connection goes on: {frame}"
         except (Ended, ConnectionResetError):
             return
-        raise AssertionError(f"the connection is still open after {WAIT_S} s")
+        raise AssertionError(f"the connection is still open after {self.wait_s} s")
 
     def reset(self) -> None:
         """Ends the connection as a crash does: the broker's side sees an error, not an orderly end."""
@@ -150,10 +151,10 @@ class Client:
 
     def read_beat(self) -> None:
         """Waits for a heart-beat."""
-        until = time.monotonic() + WAIT_S
+        until = time.monotonic() + self.wait_s
         seen = self.beats
         while self.beats == seen:
-            assert self._receive(until), f"no heart-beat in {WAIT_S} s"
+            assert self._receive(until), f"no heart-beat in {self.wait_s} s"
             self._skip_beats()
 
     def _read_frame(self, until: float) -> Frame | None:
@@ -175,7 +176,7 @@ class Client:
         except TimeoutError:
             return False
         finally:
-            self._socket.settimeout(WAIT_S)
+            self._socket.settimeout(self.wait_s)
         if not data:
             raise Ended(f"the broker closed the connection; left over: {self._pending[:200]!r}")
         self._pending += data

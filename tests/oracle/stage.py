@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 
 from tests.oracle.brokers import BrokerUnderTest
-from tests.oracle.client import Client, Ended, Frame
+from tests.oracle.client import WAIT_S, Client, Ended
 
 
 def now_ms() -> int:
@@ -20,6 +20,8 @@ class Stage:
     """One run of one scenario."""
 
     broker: BrokerUnderTest
+    wait_s: float = WAIT_S
+    """How long a step waits for what should come."""
     clients: dict[str, Client] = field(default_factory=dict)
     sent_ms: tuple[int, int] = (0, 0)
     """When the last SEND left and when it was answered."""
@@ -27,7 +29,9 @@ class Stage:
     def __enter__(self) -> Stage:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         for client in self.clients.values():
             client.close()
 
@@ -38,7 +42,7 @@ class Stage:
 
     def open(self, who: str, acceptor: str, version: str) -> Client:
         """A new connection under a name; an older one of that name stays open, but cannot be addressed any more."""
-        client = Client(self.broker.ports[acceptor], version)
+        client = Client(self.broker.ports[acceptor], version, self.wait_s)
         if who in self.clients:
             self.clients[f"{who} before {len(self.clients)}"] = self.clients[who]
         self.clients[who] = client
@@ -66,8 +70,3 @@ def is_closed(client: Client) -> bool:
     except (Ended, ConnectionError):
         return True
     return False
-
-
-def describe(frames: list[Frame]) -> str:
-    """Frames in a message."""
-    return ", ".join(str(frame) for frame in frames)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from xml.sax.saxutils import escape, quoteattr
 
 
@@ -29,10 +30,7 @@ def anycast(name: str, **attributes: object) -> str:
 
 def setting(match: str, **elements: object) -> str:
     """An address-setting; ``max_size_messages=2`` gives the element ``max-size-messages``."""
-    inside = "".join(
-        f"<{key.replace('_', '-')}>{escape(_text(value))}</{key.replace('_', '-')}>" for key, value in elements.items()
-    )
-    return f"<address-setting match={quoteattr(match)}>{inside}</address-setting>"
+    return f"<address-setting match={quoteattr(match)}>{_elements(elements)}</address-setting>"
 
 
 def divert(name: str, source: str, to: str, *, exclusive: bool = False, filter: str | None = None, **more: str) -> str:
@@ -41,8 +39,13 @@ def divert(name: str, source: str, to: str, *, exclusive: bool = False, filter: 
     if filter is not None:
         inside += f"<filter string={quoteattr(filter)}/>"
     inside += f"<exclusive>{_text(exclusive)}</exclusive>"
-    inside += "".join(f"<{key.replace('_', '-')}>{escape(value)}</{key.replace('_', '-')}>" for key, value in more.items())
-    return f"<divert name={quoteattr(name)}>{inside}</divert>"
+    return f"<divert name={quoteattr(name)}>{inside}{_elements(more)}</divert>"
+
+
+def _elements(values: Mapping[str, object]) -> str:
+    return "".join(
+        f"<{key.replace('_', '-')}>{escape(_text(value))}</{key.replace('_', '-')}>" for key, value in values.items()
+    )
 
 
 def _text(value: object) -> str:

@@ -108,6 +108,7 @@ def blocked(stage: Stage, words: Words, headers: Headers) -> None:
     for name in words:
         client = stage.world.client(name)
         assert client.connection.session.blocked_by is not None, f"{name} is not blocked"
+        assert client.connection.state == "blocked", f"{name} is {client.connection.state}"
         assert not client.transport.reading, f"the broker still reads from {name}"
 
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.wire
 
 LIMITS = "maxHeaderBytes=20000;maxHeaderLineBytes=5000;maxHeaders=500;maxBodyBytes=100000;maxUnsentBytes=2000000"
 CHUNK_BYTES = 50_000
-CHUNKS = 100
+CHUNKS = 30
 HELD_BYTES_MAX = 1_000_000
 
 
@@ -90,6 +90,19 @@ def test_check_28_a_blocked_sender_is_not_read() -> None:
     assert client.connection.session.blocked_by is not None
     assert client.unread_bytes > 5000 * len(frame) - 3 * 65536
     assert world.queue("q").message_count == 1
+
+
+def test_check_28_a_lost_sender_is_not_waited_for() -> None:
+    settings = "<max-size-messages>1</max-size-messages><address-full-policy>BLOCK</address-full-policy>"
+    core = f'<address-settings><address-setting match="q">{settings}</address-setting></address-settings>'
+    world = World(configuration(core))
+    client = greeted(world, "a")
+    client.send(b"SEND\ndestination:/queue/q\n\nx\0" * 3)
+    assert world.turns.blocked == [client.connection]
+    client.drop()
+    world.advance(1000)
+    assert world.turns.blocked == []
+    assert not world.stats.connections
 
 
 def test_check_28_a_subscriber_that_does_not_read() -> None:

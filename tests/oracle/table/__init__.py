@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
-from tests.oracle import xml_parts as xml
+from typing import Final
+
+import pytest
+
 from tests.oracle.configuration import Profile
 from tests.oracle.scenario import Scenario
-from tests.oracle.table import additions, addresses, connecting, dispatch, frames, lifetimes, ring, settling, subscribing
-
-SCENARIOS: tuple[Scenario, ...] = (*ring.SCENARIOS, *dispatch.SCENARIOS, *lifetimes.SCENARIOS, *addresses.SCENARIOS, *connecting.SCENARIOS, *frames.SCENARIOS, *settling.SCENARIOS, *subscribing.SCENARIOS, *additions.SCENARIOS)
-
-COMMON = Scenario(
-    "common",
-    "what several scenarios use",
-    (),
-    addresses=(xml.anycast("dead.ring"),),
+from tests.oracle.table import (
+    additions,
+    addresses,
+    connecting,
+    dispatch,
+    frames,
+    lifetimes,
+    ring,
+    settling,
+    subscribing,
 )
 
-PROFILES = (
-    Profile("still", -1, (COMMON, *(scenario for scenario in SCENARIOS if not scenario.scans))),
-    Profile("scanning", 100, (COMMON, *(scenario for scenario in SCENARIOS if scenario.scans))),
+SCENARIOS: Final[tuple[Scenario, ...]] = (
+    *ring.SCENARIOS,
+    *dispatch.SCENARIOS,
+    *lifetimes.SCENARIOS,
+    *addresses.SCENARIOS,
+    *connecting.SCENARIOS,
+    *frames.SCENARIOS,
+    *settling.SCENARIOS,
+    *subscribing.SCENARIOS,
+    *additions.SCENARIOS,
 )
+
+PROFILES: Final = (
+    Profile("still", -1, tuple(scenario for scenario in SCENARIOS if not scenario.scans)),
+    Profile("scanning", 100, tuple(scenario for scenario in SCENARIOS if scenario.scans)),
+)
+
+PLAYED: Final = tuple(
+    pytest.param(profile, scenario, id=scenario.name) for profile in PROFILES for scenario in profile.scenarios
+)
+"""What tests are parametrized with: a profile for the broker, and a scenario."""

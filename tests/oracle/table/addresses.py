@@ -26,7 +26,7 @@ from tests.oracle.steps import (
     unnamed,
     unsubscribe,
 )
-from tests.oracle.values import ABSENT, PRESENT
+from tests.oracle.values import ABSENT, PRESENT, AfterSend, In
 
 FOUR_QUEUES = xml.address(
     "four",
@@ -79,6 +79,64 @@ ROUTING: tuple[Scenario, ...] = (
                 multicast=(xml.queue("filtered.sport", filter="section = 'sport'"), xml.queue("filtered.all")),
             ),
         ),
+    ),
+    Scenario(
+        "route_filters_anycast",
+        "an anycast queue whose filter does not match is passed over",
+        (
+            Connect(), anycast("sifted", "1", "2", headers={"colour": "red"}), anycast("sifted", "none", "none"),
+            Counts("sifted.red", 1), Counts("sifted.all", 3), Routed("sifted", 4),
+        ),
+        addresses=(
+            xml.address(
+                "sifted", anycast=(xml.queue("sifted.red", filter="colour = 'red'"), xml.queue("sifted.all"))
+            ),
+        ),
+    ),
+    Scenario(
+        "route_to_consumers",
+        "several anycast queues of which one has a consumer",
+        (
+            Connect("c"), Connect("d"), Subscribe("served::served.b", who="d"), Counts("served.b", consumers=1),
+            anycast("served", *"1234"),
+            Either(
+                ours=(Counts("served.a", 2), Counts("served.b", 2)),
+                artemis=(Counts("served.a", 0), Counts("served.b", 4)),
+            ),
+        ),
+        addresses=(xml.address("served", anycast=(xml.queue("served.a"), xml.queue("served.b"))),),
+        departures=("anycast-turns",),
+    ),
+    Scenario(
+        "route_disabled",
+        "a queue that is not enabled takes nothing",
+        (
+            Connect(), anycast("disabled", "m"), Counts("disabled", 0, added=0),
+            Either(ours=(Routed("disabled", 0, 1),), artemis=(Routed("disabled", 1, 0),)),
+        ),
+        addresses=(xml.anycast("disabled", enabled=False),),
+        departures=("disabled-count",),
+    ),
+    Scenario(
+        "route_wildcard_queue",
+        "a declared queue on a wildcard address gets what is sent to the addresses it matches",
+        (
+            Connect(), send("jungle.a.b", "m", headers=TO_MULTICAST), Counts("jungle.all", 1),
+            anycast("forest.a", "1", "2"), Counts("forest.all", 2),
+        ),
+        addresses=(
+            xml.address("jungle.#", multicast=(xml.queue("jungle.all"),)),
+            xml.address("forest.#", anycast=(xml.queue("forest.all"),)),
+        ),
+    ),
+    Scenario(
+        "prefix_and_header",
+        "a prefix and a header that contradict each other",
+        (
+            Connect(), Subscribe("/queue/contradicted"), send("/queue/contradicted", "m", headers=TO_MULTICAST),
+            Either(ours=(messages("m"),), artemis=(Nothing(),)),
+        ),
+        departures=("prefix-and-header",),
     ),
     Scenario(
         "unrouted",
@@ -176,7 +234,10 @@ CREATION: tuple[Scenario, ...] = (
     Scenario(
         "no_creation_send",
         "SEND to an unknown name is refused where nothing may be created",
-        (Connect("c", "1.1"), Refused(anycast("closed.unknown", "m"), closes=False), AddressExists("closed.unknown", yes=False)),
+        (
+            Connect("c", "1.1"), Refused(anycast("closed.unknown", "m"), closes=False),
+            AddressExists("closed.unknown", yes=False),
+        ),
         settings=(xml.setting("closed.#", auto_create_addresses=False, auto_create_queues=False),),
     ),
     Scenario(
@@ -204,6 +265,19 @@ CREATION: tuple[Scenario, ...] = (
         "bad_type",
         "a destination-type that is none is refused",
         (Connect("c", "1.1"), Refused(send("any", "m", headers={"destination-type": "anycast"}), closes=False)),
+    ),
+    Scenario(
+        "sole_queue",
+        "SUBSCRIBE to an anycast address whose only queue has another name",
+        (
+            Connect("c", "1.1"),
+            Either(
+                ours=(Subscribe("sole"), anycast("sole", "m"), messages("m"), Counts("sole.queue", 1, 1)),
+                artemis=(Refused(Subscribe("sole"), closes=False, has_receipt=False),),
+            ),
+        ),
+        addresses=(xml.address("sole", anycast=(xml.queue("sole.queue"),)),),
+        departures=("sole-queue",),
     ),
     Scenario(
         "dual_multicast",
@@ -271,6 +345,24 @@ QUALIFIED: tuple[Scenario, ...] = (
         departures=("error-receipt",),
     ),
     Scenario(
+        "fqqn_no_address",
+        "::queue without an address, where no such queue exists",
+        (
+            Connect("c", "1.1"),
+            Either(
+                ours=(Subscribe("::alone", headers=ANYCAST), anycast("alone", "m"), messages("m")),
+                artemis=(Refused(Subscribe("::alone", headers=ANYCAST), closes=False, has_receipt=False),),
+            ),
+        ),
+        departures=("fqqn-no-address",),
+    ),
+    Scenario(
+        "fqqn_filter",
+        "address::queue does not go round the queue's filter",
+        (Connect(), send("fqf::fqf.queue", "m"), Counts("fqf.queue", 0), Routed("fqf", 0, 1)),
+        addresses=(xml.address("fqf", multicast=(xml.queue("fqf.queue", filter="colour = 'red'"),)),),
+    ),
+    Scenario(
         "fqqn_wrong_address",
         "address::queue with a queue of another address",
         (
@@ -292,7 +384,10 @@ DIVERTS: tuple[Scenario, ...] = (
         (
             Connect(), anycast("dv.a", "m"), Counts("dv.a", 1), Counts("dv.a.to", 1),
             Subscribe("dv.a.to"),
-            messages("m", headers={"_AMQ_ORIG_ADDRESS": "dv.a", "_AMQ_ORIG_QUEUE": "dv_a", "_AMQ_ORIG_MESSAGE_ID": PRESENT}),
+            messages(
+                "m",
+                headers={"_AMQ_ORIG_ADDRESS": "dv.a", "_AMQ_ORIG_QUEUE": "dv_a", "_AMQ_ORIG_MESSAGE_ID": PRESENT},
+            ),
         ),
         addresses=(xml.anycast("dv.a"), xml.anycast("dv.a.to")),
         diverts=(xml.divert("dv_a", "dv.a", "dv.a.to", routing_name="dv_a"),),
@@ -347,6 +442,59 @@ DIVERTS: tuple[Scenario, ...] = (
     ),
 )  # fmt: skip
 
+MORE_DIVERTS: tuple[Scenario, ...] = (
+    Scenario(
+        "divert_chain",
+        "a diverted copy can be diverted again; its headers tell of the last hop",
+        (
+            Connect(), anycast("dw.a", "m"), Counts("dw.a.two", 1), Subscribe("dw.a.two"),
+            messages("m", headers={"_AMQ_ORIG_ADDRESS": "dw.a.one", "_AMQ_ORIG_QUEUE": "dw_a_one"}),
+        ),
+        addresses=(xml.anycast("dw.a"), xml.anycast("dw.a.one"), xml.anycast("dw.a.two")),
+        diverts=(xml.divert("dw_a", "dw.a", "dw.a.one"), xml.divert("dw_a_one", "dw.a.one", "dw.a.two")),
+    ),
+    Scenario(
+        "divert_times",
+        "a diverted copy keeps its schedule and its expiry, and gets those of its new address",
+        (
+            Connect(), anycast("dw.b", "m", headers={"AMQ_SCHEDULED_DELAY": "60000"}),
+            Counts("dw.b", 1, 0, 1), Counts("dw.b.to", 1, 0, 1),
+            anycast("dw.b", "n", headers={"expires": In(60_000)}),
+            Subscribe("dw.b.to"), messages("n", headers={"expires": AfterSend(60_000)}),
+            anycast("dw.b", "o"), messages("o", headers={"expires": AfterSend(5000)}),
+        ),
+        addresses=(xml.anycast("dw.b"), xml.anycast("dw.b.to")),
+        settings=(xml.setting("dw.b.to", expiry_delay=5000),),
+        diverts=(xml.divert("dw_b", "dw.b", "dw.b.to"),),
+    ),
+    Scenario(
+        "divert_counts",
+        "both addresses count a diverted message as routed; a duplicate is not diverted, a transaction at COMMIT",
+        (
+            Connect(), anycast("dw.c", "m", headers={"_AMQ_DUPL_ID": "x"}),
+            anycast("dw.c", "m", headers={"_AMQ_DUPL_ID": "x"}), Counts("dw.c.to", 1), Routed("dw.c", 1),
+            Routed("dw.c.to", 1), begin(), anycast("dw.c", "n", headers={"transaction": "t"}), Counts("dw.c.to", 1),
+            commit(), Counts("dw.c.to", 2),
+        ),
+        addresses=(xml.anycast("dw.c"), xml.anycast("dw.c.to")),
+        diverts=(xml.divert("dw_c", "dw.c", "dw.c.to", exclusive=True),),
+    ),
+    Scenario(
+        "divert_destination",
+        "the destination of a diverted copy, when the sender wrote a prefix",
+        (
+            Connect(), send("/queue/dw.d", "m"), Subscribe("dw.d.to"),
+            Either(
+                ours=(messages("m", headers={"destination": "dw.d.to"}),),
+                artemis=(messages("m", headers={"destination": "/queue/dw.d.to"}),),
+            ),
+        ),
+        addresses=(xml.anycast("dw.d"), xml.anycast("dw.d.to")),
+        diverts=(xml.divert("dw_d", "dw.d", "dw.d.to"),),
+        departures=("forwarded-destination",),
+    ),
+)  # fmt: skip
+
 DUPLICATES: tuple[Scenario, ...] = (
     Scenario(
         "duplicate",
@@ -357,6 +505,24 @@ DUPLICATES: tuple[Scenario, ...] = (
             Counts("dup", 2, added=2), Subscribe("dup"), messages("1", "3"),
         ),
         addresses=(xml.anycast("dup"),),
+    ),
+    Scenario(
+        "duplicate_forgotten",
+        "id-cache-size bounds how many ids an address remembers",
+        (
+            Connect(), *(anycast("dup.cache", body, headers={"_AMQ_DUPL_ID": body}) for body in "12341"),
+            Counts("dup.cache", 5),
+        ),
+        addresses=(xml.anycast("dup.cache"),),
+        settings=(xml.setting("dup.cache", id_cache_size=3),),
+    ),
+    Scenario(
+        "duplicate_unrouted",
+        "an id is remembered even if its message reached nobody",
+        (
+            Connect(), send("/topic/dup.topic", "1", headers={"_AMQ_DUPL_ID": "x"}), Subscribe("/topic/dup.topic"),
+            send("/topic/dup.topic", "2", headers={"_AMQ_DUPL_ID": "x"}), Nothing(),
+        ),
     ),
     Scenario(
         "duplicate_in_transaction",
@@ -382,6 +548,34 @@ FULL: tuple[Scenario, ...] = (
         ),
         addresses=(xml.anycast("full.drop"),),
         settings=(xml.setting("full.drop", max_size_messages=3, address_full_policy="DROP"),),
+    ),
+    Scenario(
+        "full_counts_messages",
+        "a limit counts messages of the address, scheduled ones too, and each once however many queues have it",
+        (
+            Connect(), send("full.count", "1", "2", "3", headers=TO_MULTICAST), Counts("full.count.a", 2),
+            Counts("full.count.b", 2), Routed("full.count", 3),
+            anycast("full.later", *"123", headers={"AMQ_SCHEDULED_DELAY": "60000"}), Counts("full.later", 2, 0, 2),
+        ),
+        addresses=(
+            xml.address("full.count", multicast=(xml.queue("full.count.a"), xml.queue("full.count.b"))),
+            xml.anycast("full.later"),
+        ),
+        settings=(
+            xml.setting("full.count", max_size_messages=2, address_full_policy="DROP"),
+            xml.setting("full.later", max_size_messages=2, address_full_policy="DROP"),
+        ),
+    ),
+    Scenario(
+        "full_bytes",
+        "max-size-bytes and messages of 5,000 bytes",
+        (
+            Connect(), anycast("full.bytes", *(("x" * 5000,) * 4)),
+            Either(ours=(Counts("full.bytes", 2),), artemis=(Counts("full.bytes", 1),)),
+        ),
+        addresses=(xml.anycast("full.bytes"),),
+        settings=(xml.setting("full.bytes", max_size_bytes="10K", address_full_policy="DROP"),),
+        departures=("size-estimate",),
     ),
     Scenario(
         "full_fail",
@@ -429,4 +623,4 @@ FULL: tuple[Scenario, ...] = (
     ),
 )  # fmt: skip
 
-SCENARIOS: tuple[Scenario, ...] = (*ROUTING, *CREATION, *QUALIFIED, *DIVERTS, *DUPLICATES, *FULL)
+SCENARIOS: tuple[Scenario, ...] = (*ROUTING, *CREATION, *QUALIFIED, *DIVERTS, *MORE_DIVERTS, *DUPLICATES, *FULL)

@@ -46,7 +46,11 @@ SCENARIOS: tuple[Scenario, ...] = (
             _offers("1.1,9.9", "1.1"),
         ),
     ),
-    Scenario("version_missing", "without accept-version it is 1.0", (Connect(version=None, answer={"version": ABSENT}),)),
+    Scenario(
+        "version_missing",
+        "without accept-version it is 1.0",
+        (Connect(version=None, answer={"version": ABSENT}),),
+    ),
     Scenario(
         "version_blanks",
         "blanks in accept-version",
@@ -67,6 +71,24 @@ SCENARIOS: tuple[Scenario, ...] = (
         "stomp_command",
         "STOMP means CONNECT from 1.1 on",
         (Connect(command="STOMP"), Connect(command="STOMP", version="1.1")),
+    ),
+    Scenario(
+        "stomp_command_10",
+        "STOMP without accept-version, which means 1.0",
+        (
+            Open(version="1.0"), Raw(b"STOMP\nhost:x\n\n\0"), Answer("ERROR"),
+            Either(ours=(Closed(),), artemis=(Silent(),)),
+        ),
+        departures=("stomp-of-10",),
+    ),
+    Scenario(
+        "passcode_alone",
+        "a passcode without a login",
+        (
+            Open(), Raw(b"CONNECT\naccept-version:1.2\nhost:x\npasscode:secret\n\n\0"),
+            Either(ours=(Answer("ERROR"), Closed()), artemis=(Answer("CONNECTED"), StaysOpen())),
+        ),
+        departures=("passcode-alone",),
     ),
     Scenario(
         "connected_headers",
@@ -135,6 +157,32 @@ SCENARIOS: tuple[Scenario, ...] = (
         (
             Open(), Raw(b"CONNECT\naccept-version:1.2\nhost:x\nheart-beat:often\n\n\0"), Answer("ERROR"), Closed(),
         ),
+    ),
+    Scenario(
+        "heart_beat_blanks",
+        "blanks in heart-beat",
+        (
+            Open(), Raw(b"CONNECT\naccept-version:1.2\nhost:x\nheart-beat: 1000 , 1000\n\n\0"),
+            Either(
+                ours=(Answer("CONNECTED", {"heart-beat": "1000,1000"}), StaysOpen()),
+                artemis=(Answer("ERROR"), Closed()),
+            ),
+        ),
+        departures=("heart-beat-text",),
+    ),
+    Scenario(
+        "heart_beat_negative",
+        "a heart-beat below 0",
+        (
+            Open(), Raw(b"CONNECT\naccept-version:1.2\nhost:x\nheart-beat:-1,0\n\n\0"),
+            Either(ours=(Answer("ERROR"), Closed()), artemis=(Answer("CONNECTED"), StaysOpen())),
+        ),
+        departures=("heart-beat-text",),
+    ),
+    Scenario(
+        "heart_beat_10",
+        "in STOMP 1.0 there are no heart-beats",
+        (Connect(version=None, headers={"heart-beat": "1000,1000"}, answer={"heart-beat": ABSENT}),),
     ),
     Scenario(
         "heart_beat_sent",

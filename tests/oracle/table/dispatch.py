@@ -16,6 +16,7 @@ from tests.oracle.steps import (
     ack,
     anycast,
     messages,
+    send,
     unnamed,
     unsubscribe,
 )
@@ -97,6 +98,61 @@ SCENARIOS: tuple[Scenario, ...] = (
         addresses=(xml.anycast("excl", exclusive=True),),
     ),
     Scenario(
+        "exclusive_selector",
+        "an exclusive queue whose first consumer does not want a message",
+        (
+            Connect("c"), Connect("d"), Connect("e"),
+            Subscribe("excl.sel", who="d", headers={"selector": "colour = 'red'"}), Counts("excl.sel", consumers=1),
+            Subscribe("excl.sel", who="e"), Counts("excl.sel", consumers=2), anycast("excl.sel", "plain"),
+            Either(ours=(Nothing("e"), Counts("excl.sel", 1, 0)), artemis=(messages("plain", who="e"),)),
+        ),
+        addresses=(xml.anycast("excl.sel", exclusive=True),),
+        departures=("exclusive-selector",),
+    ),
+    Scenario(
+        "defaults",
+        "the default-… settings hold for declared queues too (purge-on-no-consumers does not)",
+        (
+            Connect("c", "1.1"), Connect("d", "1.1"),
+            anycast("def.keep", "1"), Subscribe("def.keep"), messages("1"), ack("1"), Counts("def.keep", 1, 0),
+            Subscribe("def.one", id="1"), unnamed(Subscribe("def.one", id="2")),
+            anycast("def.gate", "1"), Subscribe("def.gate", id="3"), Nothing(),
+            Subscribe("def.first", id="4"), Counts("def.first", consumers=1), Subscribe("def.first", who="d"),
+            Counts("def.first", consumers=2), anycast("def.first", "1", "2"), messages("1", "2"), Nothing("d"),
+            anycast("def.purge", "1"), Counts("def.purge", 1),
+        ),
+        addresses=tuple(xml.anycast(f"def.{name}") for name in ("keep", "one", "gate", "first", "purge")),
+        settings=(
+            xml.setting("def.keep", default_non_destructive=True), xml.setting("def.one", default_max_consumers=1),
+            xml.setting("def.gate", default_consumers_before_dispatch=2),
+            xml.setting("def.first", default_exclusive_queue=True),
+            xml.setting("def.purge", default_purge_on_no_consumers=True),
+        ),
+        departures=("error-receipt",),
+    ),
+    Scenario(
+        "topic_ring",
+        "default-ring-size makes rings of the queues of subscriptions",
+        (
+            Connect("c"), Connect("d"), Subscribe("/topic/ringed", who="d", window=ONE_BY_ONE),
+            send("/topic/ringed", "1"), messages("1", who="d"), send("/topic/ringed", "2", "3", "4"),
+            ack("1", who="d"), messages("3", who="d"), ack("3", who="d"), messages("4", who="d"),
+        ),
+        settings=(xml.setting("ringed", default_ring_size=2),),
+    ),
+    Scenario(
+        "selector_among_others",
+        "a consumer with a selector gets its messages in their order, and so do others when it leaves",
+        (
+            Connect("c"), Connect("d"),
+            Subscribe("sifting", who="d", window=ONE_BY_ONE, headers={"selector": "n = '1'"}),
+            anycast("sifting", "a", "b", headers={"n": "1"}), anycast("sifting", "c", headers={"n": "2"}),
+            messages("a", who="d"), ack("a", who="d"), messages("b", who="d"), Subscribe("sifting"), messages("c"),
+            unsubscribe(who="d"), messages("b"),
+        ),
+        addresses=(xml.anycast("sifting"),),
+    ),
+    Scenario(
         "non_destructive",
         "every consumer of a non-destructive queue reads all messages, and takes none",
         (
@@ -152,7 +208,10 @@ SCENARIOS: tuple[Scenario, ...] = (
         (
             Connect("c"), Connect("d"), anycast("gate.delay", "1"),
             Subscribe("gate.delay", who="d"), Nothing("d"),
-            Either(ours=(messages("1", who="d"),), artemis=(PassTime(500), anycast("gate.delay", "event"), messages("1", who="d"))),
+            Either(
+                ours=(messages("1", who="d"),),
+                artemis=(PassTime(500), anycast("gate.delay", "event"), messages("1", who="d")),
+            ),
             ack("1", who="d"),
         ),
         departures=("delay-before-dispatch-event",),

@@ -67,7 +67,8 @@ HEADERS: tuple[Scenario, ...] = (
             anycast(
                 "wire.passed", "m",
                 headers={
-                    "persistent": "true", "priority": "7", "correlation-id": "c-1", "type": "t-1", "reply-to": "answers",
+                    "persistent": "true", "priority": "7", "correlation-id": "c-1", "type": "t-1",
+                    "reply-to": "answers",
                     "content-type": "text/plain;x=1", "mine": "ours", "empty": "",
                 },
             ),
@@ -75,7 +76,8 @@ HEADERS: tuple[Scenario, ...] = (
                 "m",
                 who="d",
                 headers={
-                    "persistent": "true", "priority": "7", "correlation-id": "c-1", "type": "t-1", "reply-to": "answers",
+                    "persistent": "true", "priority": "7", "correlation-id": "c-1", "type": "t-1",
+                    "reply-to": "answers",
                     "content-type": "text/plain;x=1", "mine": "ours", "empty": "",
                 },
             ),
@@ -116,7 +118,8 @@ HEADERS: tuple[Scenario, ...] = (
         "stompEnableMessageId adds the broker's id to a message",
         (
             Connect("c", acceptor="numbered"), Connect("d", acceptor="numbered"), Connect("e"),
-            Subscribe("wire.numbered", who="d", headers={"subscription-type": "ANYCAST"}), anycast("wire.numbered", "m"),
+            Subscribe("wire.numbered", who="d", headers={"subscription-type": "ANYCAST"}),
+            anycast("wire.numbered", "m"),
             messages("m", who="d", headers={"amqMessageId": Contains("STOMP")}),
             anycast("wire.numbered", "n", who="e"),
             Either(
@@ -131,7 +134,8 @@ HEADERS: tuple[Scenario, ...] = (
             f"repeated_header_{version}",
             f"a repeated header in STOMP {version}",
             (
-                *_reader(f"wire.repeated.{version}", version), _raw_send(f"wire.repeated.{version}", b"x:first\nx:second\n"),
+                *_reader(f"wire.repeated.{version}", version),
+                _raw_send(f"wire.repeated.{version}", b"x:first\nx:second\n"),
                 *(
                     (_seen("m", x="first"),)
                     if version == "1.2"
@@ -158,7 +162,8 @@ HEADERS: tuple[Scenario, ...] = (
         "no_content_length_in_10",
         "content-length in STOMP 1.0 tells bytes from text",
         (
-            *_reader("wire.text", "1.0"), _raw_send("wire.text"), messages("m", who="d", headers={"content-length": ABSENT}),
+            *_reader("wire.text", "1.0"), _raw_send("wire.text"),
+            messages("m", who="d", headers={"content-length": ABSENT}),
             _raw_send("wire.text", b"content-length:1\n"), messages("m", who="d", headers={"content-length": "1"}),
         ),
     ),
@@ -172,7 +177,8 @@ ESCAPES: tuple[Scenario, ...] = (
             (
                 *_reader(f"wire.escapes.{version}", version),
                 anycast(
-                    f"wire.escapes.{version}", "m", headers={"a:b\\c\nd": "1:2\\3\n4" + ("\r5" if version == "1.2" else "")}
+                    f"wire.escapes.{version}", "m",
+                    headers={"a:b\\c\nd": "1:2\\3\n4" + ("\r5" if version == "1.2" else "")}
                 ),
                 messages("m", who="d", headers={"a:b\\c\nd": "1:2\\3\n4" + ("\r5" if version == "1.2" else "")}),
             ),
@@ -314,6 +320,46 @@ BODIES: tuple[Scenario, ...] = (
         departures=("header-without-colon",),
     ),
     Scenario(
+        "no_name",
+        "a header line without a name",
+        (
+            *_reader("wire.unnamed"), _raw_send("wire.unnamed", b":value\n"),
+            Either(ours=(Answer("ERROR"), Closed()), artemis=(_seen("m"),)),
+        ),
+        departures=("header-without-name",),
+    ),
+    Scenario(
+        "negative_content_length",
+        "content-length below 0",
+        (
+            *_reader("wire.negative"), _raw_send("wire.negative", b"content-length:-1\n"),
+            Either(ours=(Answer("ERROR"), Closed()), artemis=(_seen("m"),)),
+        ),
+        departures=("content-length",),
+    ),
+    Scenario(
+        "not_utf8",
+        "a header that is no UTF-8",
+        (
+            *_reader("wire.utf8"), _raw_send("wire.utf8", b"x:\xff\n"),
+            Either(ours=(Answer("ERROR"), Closed()), artemis=(_seen("m", x="\ufffd"),)),
+        ),
+        departures=("not-utf8",),
+    ),
+    Scenario(
+        "utf8",
+        "names, values and bodies in any alphabet",
+        (*_reader("wire.ü"), anycast("wire.ü", "größer €", headers={"ä": "ö"}), _seen("größer €", ä="ö")),
+    ),
+    Scenario(
+        "many_headers",
+        "three hundred headers",
+        (
+            *_reader("wire.hundreds"), anycast("wire.hundreds", "m", headers={f"h{n}": "v" * 50 for n in range(300)}),
+            messages("m", who="d", headers={f"h{n}": "v" * 50 for n in range(300)}),
+        ),
+    ),
+    Scenario(
         "long_header",
         "a header line of 20,000 bytes",
         (
@@ -353,12 +399,17 @@ ERRORS: tuple[Scenario, ...] = (
     ),
     Scenario(
         "priority_range",
-        "a priority beyond 9",
+        "a priority beyond 9, and one below 0",
         (
             Connect("c", "1.1"),
             Either(
-                ours=(Refused(anycast("wire.range", "m", headers={"priority": "12"}), closes=False),),
-                artemis=(anycast("wire.range", "m", headers={"priority": "12"}),),
+                ours=tuple(
+                    Refused(anycast("wire.range", "m", headers={"priority": priority}), closes=False)
+                    for priority in ("12", "-1")
+                ),
+                artemis=tuple(
+                    anycast("wire.range", "m", headers={"priority": priority}) for priority in ("12", "-1")
+                ),
             ),
         ),
         addresses=(xml.anycast("wire.range"),),
@@ -369,7 +420,8 @@ ERRORS: tuple[Scenario, ...] = (
         "every frame can have a receipt, its id comes back as it was",
         (
             Connect(),
-            Raw(b"SEND\ndestination:wire.receipts\nreceipt:a\\cb\\nc\n\nm\0"), Answer("RECEIPT", {"receipt-id": "a:b\nc"}),
+            Raw(b"SEND\ndestination:wire.receipts\nreceipt:a\\cb\\nc\n\nm\0"),
+            Answer("RECEIPT", {"receipt-id": "a:b\nc"}),
             Raw(b"SUBSCRIBE\ndestination:wire.receipts\nid:1\nreceipt:2\n\n\0"), Answer("RECEIPT", {"receipt-id": "2"}),
             Raw(b"UNSUBSCRIBE\nid:1\nreceipt:3\n\n\0"), Answer("RECEIPT", {"receipt-id": "3"}),
             Raw(b"BEGIN\ntransaction:t\nreceipt:4\n\n\0"), Answer("RECEIPT", {"receipt-id": "4"}),

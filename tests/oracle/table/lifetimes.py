@@ -19,6 +19,8 @@ from tests.oracle.steps import (
     Subscribe,
     ack,
     anycast,
+    begin,
+    commit,
     messages,
     nack,
     send,
@@ -114,6 +116,26 @@ EXPIRY: tuple[Scenario, ...] = (
         scans=True,
     ),
     Scenario(
+        "expired_while_scheduled",
+        "a scheduled message whose time is over when it falls due is not delivered",
+        (
+            Connect(), anycast("exp.later", "m", headers={"AMQ_SCHEDULED_DELAY": "200", "expires": In(50)}),
+            Counts("exp.later", 1, 0, 1, expired=0), Counts("exp.later", 1, 0, 0), Subscribe("exp.later"), Nothing(),
+            Counts("exp.later", 0, expired=1),
+        ),
+        addresses=(xml.anycast("exp.later"),),
+    ),
+    Scenario(
+        "expires_negative",
+        "expires below 0",
+        (
+            Connect(), Subscribe("exp.negative"), anycast("exp.negative", "m", headers={"expires": "-1"}),
+            Either(ours=(messages("m", headers={"expires": "0"}),), artemis=(Nothing(), Counts("exp.negative", 0, expired=1))),
+        ),
+        addresses=(xml.anycast("exp.negative"),),
+        departures=("negative-expires",),
+    ),
+    Scenario(
         "expired_in_delivery",
         "what is in delivery does not expire",
         (
@@ -153,6 +175,46 @@ DEAD: tuple[Scenario, ...] = (
         ),
         addresses=(xml.anycast("dead.source"), xml.anycast("dead.target")),
         settings=(xml.setting("dead.source", dead_letter_address="dead.target", max_delivery_attempts=3),),
+    ),
+    Scenario(
+        "dead_after_ten",
+        "ten attempts, when nothing else is set",
+        (
+            Connect(), anycast("dead.ten", "m"), *_loses("dead.ten", redelivered="false"),
+            *(step for _ in range(9) for step in _loses("dead.ten", redelivered="true")),
+            Counts("dead.ten", 0, killed=1),
+        ),
+        addresses=(xml.anycast("dead.ten"),),
+    ),
+    Scenario(
+        "dead_multicast",
+        "every queue of a multicast dead-letter address gets the dead message, which expires no more",
+        (
+            Connect(), anycast("dead.many", "m", headers={"expires": In(LONG_MS)}),
+            *_loses("dead.many", redelivered="false"),
+            Counts("dead.many.a", 1), Counts("dead.many.b", 1), Subscribe("dead.many.to::dead.many.a"),
+            messages("m", headers={"expires": "0"}),
+        ),
+        addresses=(
+            xml.anycast("dead.many"),
+            xml.address("dead.many.to", multicast=(xml.queue("dead.many.a"), xml.queue("dead.many.b"))),
+        ),
+        settings=(xml.setting("dead.many", dead_letter_address="dead.many.to", max_delivery_attempts=1),),
+    ),
+    Scenario(
+        "dead_twice",
+        "a dead message may die again; its headers tell of the last place",
+        (
+            Connect(), anycast("dead.first", "m"), *_loses("dead.first", redelivered="false"),
+            Counts("dead.second", 1), *_loses("dead.second", redelivered="false"), Counts("dead.third", 1),
+            Subscribe("dead.third"),
+            messages("m", headers={"_AMQ_ORIG_ADDRESS": "dead.second", "_AMQ_ORIG_QUEUE": "dead.second"}),
+        ),
+        addresses=(xml.anycast("dead.first"), xml.anycast("dead.second"), xml.anycast("dead.third")),
+        settings=(
+            xml.setting("dead.first", dead_letter_address="dead.second", max_delivery_attempts=1),
+            xml.setting("dead.second", dead_letter_address="dead.third", max_delivery_attempts=1),
+        ),
     ),
     Scenario(
         "dead_without_address",
@@ -207,9 +269,15 @@ DEAD: tuple[Scenario, ...] = (
         (
             Connect(), anycast("delayed", "m"),
             *_loses("delayed", redelivered="false"),
-            Either(ours=(Counts("delayed", 1, 0, 1), Counts("delayed", 1, 0, 0)), artemis=(Counts("delayed", 1, 0, 0),)),
+            Either(
+                ours=(Counts("delayed", 1, 0, 1), Counts("delayed", 1, 0, 0)),
+                artemis=(Counts("delayed", 1, 0, 0),),
+            ),
             Connect("d"), Subscribe("delayed", who="d"), messages("m", who="d"), Disconnect("d"),
-            Either(ours=(Counts("delayed", 1, 0, 0),), artemis=(Counts("delayed", 1, 0, 1), Counts("delayed", 1, 0, 0))),
+            Either(
+                ours=(Counts("delayed", 1, 0, 0),),
+                artemis=(Counts("delayed", 1, 0, 1), Counts("delayed", 1, 0, 0)),
+            ),
             Subscribe("delayed"), messages("m"), unsubscribe(), Counts("delayed", 1, 0, 0),
         ),
         addresses=(xml.anycast("delayed"),),
@@ -259,6 +327,55 @@ SCHEDULES: tuple[Scenario, ...] = (
             anycast("later.both", "now", headers={"AMQ_SCHEDULED_DELAY": "-5"}), messages("now"),
         ),
         addresses=(xml.anycast("later.both"),),
+    ),
+    Scenario(
+        "scheduled_past",
+        "a schedule in the past is due at once, and goes to the head",
+        (
+            Connect(), anycast("later.past", "old"), anycast("later.past", "past", headers={"AMQ_SCHEDULED_TIME": "1"}),
+            Counts("later.past", 2, 0, 0), Subscribe("later.past"), messages("past", "old"),
+        ),
+        addresses=(xml.anycast("later.past"),),
+    ),
+    Scenario(
+        "scheduled_priority",
+        "messages that fall due keep to their priorities",
+        (
+            Connect(), anycast("later.prio", "low", headers={"AMQ_SCHEDULED_DELAY": "150", "priority": "1"}),
+            anycast("later.prio", "high", headers={"AMQ_SCHEDULED_DELAY": "150", "priority": "9"}),
+            Counts("later.prio", 2, 0, 2), Counts("later.prio", 2, 0, 0), Subscribe("later.prio"),
+            messages("high", "low"),
+        ),
+        addresses=(xml.anycast("later.prio"),),
+    ),
+    Scenario(
+        "scheduled_in_transaction",
+        "the delay of a message in a transaction",
+        (
+            Connect(), begin(),
+            anycast("later.tx", "m", headers={"AMQ_SCHEDULED_DELAY": "200", "transaction": "t"}),
+            Counts("later.tx", 0, added=0), commit(), Counts("later.tx", 1, 0, 1), Counts("later.tx", 1, 0, 0),
+        ),
+        addresses=(xml.anycast("later.tx"),),
+    ),
+    Scenario(
+        "scheduled_headers",
+        "the headers that a scheduled message and one of a group arrive with",
+        (
+            Connect(), Subscribe("later.headers", ack="auto"),
+            anycast("later.headers", "m", headers={"AMQ_SCHEDULED_DELAY": "20", "JMSXGroupID": "g"}),
+            Either(
+                ours=(messages("m", headers={"AMQ_SCHEDULED_DELAY": "20", "JMSXGroupID": "g", "_AMQ_GROUP_ID": "g"}),),
+                artemis=(
+                    messages(
+                        "m",
+                        headers={"AMQ_SCHEDULED_DELAY": ABSENT, "JMSXGroupID": ABSENT, "_AMQ_GROUP_ID": "g"},
+                    ),
+                ),
+            ),
+        ),
+        addresses=(xml.anycast("later.headers"),),
+        departures=("renamed-headers",),
     ),
 )  # fmt: skip
 

@@ -36,6 +36,7 @@ def ring(
     *steps: Step,
     size: int = 3,
     departures: tuple[str, ...] = (),
+    also: str = "",
     more: str = "",
     scans: bool = False,
     **attributes: object,
@@ -46,7 +47,7 @@ def ring(
         f"ring_{number}",
         why,
         (Connect("c"), Connect("d"), *steps),
-        addresses=(xml.anycast(name, ring_size=size, **attributes),),
+        addresses=(xml.anycast(name, ring_size=size, **attributes), also),
         settings=(more,) if more else (),
         departures=departures,
         scans=scans,
@@ -60,7 +61,8 @@ def _read(name: str, *bodies: str, who: str = "d") -> tuple[Step, ...]:
 
 def _deliver(name: str, bodies: str) -> tuple[Step, ...]:
     """One message after the other, each in delivery before the next is sent."""
-    return tuple(step for count, body in enumerate(bodies, 1) for step in (anycast(name, body), Counts(name, count, count)))
+    counted = enumerate(bodies, 1)
+    return tuple(step for count, body in counted for step in (anycast(name, body), Counts(name, count, count)))
 
 
 SCENARIOS: tuple[Scenario, ...] = (
@@ -225,10 +227,11 @@ SCENARIOS: tuple[Scenario, ...] = (
         messages("A", "B", "C", "D", who="d"),
         Drop("d"),
         Either(
-            ours=(Counts("ring.16_lost", 0, 0, 0, 0, killed=4), Counts("dead.ring", 4)),
+            ours=(Counts("ring.16_lost", 0, 0, 0, 0, killed=4), Counts("ring.16_lost.dead", 4)),
             artemis=(Counts("ring.16_lost", delivering=0, scheduled=0, consumers=0),),
         ),
-        more=xml.setting("ring.16_lost", dead_letter_address="dead.ring", max_delivery_attempts=1),
+        also=xml.anycast("ring.16_lost.dead"),
+        more=xml.setting("ring.16_lost", dead_letter_address="ring.16_lost.dead", max_delivery_attempts=1),
         departures=("lost-connection",),
     ),
     ring(
@@ -242,7 +245,7 @@ SCENARIOS: tuple[Scenario, ...] = (
             artemis=(Counts("ring.16_disconnect", 3, 0, 0, 0, killed=1),),
         ),
         Connect("d"), *_read("ring.16_disconnect", "B", "C", "D"),
-        more=xml.setting("ring.16_disconnect", dead_letter_address="dead.ring", max_delivery_attempts=1),
+        more=xml.setting("ring.16_disconnect", dead_letter_address="ring.16_disconnect.dead", max_delivery_attempts=1),
         departures=("disconnect-attempt",),
     ),
     ring(
@@ -251,7 +254,9 @@ SCENARIOS: tuple[Scenario, ...] = (
         Subscribe("ring.16_unsubscribe", who="d"), *_deliver("ring.16_unsubscribe", "ABCD"),
         messages("A", "B", "C", "D", who="d"),
         unsubscribe(who="d"), Counts("ring.16_unsubscribe", 3, 0, 0, 1, killed=0),
-        more=xml.setting("ring.16_unsubscribe", dead_letter_address="dead.ring", max_delivery_attempts=1),
+        more=xml.setting(
+            "ring.16_unsubscribe", dead_letter_address="ring.16_unsubscribe.dead", max_delivery_attempts=1
+        ),
     ),
     ring(
         "17",

@@ -52,7 +52,8 @@ ACKS: tuple[Scenario, ...] = (
     ),
     on(
         "ack_default", "without an ack header the mode is auto",
-        Connect("c"), Connect("d"), Subscribe("ack_default", who="d", ack=None, window=None), anycast("ack_default", "m"),
+        Connect("c"), Connect("d"), Subscribe("ack_default", who="d", ack=None, window=None),
+        anycast("ack_default", "m"),
         messages("m", who="d"), Counts("ack_default", 0, 0, acknowledged=1),
     ),
     *(
@@ -92,14 +93,28 @@ ACKS: tuple[Scenario, ...] = (
         Counts("ack_twice", 0, acknowledged=1),
     ),
     on(
+        "ack_covered", "ACK of a message that an ACK of a later one covered is refused",
+        *_given("ack_covered", "1", "2", "3", version="1.1", mode="client"), ack("3", who="d"),
+        Refused(ack("1", who="d"), closes=False), Counts("ack_covered", 0, acknowledged=3),
+    ),
+    on(
+        "ack_after_unsubscribe", "ACK after UNSUBSCRIBE is refused: the message is back",
+        *_given("ack_after_unsubscribe", "m", version="1.1"), unsubscribe(who="d"),
+        Refused(ack("m", who="d"), closes=False), Counts("ack_after_unsubscribe", 1, 0),
+    ),
+    on(
         "ack_unknown", "ACK of a message that was never sent is refused, and closes a 1.2 connection",
         Connect(), Subscribe("ack_unknown"), Refused(Plain("ACK", {"id": "nothing"}), closes=True),
     ),
     on(
         "ack_other_subscription", "ACK that names the wrong subscription is refused",
         *_given("ack_other_subscription", "m", version="1.1"),
-        Refused(ack("m", who="d", headers={"subscription": "another"}), closes=False), Counts("ack_other_subscription", 1, 1),
-        Either(ours=(ack("m", who="d"), Counts("ack_other_subscription", 0)), artemis=(Refused(ack("m", who="d"), closes=False),)),
+        Refused(ack("m", who="d", headers={"subscription": "another"}), closes=False),
+        Counts("ack_other_subscription", 1, 1),
+        Either(
+            ours=(ack("m", who="d"), Counts("ack_other_subscription", 0)),
+            artemis=(Refused(ack("m", who="d"), closes=False),),
+        ),
         departures=("ack-wrong-subscription",),
     ),
     on(
@@ -143,7 +158,8 @@ UNSETTLED: tuple[Scenario, ...] = (
     ),
     on(
         "back_unsubscribe", "UNSUBSCRIBE gives its messages back",
-        *_given("back_unsubscribe", "m"), unsubscribe(who="d"), Counts("back_unsubscribe", 1, 0), Subscribe("back_unsubscribe"),
+        *_given("back_unsubscribe", "m"), unsubscribe(who="d"), Counts("back_unsubscribe", 1, 0),
+        Subscribe("back_unsubscribe"),
         Either(
             ours=(messages("m", headers={"redelivered": "true"}),),
             artemis=(messages("m", headers={"redelivered": "false"}),),
@@ -152,7 +168,8 @@ UNSETTLED: tuple[Scenario, ...] = (
     ),
     on(
         "back_disconnect", "DISCONNECT gives its messages back",
-        *_given("back_disconnect", "1", "2"), Disconnect("d"), Counts("back_disconnect", 2, 0), Subscribe("back_disconnect"),
+        *_given("back_disconnect", "1", "2"), Disconnect("d"), Counts("back_disconnect", 2, 0),
+        Subscribe("back_disconnect"),
         messages("1", headers={"redelivered": "true"}),
         Either(
             ours=(messages("2", headers={"redelivered": "true"}),),
@@ -185,8 +202,15 @@ TRANSACTIONS: tuple[Scenario, ...] = (
     ),
     on(
         "tx_disconnect", "DISCONNECT aborts open transactions",
-        Connect("c"), Connect("d"), begin(who="d"), anycast("tx_disconnect", "1", who="d", headers=IN_T), Disconnect("d"),
-        anycast("tx_disconnect", "2"), Subscribe("tx_disconnect"), messages("2"), Counts("tx_disconnect", 1, 1, added=1),
+        Connect("c"), Connect("d"), begin(who="d"), anycast("tx_disconnect", "1", who="d", headers=IN_T),
+        Disconnect("d"),
+        anycast("tx_disconnect", "2"), Subscribe("tx_disconnect"), messages("2"),
+        Counts("tx_disconnect", 1, 1, added=1),
+    ),
+    on(
+        "tx_overtaken", "what is sent outside a transaction does not wait for it",
+        Connect(), begin(), anycast("tx_overtaken", "1", headers=IN_T), anycast("tx_overtaken", "2"), commit(),
+        Subscribe("tx_overtaken"), messages("2", "1"),
     ),
     on(
         "tx_two", "two transactions of a connection do not know each other",

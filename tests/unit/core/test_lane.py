@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from artemis_py.core.entry import Entry
 from artemis_py.core.order.lane import Lane
-
 from tests.unit.core.parts import entry_of, ids, lines_run
 
 BLOCK = 256
@@ -139,14 +140,14 @@ def test_a_million_entries_cost_no_more_each() -> None:
         middle = depth // 2
         costs.append(
             [
-                lines_run(lambda: lane.extend([shared])),
-                lines_run(lambda: lane.restore(back)),
+                lines_run(partial(lane.extend, [shared])),
+                lines_run(partial(lane.restore, back)),
                 lines_run(lane.pop),
                 lines_run(lane.pop),
-                lines_run(lambda: lane.at(middle)),
-                lines_run(lambda: lane.next_from(middle)),
-                lines_run(lambda: lane.remove(middle)),
-                lines_run(lambda: lane.next_from(lane.tail)),
+                lines_run(partial(lane.at, middle)),
+                lines_run(partial(lane.next_from, middle)),
+                lines_run(partial(lane.remove, middle)),
+                lines_run(partial(lane.next_from, lane.tail)),
             ]
         )
     assert costs[0] == costs[1]

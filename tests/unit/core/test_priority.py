@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from artemis_py.core.entry import Entry
 from artemis_py.core.order.priority import Cursor, PriorityOrder
-
 from tests.unit.core.parts import entry_of, ids, lines_run
 
 

@@ -8,7 +8,6 @@ from artemis_py.config.matching import WildcardSyntax
 from artemis_py.core.address import ANYCAST, MULTICAST
 from artemis_py.core.broker import Broker
 from artemis_py.errors import BrokerError, NotFoundError
-
 from tests.unit.core.parts import broker_of, consumer_on, head_of, ids, queue_config, send, turn
 
 

@@ -1,0 +1,1 @@
+"""The departures from Artemis, and the document that lists them."""

@@ -1,0 +1,44 @@
+"""Writes docs/differences.md: ``python -m tests.oracle.differences.document``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from tests.oracle.differences.catalogue import SECTIONS
+from tests.oracle.differences.departure import Departure
+
+FILE: Final = Path(__file__).resolve().parents[3] / "docs" / "differences.md"
+
+_HEAD: Final = """\
+# Differences from Artemis
+
+The broker reads Artemis' files and does what Artemis does, as far as it speaks STOMP. Where it does something else, this
+page says so. One rule chooses: the STOMP specification goes before Artemis' manual, and the manual before what
+Artemis happens to do.
+
+Rows with ✓ are shown by scenarios that are played on both brokers (`tests/oracle/`; Artemis 2.44.0). The same
+scenarios show where the two agree. What this version leaves out is not listed again; [configuration.md](configuration.md) says
+*ignored* or *refused* there.
+
+This page is written by `python -m tests.oracle.differences.document`; a test fails when it is out of date.
+"""
+_COLUMNS: Final = "| | Artemis | artemis_py | why |\n|---|---|---|---|\n"
+
+
+def render() -> str:
+    """The whole document."""
+    parts = [_HEAD]
+    for title, departures in SECTIONS.items():
+        rows = "".join(_row(departure) for departure in departures)
+        parts.append(f"\n## {title}\n\n{_COLUMNS}{rows}")
+    return "".join(parts)
+
+
+def _row(departure: Departure) -> str:
+    mark = " ✓" if departure.shown else ""
+    return f"| {departure.subject}{mark} | {departure.artemis} | {departure.ours} | {departure.why} |\n"
+
+
+if __name__ == "__main__":
+    FILE.write_text(render(), encoding="utf-8")

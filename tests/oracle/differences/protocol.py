@@ -1,0 +1,233 @@
+"""Departures on the wire."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.oracle.differences.departure import Departure
+
+FRAMES: Final = (
+    Departure(
+        "limits",
+        "Limits of a frame",
+        "none over TCP: a frame may be as large as memory",
+        "header line, number and size of headers, body, transactions, subscriptions and unread output are bounded; "
+        "beyond a limit ERROR and close. Each is a parameter of the acceptor",
+        "no client should be able to take all memory",
+    ),
+    Departure(
+        "repeated-header",
+        "Repeated headers in STOMP 1.0 and 1.1",
+        "the last one counts (in 1.2 the first)",
+        "the first one counts in every version",
+        "the specification of 1.1 and 1.2; 1.0 does not say",
+    ),
+    Departure(
+        "hop-headers",
+        "`receipt` and `transaction` of a SEND",
+        "are passed on to the consumers as headers of the message",
+        "stay between sender and broker",
+        "they mean something on the sender's connection alone",
+    ),
+    Departure(
+        "renamed-headers",
+        "`AMQ_SCHEDULED_DELAY`, `AMQ_SCHEDULED_TIME` and `JMSXGroupID`",
+        "become `_AMQ_SCHED_DELIVERY` and `_AMQ_GROUP_ID` in the message",
+        "stay as the sender wrote them; `_AMQ_GROUP_ID` is there too",
+        "what a sender says of a message reaches its consumers",
+    ),
+    Departure(
+        "colon-in-value",
+        "A colon that is not escaped in a header value, STOMP 1.1 and 1.2",
+        "is dropped without a word",
+        "is kept",
+        "senders do it often, and the meaning is clear",
+    ),
+    Departure(
+        "content-length",
+        "`content-length` that does not fit the frame, or is no number",
+        "skips to the next NUL; hangs on what is no number",
+        "ERROR and close",
+        "the broker cannot know where the next frame begins",
+    ),
+    Departure(
+        "carriage-return",
+        "A carriage return inside a header in STOMP 1.2",
+        "the connection hangs without an answer",
+        "ERROR and close",
+        "a client should learn what is wrong",
+    ),
+    Departure(
+        "lone-backslash",
+        "A backslash at the end of a header line",
+        "takes the line end for part of an escape, and waits",
+        "ERROR and close",
+        "the specification: undefined escapes are fatal",
+    ),
+    Departure(
+        "header-without-colon",
+        "A header line without a colon",
+        "takes the next lines for part of it, and waits",
+        "ERROR and close",
+        "a client should learn what is wrong",
+    ),
+    Departure(
+        "header-without-name",
+        "A header line without a name",
+        "is taken",
+        "ERROR and close",
+        "it means nothing, and is mostly a line that was cut",
+    ),
+    Departure(
+        "not-utf8",
+        "A header that is no UTF-8",
+        "is changed: U+FFFD stands for what cannot be read",
+        "ERROR and close",
+        "the specification: headers are UTF-8",
+    ),
+    Departure(
+        "unknown-command",
+        "An unknown command that begins like a known one, such as `SHOUT`",
+        "the connection hangs without an answer",
+        "ERROR and close, as for all unknown commands",
+        "a client should learn what is wrong",
+    ),
+    Departure(
+        "body-of-another-frame",
+        "A body in a frame other than SEND",
+        "is ignored",
+        "ERROR",
+        "the STOMP specification: only SEND, MESSAGE and ERROR have one",
+    ),
+    Departure(
+        "missing-header",
+        "SUBSCRIBE without `id`, BEGIN without `transaction` (1.1 and later)",
+        "SUBSCRIBE gets an id of the broker's choice; BEGIN is an ERROR, and a 1.1 connection goes on",
+        "ERROR and close",
+        "the specification requires both",
+    ),
+    Departure(
+        "priority-range",
+        "A `priority` beyond 0–9",
+        "is taken as it is",
+        "ERROR",
+        "there are ten priorities",
+    ),
+    Departure(
+        "error-receipt",
+        "`receipt-id` in the ERROR for a SUBSCRIBE",
+        "is missing",
+        "is there, as in every ERROR for a frame with a `receipt`",
+        "the specification, and the client can tell which frame it was",
+    ),
+    Departure(
+        "amq-message-id",
+        "`stompEnableMessageId`",
+        "adds `amqMessageId` to messages that *arrive* through the acceptor",
+        "adds it to messages that *leave* through the acceptor",
+        "it is the consumer that wants to see it",
+    ),
+)
+
+SESSIONS: Final = (
+    Departure(
+        "version-blanks",
+        "Blanks in `accept-version:1.1, 1.2`",
+        "a version with a blank before it is not recognised",
+        "blanks do not matter",
+        "clients write them",
+    ),
+    Departure(
+        "heart-beat-text",
+        "`heart-beat` with blanks, or below 0",
+        "blanks are an ERROR; `-1,0` is taken",
+        "blanks do not matter; `-1,0` is an ERROR",
+        "the specification: two numbers that are not negative",
+    ),
+    Departure(
+        "stomp-of-10",
+        "STOMP instead of CONNECT in version 1.0",
+        "ERROR, and the connection stays open",
+        "ERROR and close",
+        "nothing else can come of it",
+    ),
+    Departure(
+        "passcode-alone",
+        "`passcode` without `login`",
+        "is taken",
+        "ERROR and close",
+        "credentials that cannot be checked should not seem to be",
+    ),
+    Departure(
+        "connect-twice",
+        "A second CONNECT",
+        "is answered by a second CONNECTED",
+        "ERROR and close",
+        "a session has one beginning",
+    ),
+    Departure(
+        "before-connect",
+        "Another frame before CONNECT",
+        "the connection hangs without an answer",
+        "ERROR and close",
+        "a client should learn what is wrong",
+    ),
+    Departure(
+        "subscription-of-10",
+        "A STOMP 1.0 subscription without `id`",
+        "messages have a `subscription` header that the broker made up",
+        "messages have no `subscription` header",
+        "the specification: only where an id was given",
+    ),
+    Departure(
+        "transaction-unknown",
+        "SEND in a transaction that has not begun",
+        "is accepted; the error comes at COMMIT",
+        "ERROR at once",
+        "a misspelt name should not swallow messages",
+    ),
+    Departure(
+        "durable-unknown",
+        "UNSUBSCRIBE of a durable subscription that does not exist",
+        "RECEIPT",
+        "ERROR, as for any subscription that does not exist",
+        "a misspelt name leaves a queue that fills",
+    ),
+    Departure(
+        "durable-active",
+        "UNSUBSCRIBE by the name alone of a durable subscription that is active on the connection",
+        "ERROR",
+        "ends and deletes it",
+        "it is what the client asked for",
+    ),
+    Departure(
+        "durable-other-address",
+        "A durable subscription's name with another address",
+        "reads the queue of the first address",
+        "ERROR",
+        "the client would wait for messages that never come",
+    ),
+    Departure(
+        "window-negative",
+        "`consumer-window-size` below -1",
+        "is taken",
+        "ERROR",
+        "it means nothing",
+    ),
+    Departure(
+        "silent-clients",
+        "Clients that promise no heart-beats",
+        "are cut off after 60 s of silence",
+        "may be silent for ever, unless the acceptor sets `connectionTtl` or the file `connection-ttl-override`",
+        "the specification: who promises no heart-beats need not send any",
+        shown=False,
+    ),
+    Departure(
+        "own-beats",
+        "How often the broker's heart-beats come",
+        "in the agreed interval",
+        "in three quarters of the agreed interval, whatever else is sent",
+        "clients count strictly",
+        shown=False,
+    ),
+)

@@ -1,0 +1,36 @@
+"""What a step is; steps for one broker or the other; playing them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from tests.oracle.stage import Stage
+
+
+class Step(ABC):
+    """One line of a scenario."""
+
+    @abstractmethod
+    def play(self, stage: Stage) -> None:
+        """Does it. Raises AssertionError when the broker does not do its part."""
+
+
+@dataclass(frozen=True)
+class Either(Step):
+    """Steps for our broker, and others for Artemis, which departs on purpose."""
+
+    ours: tuple[Step, ...]
+    artemis: tuple[Step, ...]
+
+    def play(self, stage: Stage) -> None:
+        play(self.ours if stage.broker.name == "ours" else self.artemis, stage)
+
+
+def play(steps: tuple[Step, ...], stage: Stage) -> None:
+    """Plays steps in order; a failure says which step it was."""
+    for number, step in enumerate(steps, 1):
+        try:
+            step.play(stage)
+        except (AssertionError, OSError) as error:
+            raise AssertionError(f"step {number}, {step}: {error}") from error

@@ -1,0 +1,107 @@
+"""Steps that open, break and close connections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tests.oracle.stage import Stage, is_closed
+from tests.oracle.steps.base import Step
+from tests.oracle.values import Expected, Value, check_headers, given
+
+
+@dataclass(frozen=True)
+class Connect(Step):
+    """Connects and demands CONNECTED with these headers. A version of None leaves ``accept-version`` out."""
+
+    who: str = "c"
+    version: str | None = "1.2"
+    headers: Mapping[str, Value] = field(default_factory=dict)
+    answer: Mapping[str, Expected] = field(default_factory=dict)
+    acceptor: str = "stomp"
+    command: str = "CONNECT"
+
+    def play(self, stage: Stage) -> None:
+        client = stage.open(self.who, self.acceptor, "1.0")
+        offered = {} if self.version is None else {"accept-version": self.version}
+        client.send(self.command, {**offered, "host": "oracle", **given(self.headers)})
+        answer = client.answer()
+        assert answer.command == "CONNECTED", f"not connected: {answer}"
+        client.version = answer.headers.get("version", "1.0")
+        check_headers(answer, self.answer, stage)
+
+
+@dataclass(frozen=True)
+class Open(Step):
+    """Opens a socket and says nothing."""
+
+    who: str = "c"
+    acceptor: str = "stomp"
+    version: str = "1.2"
+
+    def play(self, stage: Stage) -> None:
+        stage.open(self.who, self.acceptor, self.version)
+
+
+@dataclass(frozen=True)
+class Disconnect(Step):
+    """DISCONNECT, its receipt, and the end."""
+
+    who: str = "c"
+
+    def play(self, stage: Stage) -> None:
+        client = stage.client(self.who)
+        answer = client.request("DISCONNECT", {})
+        assert answer.command == "RECEIPT", f"no receipt for DISCONNECT: {answer}"
+        client.wait_for_end()
+        client.close()
+
+
+@dataclass(frozen=True)
+class Drop(Step):
+    """The connection breaks, as when a client crashes."""
+
+    who: str = "c"
+
+    def play(self, stage: Stage) -> None:
+        stage.client(self.who).reset()
+
+
+@dataclass(frozen=True)
+class HalfClose(Step):
+    """The client says that it sends nothing more, and goes on reading."""
+
+    who: str = "c"
+
+    def play(self, stage: Stage) -> None:
+        stage.client(self.who).shut_output()
+
+
+@dataclass(frozen=True)
+class Closed(Step):
+    """The broker closes the connection."""
+
+    who: str = "c"
+
+    def play(self, stage: Stage) -> None:
+        stage.client(self.who).wait_for_end()
+
+
+@dataclass(frozen=True)
+class StaysOpen(Step):
+    """The connection is still of use."""
+
+    who: str = "c"
+
+    def play(self, stage: Stage) -> None:
+        assert not is_closed(stage.client(self.who)), "the broker closed the connection"
+
+
+@dataclass(frozen=True)
+class Beat(Step):
+    """The broker sends a heart-beat."""
+
+    who: str = "c"
+
+    def play(self, stage: Stage) -> None:
+        stage.client(self.who).read_beat()

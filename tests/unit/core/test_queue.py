@@ -1,0 +1,374 @@
+"""A queue as a whole: what it costs, who gets what, and what becomes of what was picked and never sent."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from artemis_py.core.broker import Broker
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.queue import Queue
+from artemis_py.selector import Selector, compile_selector
+from tests.unit.core.parts import (
+    NOW_MS,
+    PLENTY,
+    broker_of,
+    consumer_on,
+    head_of,
+    held,
+    ids,
+    lines_run,
+    queue_config,
+    send,
+    turn,
+)
+
+MANY = 10_000
+
+
+class CountedSelector:
+    """Evaluates and counts."""
+
+    def __init__(self, text: str) -> None:
+        self._inner = compile_selector(text)
+        self.text = text
+        self.identifiers = self._inner.identifiers
+        self.count = 0
+
+    def matches(self, lookup: Any) -> bool:
+        """Count, and answer."""
+        self.count += 1
+        return self._inner.matches(lookup)
+
+
+def counting(consumer: Consumer, text: str) -> CountedSelector:
+    """Have the consumer ask a selector that counts."""
+    selector = CountedSelector(text)
+    replaced: Selector = selector  # type: ignore[assignment]
+    consumer.selector = replaced
+    return selector
+
+
+def send_and_turn(broker: Broker) -> None:
+    """One more message, and a turn."""
+    send(broker)
+    turn(broker)
+
+
+def with_queue(**attributes: Any) -> tuple[Broker, Queue]:
+    """A broker and its one queue."""
+    broker = broker_of(queue_config(**attributes))
+    return broker, broker.queues["q"]
+
+
+# ---- cost: selectors -----------------------------------------------------------------------------
+
+
+def test_a_filtered_consumer_tests_no_entry_twice() -> None:
+    """Ten thousand that do not match, a hundred dispatches, arrivals in between: each is tested once."""
+    broker, queue = with_queue()
+    consumer = consumer_on(broker, queue, selector="AMQSize > 1000")
+    selector = counting(consumer, "AMQSize > 1000")
+    send(broker, count=MANY)
+    for _ in range(100):
+        turn(broker)
+        queue.wake(consumer)
+        send(broker)
+    turn(broker)
+    assert selector.count == MANY + 100
+    send(broker, body=b"x" * 2000)
+    turn(broker)
+    assert held(consumer) == [MANY + 101]
+    assert selector.count == MANY + 101
+
+
+def test_a_filtered_consumer_goes_on_where_it_was() -> None:
+    """With a window of one message: each acknowledgement costs the way to the next match, no more."""
+    broker, queue = with_queue()
+    for number in range(300):
+        send(broker, body=b"x" * (500 if number % 100 == 99 else 1))
+    consumer = consumer_on(broker, queue, selector="AMQSize > 400", window_bytes=0)
+    selector = counting(consumer, "AMQSize > 400")
+    asked = []
+    for expected in (100, 200, 300):
+        turn(broker)
+        asked.append(selector.count)
+        assert held(consumer) == [expected]
+        queue.acknowledge(consumer, consumer.let_go(expected))
+        queue.wake(consumer)
+    turn(broker)
+    assert asked == [100, 200, 300]
+    assert selector.count == 300
+
+
+def test_a_return_is_tested_again_but_alone() -> None:
+    """What comes back is offered to everybody; what stood there all the time is not."""
+    broker, queue = with_queue()
+    filtered = consumer_on(broker, queue, selector="AMQSize > 1000")
+    selector = counting(filtered, "AMQSize > 1000")
+    send(broker, count=100)
+    turn(broker)
+    plain = consumer_on(broker, queue)
+    turn(broker)
+    assert selector.count == 100
+    queue.pause()
+    queue.release(plain, [plain.let_go(id) for id in (5, 50)], failed=True, now_ms=NOW_MS)
+    broker.detach(queue, plain, failed=False, now_ms=NOW_MS)
+    queue.resume()
+    turn(broker)
+    assert selector.count == 200
+    assert queue.order.count == 100
+
+
+def test_several_filtered_consumers_ask_each_for_itself() -> None:
+    """Disjoint selectors split the queue: nothing is tested more often than there are consumers."""
+    broker, queue = with_queue()
+    texts = ("AMQSize > 50", "AMQSize < 50")
+    consumers = [consumer_on(broker, queue, selector=text) for text in texts]
+    selectors = [counting(consumer, text) for consumer, text in zip(consumers, texts, strict=True)]
+    for number in range(200):
+        send(broker, body=b"x" * (100 if number % 2 else 1))
+    turn(broker)
+    assert [len(consumer.held) for consumer in consumers] == [100, 100]
+    assert all(selector.count <= 200 for selector in selectors)
+
+
+def test_consumers_without_selector_pay_nothing_for_the_depth() -> None:
+    """One more delivery runs as many lines from a long queue as from a short one."""
+    costs = []
+    for depth in (10, MANY):
+        broker, queue = with_queue()
+        send(broker, count=depth)
+        consumer = consumer_on(broker, queue, window_bytes=0)
+        queue.dispatch(NOW_MS)
+        queue.acknowledge(consumer, consumer.let_go(1))
+        queue.wake(consumer)
+        costs.append(lines_run(partial(queue.dispatch, NOW_MS)))
+        assert held(consumer) == [2]
+    assert costs[0] == costs[1]
+
+
+def test_arrivals_on_a_queue_of_parked_consumers() -> None:
+    """A thousand consumers without room are not looked at for each message."""
+    costs = []
+    for count in (1, 1000):
+        broker, queue = with_queue()
+        for _ in range(count):
+            consumer_on(broker, queue, room=0)
+        send(broker)
+        turn(broker)
+        costs.append(lines_run(partial(send_and_turn, broker)))
+    assert costs[0] == costs[1]
+
+
+def test_a_full_ring_costs_the_same_at_any_size() -> None:
+    """One more message gives up one, whatever stands behind it."""
+    costs = []
+    for size in (10, MANY):
+        broker, _ = with_queue(ring_size=size)
+        send(broker, count=size)
+        costs.append(lines_run(partial(send, broker)))
+    assert costs[0] == costs[1]
+
+
+def test_expiry_scan_looks_only_at_what_expires() -> None:
+    """Ten thousand messages that do not, one that does."""
+    costs = []
+    for count in (10, MANY):
+        broker, queue = with_queue()
+        send(broker, count=count)
+        send(broker, expires_ms=NOW_MS + 10)
+        costs.append(lines_run(partial(queue.expire_due, NOW_MS + 10)))
+        assert queue.tally.expired == 1
+    assert costs[0] == costs[1]
+
+
+# ---- who gets what -------------------------------------------------------------------------------
+
+
+def test_round_robin_over_messages() -> None:
+    """Each consumer every third one; who is out of credit is passed over."""
+    broker, queue = with_queue()
+    consumers = [consumer_on(broker, queue), consumer_on(broker, queue, window_bytes=0), consumer_on(broker, queue)]
+    send(broker, count=7)
+    turn(broker)
+    assert [held(consumer) for consumer in consumers] == [[1, 4, 6], [2], [3, 5, 7]]
+
+
+def test_exclusive_queue_hands_over_in_order() -> None:
+    """Scenario 4 of the reference: the heir gets what was not acknowledged, redelivered, then everything new."""
+    broker, queue = with_queue(exclusive=True)
+    first, second = consumer_on(broker, queue), consumer_on(broker, queue)
+    send(broker, count=6)
+    turn(broker)
+    assert (len(first.held), len(second.held)) == (6, 0)
+    for message_id in (1, 2, 3, 4):
+        queue.acknowledge(first, first.let_go(message_id))
+    broker.detach(queue, first, failed=True, now_ms=NOW_MS)
+    third = consumer_on(broker, queue)
+    send(broker)
+    turn(broker)
+    assert [(id, entry.redelivered) for id, entry in second.held.items()] == [(5, True), (6, True), (7, False)]
+    assert held(third) == []
+
+
+def test_browser_sees_all_and_takes_nothing() -> None:
+    """In order, once each, also what arrives while it looks; the consumer beside it gets everything."""
+    broker, queue = with_queue()
+    send(broker, count=3)
+    browser = consumer_on(broker, queue, browses=True)
+    turn(broker)
+    consumer = consumer_on(broker, queue)
+    send(broker)
+    turn(broker)
+    assert held(browser)[:3] == [1, 2, 3]
+    assert len(held(browser)) == len(set(held(browser)))
+    assert held(consumer) == [1, 2, 3, 4]
+    assert queue.message_count == 4
+
+
+def test_browser_is_not_shown_a_redelivery() -> None:
+    """It has seen the message; a second time would leave a count behind for ever."""
+    broker = broker_of(queue_config(), settings={"a": {"redelivery_delay": 100}})
+    queue = broker.queues["q"]
+    send(broker)
+    browser = consumer_on(broker, queue, browses=True)
+    turn(broker)
+    consumer = consumer_on(broker, queue)
+    turn(broker)
+    queue.release(consumer, [consumer.let_go(1)], failed=True, now_ms=NOW_MS)
+    broker.detach(queue, consumer, failed=False, now_ms=NOW_MS)
+    turn(broker, NOW_MS + 100)
+    assert queue.tally.read_count == len(browser.held) == 1
+    broker.detach(queue, browser, failed=False, now_ms=NOW_MS)
+    assert (queue.delivering_count, queue.message_count) == (0, 1)
+
+
+def test_browser_does_not_own_an_exclusive_queue() -> None:
+    """It came first, but takes nothing from anybody."""
+    broker, queue = with_queue(exclusive=True)
+    browser, consumer = consumer_on(broker, queue, browses=True), consumer_on(broker, queue)
+    send(broker, count=2)
+    turn(broker)
+    assert (held(browser), held(consumer)) == ([1, 2], [1, 2])
+
+
+def test_non_destructive_queue() -> None:
+    """Scenario 9 of the reference: everybody reads everything, acknowledging takes nothing, removing does."""
+    broker, queue = with_queue(non_destructive=True)
+    send(broker, count=3)
+    first = consumer_on(broker, queue)
+    turn(broker)
+    assert (queue.message_count, queue.delivering_count) == (3, 3)
+    for message_id in (1, 2, 3):
+        queue.acknowledge(first, first.let_go(message_id))
+    second = consumer_on(broker, queue)
+    turn(broker)
+    assert held(second) == [1, 2, 3]
+    assert (queue.message_count, queue.tally.acknowledged) == (3, 0)
+    assert queue.remove_all() == 3
+    assert (queue.message_count, broker.addresses["a"].account.message_count) == (0, 0)
+
+
+def test_gate_opened_by_a_consumer_without_room() -> None:
+    """Those who waited are served at once, not when something else happens."""
+    broker, queue = with_queue(consumers_before_dispatch=2)
+    first = consumer_on(broker, queue)
+    send(broker)
+    turn(broker)
+    assert held(first) == []
+    consumer_on(broker, queue, room=0)
+    turn(broker)
+    assert held(first) == [1]
+
+
+def test_consumers_before_dispatch_with_delay() -> None:
+    """Scenario 10 of the reference."""
+    broker, queue = with_queue(consumers_before_dispatch=2, delay_before_dispatch=2000)
+    send(broker)
+    first = consumer_on(broker, queue)
+    turn(broker, NOW_MS + 10)
+    assert held(first) == []
+    second = consumer_on(broker, queue)
+    turn(broker, NOW_MS + 20)
+    assert len(held(first) + held(second)) == 1
+    broker.detach(queue, second, failed=False, now_ms=NOW_MS + 30)
+    send(broker)
+    turn(broker, NOW_MS + 30)
+    assert 2 in first.held
+    broker.detach(queue, first, failed=False, now_ms=NOW_MS + 40)
+    broker.queues["q"].remove_all()
+    send(broker)
+    third = Consumer(99, object(), settles=False, destructive=True)
+    broker.attach(queue, third, NOW_MS + 50)
+    third.room_bytes = PLENTY
+    queue.wake(third)
+    turn(broker, NOW_MS + 2049)
+    assert held(third) == []
+    assert broker.next_due_ms() == NOW_MS + 2050
+    turn(broker, NOW_MS + 2050)
+    assert held(third) == [3]
+
+
+# ---- picked and never sent -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("failed", [False, True])
+@pytest.mark.parametrize("settles", [False, True])
+def test_what_was_never_written_is_on_the_queue_as_before(settles: bool, failed: bool) -> None:
+    """A consumer goes in the turn in which it was picked: no attempt counts, nothing is redelivered, nothing is lost."""
+    broker, queue = with_queue()
+    consumer = consumer_on(broker, queue, settles=settles)
+    send(broker, count=3)
+    broker.dispatch(NOW_MS)
+    assert ids(consumer.outbox) == [1, 2, 3]
+    broker.detach(queue, consumer, failed=failed, now_ms=NOW_MS)
+    assert [(entry.message.id, entry.attempts, entry.redelivered) for entry in queue.order] == [
+        (1, 0, False), (2, 0, False), (3, 0, False),
+    ]  # fmt: skip
+    assert (queue.message_count, queue.tally.acknowledged) == (3, 0)
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_what_was_handed_over_and_never_written_goes_on_the_queue(failed: bool) -> None:
+    """It never stood there, but nobody has seen it either; later arrivals stay behind it."""
+    broker, queue = with_queue()
+    consumer = consumer_on(broker, queue, settles=True)
+    send(broker, count=2, plain=True)
+    queue.pause()
+    send(broker, plain=True)
+    broker.detach(queue, consumer, failed=failed, now_ms=NOW_MS)
+    assert ids(queue.order) == [1, 2, 3]
+    tally = queue.tally
+    assert (tally.added, tally.acknowledged, queue.message_count) == (3, 0, 3)
+    assert tally.size_bytes == sum(entry.message.size_bytes for entry in queue.order)
+    assert broker.addresses["a"].account.message_count == 3
+
+
+def test_sent_and_unsent_are_told_apart() -> None:
+    """What was written failed with its connection, what was not did not."""
+    broker, queue = with_queue()
+    consumer = consumer_on(broker, queue)
+    send(broker)
+    turn(broker)
+    send(broker)
+    broker.dispatch(NOW_MS)
+    broker.detach(queue, consumer, failed=True, now_ms=NOW_MS)
+    assert [(entry.attempts, entry.redelivered) for entry in queue.order] == [(1, True), (0, False)]
+
+
+def test_purge_leaves_what_is_in_delivery() -> None:
+    """It stays with its consumer, and can be acknowledged."""
+    broker, queue = with_queue()
+    consumer = consumer_on(broker, queue, window_bytes=0)
+    send(broker, count=3, head=head_of("a", persistent=True))
+    send(broker, due_ms=NOW_MS + 1000)
+    turn(broker)
+    assert queue.remove_all() == 3
+    assert (queue.message_count, queue.delivering_count, queue.tally.killed) == (1, 1, 3)
+    queue.acknowledge(consumer, consumer.let_go(1))
+    turn(broker, NOW_MS + 1000)
+    assert queue.message_count == 0
+    assert (queue.tally.durable_count, queue.tally.size_bytes) == (0, 0)

@@ -1,0 +1,185 @@
+"""From broker.xml's words to strategies: the queue's own attribute first, then the address-setting, then the default."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from artemis_py.config.settings import AddressSettings
+from artemis_py.core.distribution import Exclusive, RoundRobin
+from artemis_py.core.overflow import Ring, Unbounded
+from artemis_py.core.queue import Queue
+from artemis_py.core.recipe import describe, overflow_for
+from artemis_py.errors import BrokerError, LimitError, NotFoundError, SelectorError
+from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, queue_config, send
+
+
+def made(attributes: dict[str, Any] | None = None, settings: dict[str, Any] | None = None) -> Queue:
+    """A declared queue with these attributes under these settings."""
+    return broker_of(queue_config(**attributes or {}), settings={"a": settings or {}}).queues["q"]
+
+
+def seen(queue: Queue) -> dict[str, Any]:
+    """What the queue got."""
+    overflow = queue.overflow
+    return {
+        "exclusive": isinstance(queue.distribution, Exclusive),
+        "ring_size": overflow.size if isinstance(overflow, Ring) else -1,
+        "non_destructive": queue.non_destructive,
+        "max_consumers": queue.consumers_max,
+        "consumers_before_dispatch": queue.gate.consumers_min,
+        "delay_before_dispatch": queue.gate.delay_ms,
+        "purge_on_no_consumers": queue.purge_on_no_consumers,
+        "enabled": queue.enabled,
+    }
+
+
+PLAIN = {
+    "exclusive": False,
+    "ring_size": -1,
+    "non_destructive": False,
+    "max_consumers": -1,
+    "consumers_before_dispatch": 0,
+    "delay_before_dispatch": -1,
+    "purge_on_no_consumers": False,
+    "enabled": True,
+}
+OTHER = {
+    "exclusive": True,
+    "ring_size": 5,
+    "non_destructive": True,
+    "max_consumers": 3,
+    "consumers_before_dispatch": 2,
+    "delay_before_dispatch": 700,
+    "purge_on_no_consumers": True,
+    "enabled": False,
+}
+DEFAULTS = {
+    "exclusive": "default_exclusive_queue",
+    "ring_size": "default_ring_size",
+    "non_destructive": "default_non_destructive",
+    "max_consumers": "default_max_consumers",
+    "consumers_before_dispatch": "default_consumers_before_dispatch",
+    "delay_before_dispatch": "default_delay_before_dispatch",
+}
+
+
+def test_a_plain_queue() -> None:
+    """Artemis' defaults."""
+    queue = made()
+    assert seen(queue) == PLAIN
+    assert isinstance(queue.distribution, RoundRobin)
+    assert isinstance(queue.overflow, Unbounded)
+    assert queue.redelivery.attempts_max == 10
+
+
+@pytest.mark.parametrize("attribute", sorted(OTHER))
+def test_attribute_of_the_queue(attribute: str) -> None:
+    """Each attribute changes what it names, and nothing else."""
+    assert seen(made({attribute: OTHER[attribute]})) == {**PLAIN, attribute: OTHER[attribute]}
+
+
+@pytest.mark.parametrize("attribute", sorted(DEFAULTS))
+def test_default_of_the_address(attribute: str) -> None:
+    """It counts where the queue has no attribute (also default-ring-size, also for declared queues) ..."""
+    settings = {DEFAULTS[attribute]: OTHER[attribute]}
+    assert seen(made(settings=settings)) == {**PLAIN, attribute: OTHER[attribute]}
+    assert seen(made({attribute: PLAIN[attribute]}, settings)) == PLAIN, "the queue's own attribute beats it"
+
+
+def test_purge_default_is_for_created_queues_only() -> None:
+    """A declared queue that does not say so keeps its messages, as explain shows it."""
+    settings = {"default_purge_on_no_consumers": True}
+    assert not made(settings=settings).purge_on_no_consumers
+    broker = broker_of(settings={"#": settings})
+    assert broker.obtain_anycast_queue("auto").purge_on_no_consumers
+
+
+def test_redelivery_of_the_address() -> None:
+    """The address-setting's words."""
+    queue = made(
+        settings={
+            "redelivery_delay": 100,
+            "redelivery_delay_multiplier": 1.5,
+            "redelivery_collision_avoidance_factor": 0.2,
+            "max_delivery_attempts": 4,
+        }
+    )
+    redelivery = queue.redelivery
+    assert (redelivery.delay_ms, redelivery.multiplier, redelivery.collision_factor) == (100, 1.5, 0.2)
+    assert (redelivery.attempts_max, redelivery.delay_ms_max) == (4, 1000)
+
+
+def test_filter() -> None:
+    """Compiled once; a text that does not parse is an error."""
+    queue = made({"filter": "color = 'red'"})
+    assert queue.selector is not None
+    assert queue.selector.text == "color = 'red'"
+    with pytest.raises(SelectorError):
+        made({"filter": "color ="})
+
+
+@pytest.mark.parametrize(("size", "kind"), [(-1, Unbounded), (0, Ring), (7, Ring)])
+def test_overflow_for(size: int, kind: type) -> None:
+    """-1 is no ring, 0 a ring that keeps nothing."""
+    assert isinstance(overflow_for(size), kind)
+
+
+def test_describe_says_what_is_built() -> None:
+    """explain shows the same composition."""
+    config = queue_config(exclusive=True, ring_size=4, non_destructive=True, consumers_before_dispatch=2)
+    shown = {axis: choice for axis, choice, _ in describe(config, AddressSettings())}
+    assert shown == {
+        "order": "priority",
+        "distribution": "exclusive",
+        "acquisition": "non-destructive",
+        "overflow": "ring of 4",
+        "gates": "2 consumers before dispatch",
+    }
+    plain = {axis: choice for axis, choice, _ in describe(queue_config(), AddressSettings())}
+    assert plain == {
+        "order": "priority",
+        "distribution": "round-robin",
+        "acquisition": "hold until acknowledged",
+        "overflow": "unbounded",
+        "gates": "none",
+    }
+
+
+# ---- what can change, and limits -----------------------------------------------------------------
+
+
+def test_set_ring_size() -> None:
+    """While running: bigger, smaller, none, and what is refused."""
+    broker = broker_of(queue_config(ring_size=2))
+    send(broker, count=3)
+    broker.set_ring_size("q", 4)
+    send(broker, count=3)
+    assert broker.queues["q"].message_count == 4
+    broker.set_ring_size("q", -1)
+    send(broker, count=3)
+    assert broker.queues["q"].message_count == 7
+    broker.set_ring_size("q", 1)
+    assert broker.queues["q"].message_count == 7
+    with pytest.raises(BrokerError):
+        broker.set_ring_size("q", -2)
+    with pytest.raises(NotFoundError):
+        broker.set_ring_size("other", 1)
+
+
+def test_max_consumers() -> None:
+    """One more is refused, and leaves no trace; when one goes there is room again."""
+    broker = broker_of(queue_config(max_consumers=2))
+    queue = broker.queues["q"]
+    first = consumer_on(broker, queue)
+    consumer_on(broker, queue)
+    with pytest.raises(LimitError):
+        consumer_on(broker, queue, selector="color = 'red'")
+    assert queue.consumer_count == 2
+    assert queue.order.cursors == []
+    broker.detach(queue, first, failed=False, now_ms=NOW_MS)
+    consumer_on(broker, queue)
+    assert queue.consumer_count == 2
+    with pytest.raises(LimitError):
+        consumer_on(broker_of(queue_config(max_consumers=0)), made({"max_consumers": 0}))

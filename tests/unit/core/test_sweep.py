@@ -1,0 +1,221 @@
+"""The regular rounds: what nobody uses is deleted, in the second round that finds it so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from artemis_py.core.address import ANYCAST, MULTICAST
+from artemis_py.core.broker import Broker
+from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, queue_config, send, turn
+
+PERIOD_MS = 100
+
+
+def swept(**settings: Any) -> Broker:
+    """A broker that sweeps every 100 ms."""
+    return broker_of(settings={"#": settings} if settings else {}, address_queue_scan_period=PERIOD_MS)
+
+
+def rounds(broker: Broker, count: int, start: int = 1) -> None:
+    """Make so many rounds, from the ``start``-th on."""
+    for number in range(start, start + count):
+        turn(broker, NOW_MS + number * PERIOD_MS)
+
+
+def use_once(broker: Broker, name: str = "auto") -> None:
+    """Send to an anycast address, read, acknowledge and leave."""
+    send(broker, name, routing_type=ANYCAST)
+    queue = broker.queues[name]
+    consumer = consumer_on(broker, queue)
+    turn(broker)
+    for message_id in list(consumer.held):
+        queue.acknowledge(consumer, consumer.let_go(message_id))
+    broker.detach(queue, consumer, failed=False, now_ms=NOW_MS)
+
+
+def test_used_queue_goes_in_the_second_round() -> None:
+    """And its address two rounds after it has no queue any more."""
+    broker = swept()
+    use_once(broker)
+    rounds(broker, 1)
+    assert "auto" in broker.queues
+    rounds(broker, 1, start=2)
+    assert "auto" not in broker.queues
+    assert "auto" in broker.addresses
+    rounds(broker, 2, start=3)
+    assert "auto" not in broker.addresses
+    send(broker, "auto", routing_type=ANYCAST)
+    assert broker.queues["auto"].message_count == 1
+
+
+def test_used_between_two_rounds() -> None:
+    """A queue that is in use in one of them starts again."""
+    broker = swept()
+    use_once(broker)
+    rounds(broker, 1)
+    queue = broker.queues["auto"]
+    consumer = consumer_on(broker, queue)
+    rounds(broker, 1, start=2)
+    broker.detach(queue, consumer, failed=False, now_ms=NOW_MS)
+    rounds(broker, 1, start=3)
+    assert "auto" in broker.queues
+    rounds(broker, 1, start=4)
+    assert "auto" not in broker.queues
+
+
+@pytest.mark.parametrize("keeps", ["message", "consumer", "unused", "switched off", "declared"])
+def test_what_stays(keeps: str) -> None:
+    """Messages, consumers, never having been used, the setting, and being declared."""
+    settings = {"auto_delete_queues": False} if keeps == "switched off" else {}
+    broker = broker_of(
+        *([queue_config("auto", "auto", ANYCAST)] if keeps == "declared" else []),
+        settings={"#": settings},
+        address_queue_scan_period=PERIOD_MS,
+    )
+    if keeps == "unused":
+        broker.obtain_anycast_queue("auto")
+    else:
+        use_once(broker)
+    if keeps == "message":
+        send(broker, "auto", routing_type=ANYCAST)
+    if keeps == "consumer":
+        consumer_on(broker, broker.queues["auto"])
+    rounds(broker, 5)
+    assert "auto" in broker.queues
+    assert "auto" in broker.addresses
+
+
+def test_never_consumed_queue_with_a_message_stays() -> None:
+    """Scenario 15 of the reference."""
+    broker = swept()
+    send(broker, "auto", routing_type=ANYCAST)
+    rounds(broker, 5)
+    assert broker.queues["auto"].message_count == 1
+
+
+@pytest.mark.parametrize("how", ["expired", "killed"])
+def test_queue_whose_messages_expired_or_were_killed_was_used(how: str) -> None:
+    """It need not have had a consumer."""
+    broker = broker_of(address_queue_scan_period=PERIOD_MS, message_expiry_scan_period=PERIOD_MS)
+    send(broker, "auto", routing_type=ANYCAST, expires_ms=NOW_MS + 50 if how == "expired" else 0)
+    if how == "killed":
+        broker.queues["auto"].remove_all()
+    rounds(broker, 3)
+    assert "auto" not in broker.queues
+
+
+def test_usage_check_may_be_skipped() -> None:
+    """Then a queue that was never used goes too."""
+    broker = swept(auto_delete_queues_skip_usage_check=True)
+    broker.obtain_anycast_queue("auto")
+    rounds(broker, 2)
+    assert "auto" not in broker.queues
+
+
+@pytest.mark.parametrize(("limit", "stays"), [(0, True), (1, True), (2, False), (-1, False)])
+def test_message_count(limit: int, stays: bool) -> None:
+    """With up to so many messages the queue goes all the same, and they with it; -1: with any number."""
+    broker = swept(auto_delete_queues_message_count=limit)
+    use_once(broker)
+    send(broker, "auto", 2, routing_type=ANYCAST)
+    rounds(broker, 2)
+    assert ("auto" in broker.queues) is stays
+    assert broker.addresses["auto"].account.message_count == (2 if stays else 0)
+
+
+def test_delay() -> None:
+    """Counted from when the last consumer left."""
+    broker = swept(auto_delete_queues_delay=250)
+    use_once(broker)
+    rounds(broker, 3)
+    assert "auto" in broker.queues
+    rounds(broker, 1, start=4)
+    assert "auto" not in broker.queues
+
+
+def test_declared_queues_may_be_deleted_too() -> None:
+    """By a setting of its own."""
+    broker = broker_of(
+        queue_config("q", "a", ANYCAST),
+        settings={"a": {"auto_delete_created_queues": True}},
+        address_queue_scan_period=PERIOD_MS,
+    )
+    consumer = consumer_on(broker, broker.queues["q"])
+    broker.detach(broker.queues["q"], consumer, failed=False, now_ms=NOW_MS)
+    rounds(broker, 5)
+    assert "q" not in broker.queues
+    assert "a" in broker.addresses
+
+
+def test_address_that_never_had_a_queue_stays() -> None:
+    """Unless the check is skipped."""
+    for skip in (False, True):
+        broker = swept(auto_delete_addresses_skip_usage_check=skip)
+        send(broker, "topic")
+        rounds(broker, 4)
+        assert ("topic" in broker.addresses) is not skip
+
+
+def test_address_delay_and_switch() -> None:
+    """Addresses have settings of their own."""
+    for settings, gone in (({"auto_delete_addresses": False}, False), ({"auto_delete_addresses_delay": 10_000}, False), ({}, True)):
+        broker = swept(**settings)
+        use_once(broker)
+        rounds(broker, 6)
+        assert "auto" not in broker.queues
+        assert ("auto" not in broker.addresses) is gone
+
+
+def test_a_queue_made_anew_is_not_condemned() -> None:
+    """The verdict is on the queue that was seen, not on its name."""
+    broker = swept(auto_delete_queues_skip_usage_check=True)
+    broker.obtain_anycast_queue("auto")
+    rounds(broker, 1)
+    broker.delete_queue(broker.queues["auto"], NOW_MS)
+    broker.obtain_anycast_queue("auto")
+    rounds(broker, 1, start=2)
+    assert "auto" in broker.queues
+    rounds(broker, 1, start=3)
+    assert "auto" not in broker.queues
+
+
+def test_rounds_may_be_switched_off() -> None:
+    """-1: nothing is ever deleted, and nothing is due."""
+    broker = broker_of(address_queue_scan_period=-1, message_expiry_scan_period=-1)
+    assert broker.next_due_ms() is None
+    use_once(broker)
+    rounds(broker, 5)
+    assert "auto" in broker.queues
+
+
+def test_rounds_are_due_in_time() -> None:
+    """The broker asks to be woken for the next one."""
+    broker = broker_of(address_queue_scan_period=300, message_expiry_scan_period=200)
+    assert broker.next_due_ms() == NOW_MS + 200
+    turn(broker, NOW_MS + 200)
+    assert broker.next_due_ms() == NOW_MS + 300
+
+
+def test_subscription_queue_goes_with_its_subscription() -> None:
+    """At once; a durable one stays, whatever the rounds do."""
+    broker = swept(auto_delete_queues_skip_usage_check=True)
+    address = broker.obtain_address("topic", MULTICAST)
+    passing = broker.create_subscription_queue("passing", address, durable=False, selector=None)
+    lasting = broker.create_subscription_queue("lasting", address, durable=True, selector=None)
+    for queue in (passing, lasting):
+        consumer = consumer_on(broker, queue)
+        broker.detach(queue, consumer, failed=False, now_ms=NOW_MS)
+    assert list(broker.queues) == ["lasting"]
+    rounds(broker, 5)
+    assert list(broker.queues) == ["lasting"]
+
+
+def test_temporary_address_goes_with_its_queue() -> None:
+    """A connection's temporary destination."""
+    broker = swept()
+    broker.create_temporary_address("temp", ANYCAST)
+    send(broker, "temp", routing_type=ANYCAST)
+    broker.delete_queue(broker.queues["temp"], NOW_MS)
+    assert "temp" not in broker.addresses

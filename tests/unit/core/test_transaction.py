@@ -1,0 +1,293 @@
+"""A transaction takes effect as a whole, or not at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from artemis_py.core.broker import Broker
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.transaction import Transaction
+from artemis_py.errors import AddressFullError, DuplicateError
+from artemis_py.message import MESSAGE_OVERHEAD_BYTES
+from artemis_py.records import MemoryLog
+from tests.unit.core.parts import (
+    NOW_MS,
+    broker_of,
+    consumer_on,
+    head_of,
+    ids,
+    queue_config,
+    send,
+    send_in,
+    turn,
+)
+
+
+def acknowledge_in(transaction: Transaction, broker: Broker, consumer: Consumer, *message_ids: int) -> None:
+    """ACK in a transaction, as a session does it."""
+    for message_id in message_ids:
+        transaction.acknowledged.append((broker.queues["q"], consumer, consumer.let_go(message_id)))
+
+
+def limited(policy: str, messages_max: int = 2, **more: Any) -> Broker:
+    """A broker with one queue on a limited address."""
+    settings = {"a": {"max_size_messages": messages_max, "address_full_policy": policy, **more}}
+    return broker_of(queue_config(), settings=settings)
+
+
+def test_sends_are_seen_at_commit() -> None:
+    """Not before; then all, in order."""
+    broker = broker_of(queue_config())
+    transaction = Transaction()
+    for _ in range(3):
+        send_in(transaction, broker)
+    assert transaction.size_bytes == 3 * (head_of("a").size_bytes + 1 + MESSAGE_OVERHEAD_BYTES)
+    assert broker.queues["q"].tally.added == 0
+    transaction.commit(broker.router, NOW_MS)
+    assert ids(broker.queues["q"].order) == [1, 2, 3]
+
+
+def test_abort_forgets_sends() -> None:
+    """Nothing is counted, nothing held."""
+    broker = broker_of(queue_config())
+    transaction = Transaction()
+    send_in(transaction, broker)
+    transaction.abort(NOW_MS)
+    assert broker.queues["q"].tally.added == 0
+    assert broker.addresses["a"].account.message_count == 0
+
+
+def test_acknowledged_at_commit() -> None:
+    """Until then in delivery, though out of the consumer's hands and window."""
+    broker = broker_of(queue_config())
+    queue = broker.queues["q"]
+    consumer = consumer_on(broker, queue, window_bytes=0)
+    send(broker, count=2)
+    turn(broker)
+    transaction = Transaction()
+    acknowledge_in(transaction, broker, consumer, 1)
+    queue.wake(consumer)
+    turn(broker)
+    assert list(consumer.held) == [2]
+    assert (queue.message_count, queue.delivering_count, queue.tally.acknowledged) == (2, 2, 0)
+    transaction.commit(broker.router, NOW_MS)
+    assert (queue.message_count, queue.delivering_count, queue.tally.acknowledged) == (1, 1, 1)
+
+
+def test_abort_returns_what_was_acknowledged() -> None:
+    """To its own place, as a failed delivery."""
+    broker = broker_of(queue_config())
+    queue = broker.queues["q"]
+    consumer = consumer_on(broker, queue)
+    send(broker, count=3)
+    turn(broker)
+    transaction = Transaction()
+    acknowledge_in(transaction, broker, consumer, 2, 1)
+    queue.pause()
+    transaction.abort(NOW_MS)
+    assert [(entry.message.id, entry.attempts, entry.redelivered) for entry in queue.order] == [(1, 1, True), (2, 1, True)]
+    assert (queue.message_count, queue.delivering_count) == (3, 1)
+
+
+def test_refused_at_commit() -> None:
+    """NACK in a transaction: back to the queue at COMMIT, and at ABORT too."""
+    for ends in ("commit", "abort"):
+        broker = broker_of(queue_config())
+        queue = broker.queues["q"]
+        consumer = consumer_on(broker, queue)
+        send(broker)
+        turn(broker)
+        transaction = Transaction()
+        transaction.refused.append((queue, consumer, consumer.let_go(1)))
+        queue.pause()
+        assert queue.order.count == 0
+        if ends == "commit":
+            transaction.commit(broker.router, NOW_MS)
+        else:
+            transaction.abort(NOW_MS)
+        assert [entry.attempts for entry in queue.order] == [1]
+
+
+@pytest.mark.parametrize("ends", ["commit", "refuse", "abort"])
+def test_queue_deleted_before_the_end(ends: str) -> None:
+    """A subscription's queue goes with the subscription; what its transaction still holds must leave the address."""
+    broker = broker_of(addresses=["a"])
+    queue = broker.create_subscription_queue("q", broker.addresses["a"], durable=False, selector=None)
+    consumer = consumer_on(broker, queue)
+    send(broker, head=head_of("a", persistent=True))
+    turn(broker)
+    transaction = Transaction()
+    taken = transaction.refused if ends == "refuse" else transaction.acknowledged
+    taken.append((queue, consumer, consumer.let_go(1)))
+    broker.detach(queue, consumer, failed=False, now_ms=NOW_MS)
+    assert queue.deleted
+    if ends == "abort":
+        transaction.abort(NOW_MS)
+    else:
+        transaction.commit(broker.router, NOW_MS)
+    account = broker.addresses["a"].account
+    assert (account.message_count, account.size_bytes, queue.message_count, queue.tally.size_bytes) == (0, 0, 0, 0)
+
+
+# ---- full addresses ------------------------------------------------------------------------------
+
+
+def test_fail_refuses_the_whole() -> None:
+    """One too many: COMMIT is an error, nothing arrives, and after the abort what was acknowledged is back."""
+    broker = limited("FAIL", 3)
+    queue = broker.queues["q"]
+    consumer = consumer_on(broker, queue)
+    send(broker)
+    turn(broker)
+    transaction = Transaction()
+    acknowledge_in(transaction, broker, consumer, 1)
+    for _ in range(3):
+        send_in(transaction, broker)
+    with pytest.raises(AddressFullError):
+        transaction.commit(broker.router, NOW_MS)
+    assert (queue.tally.added, queue.tally.acknowledged) == (1, 0)
+    transaction.abort(NOW_MS)
+    assert ids(queue.order) == [1]
+
+
+def test_fail_takes_what_fits() -> None:
+    """Exactly up to the limit, by messages and by bytes."""
+    broker = limited("FAIL", 3)
+    transaction = Transaction()
+    for _ in range(3):
+        send_in(transaction, broker)
+    transaction.commit(broker.router, NOW_MS)
+    assert broker.queues["q"].message_count == 3
+    one = head_of("a").size_bytes + 1 + MESSAGE_OVERHEAD_BYTES
+    for count, fits in ((2, True), (3, False)):
+        broker = broker_of(
+            queue_config(), settings={"a": {"max_size_bytes": 2 * one, "address_full_policy": "FAIL"}}
+        )
+        transaction = Transaction()
+        for _ in range(count):
+            send_in(transaction, broker)
+        if fits:
+            transaction.commit(broker.router, NOW_MS)
+        else:
+            with pytest.raises(AddressFullError):
+                transaction.commit(broker.router, NOW_MS)
+        assert broker.queues["q"].message_count == (2 if fits else 0)
+
+
+def test_block_waits_before_commit_and_loses_nothing_after() -> None:
+    """Once there is room the transaction goes in as a whole, over the limit if need be."""
+    broker = limited("BLOCK", 2)
+    transaction = Transaction()
+    for _ in range(3):
+        send_in(transaction, broker)
+    send(broker, count=2)
+    assert transaction.blocked_by() is broker.addresses["a"]
+    broker.queues["q"].remove_all()
+    assert transaction.blocked_by() is None
+    transaction.commit(broker.router, NOW_MS)
+    assert broker.queues["q"].message_count == 3
+
+
+def test_acknowledgements_alone_are_never_blocked() -> None:
+    """Or the address would never have room again."""
+    broker = limited("BLOCK", 1)
+    consumer = consumer_on(broker, broker.queues["q"])
+    send(broker)
+    turn(broker)
+    transaction = Transaction()
+    acknowledge_in(transaction, broker, consumer, 1)
+    assert broker.addresses["a"].is_full
+    assert transaction.blocked_by() is None
+    transaction.commit(broker.router, NOW_MS)
+    assert not broker.addresses["a"].is_full
+
+
+def test_drop_drops_what_is_too_much() -> None:
+    """And the commit succeeds."""
+    broker = limited("DROP", 2)
+    transaction = Transaction()
+    for _ in range(5):
+        send_in(transaction, broker)
+    transaction.commit(broker.router, NOW_MS)
+    assert ids(broker.queues["q"].order) == [1, 2]
+    assert broker.addresses["a"].dropped_message_count == 3
+
+
+def test_a_limit_of_another_address_does_not_matter() -> None:
+    """Each address is asked for its own messages."""
+    broker = broker_of(
+        queue_config("q", "a"), queue_config("r", "b"),
+        settings={"#": {"max_size_messages": 2, "address_full_policy": "FAIL"}},
+    )  # fmt: skip
+    transaction = Transaction()
+    for address in ("a", "b", "a", "b"):
+        send_in(transaction, broker, address)
+    transaction.commit(broker.router, NOW_MS)
+    assert [broker.queues[name].message_count for name in ("q", "r")] == [2, 2]
+
+
+# ---- duplicates ----------------------------------------------------------------------------------
+
+
+def test_duplicate_makes_commit_fail() -> None:
+    """Scenario 18 of the reference: seen before, or twice in one transaction; nothing arrives."""
+    broker = broker_of(queue_config())
+    head = head_of("a", duplicate_id="7")
+    send(broker, head=head)
+    for heads in ([head_of("a"), head], [head_of("a", duplicate_id="8"), head_of("a", duplicate_id="8")]):
+        transaction = Transaction()
+        for one in heads:
+            send_in(transaction, broker, head=one)
+        with pytest.raises(DuplicateError):
+            transaction.commit(broker.router, NOW_MS)
+        transaction.abort(NOW_MS)
+    assert broker.queues["q"].tally.added == 1
+    send(broker, head=head_of("a", duplicate_id="8"))
+    assert broker.queues["q"].tally.added == 2
+
+
+def test_duplicate_id_is_remembered_from_commit_on() -> None:
+    """An aborted transaction leaves no trace."""
+    broker = broker_of(queue_config())
+    head = head_of("a", duplicate_id="7")
+    for ends, added in (("abort", 0), ("commit", 1)):
+        transaction = Transaction()
+        send_in(transaction, broker, head=head)
+        if ends == "abort":
+            transaction.abort(NOW_MS)
+        else:
+            transaction.commit(broker.router, NOW_MS)
+        assert broker.queues["q"].tally.added == added
+    send(broker, head=head)
+    assert broker.queues["q"].tally.added == 1
+
+
+# ---- the log -------------------------------------------------------------------------------------
+
+
+class CountingLog(MemoryLog):
+    """Gives each record the next number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = 0
+
+    def published(self, message: Any, queue_names: list[str]) -> int:
+        """One more record."""
+        self.last += 1
+        return self.last
+
+
+def test_commit_tells_the_last_record_it_wrote() -> None:
+    """The RECEIPT waits for it; without persistent messages there is none."""
+    broker = broker_of(queue_config(), addresses=["b"])
+    broker.log = CountingLog()
+    transaction = Transaction()
+    for persistent in (True, False, True, False):
+        send_in(transaction, broker, head=head_of("a", persistent=persistent))
+    assert transaction.commit(broker.router, NOW_MS) == 2
+    transaction = Transaction()
+    send_in(transaction, broker)
+    assert transaction.commit(broker.router, NOW_MS) == 0

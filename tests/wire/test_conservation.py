@@ -1,0 +1,229 @@
+"""Random clients: whatever they do, no message is lost, doubled or miscounted, and nothing is left in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from artemis_py.core.queue import Queue
+from artemis_py.message import Message
+from tests.wire.client_frames import ServerFrame
+from tests.wire.world import World, configuration
+
+pytestmark = [pytest.mark.wire, pytest.mark.model]
+
+CORE = """
+<message-expiry-scan-period>100</message-expiry-scan-period>
+<address-settings>
+  <address-setting match="ring"><default-ring-size>2</default-ring-size></address-setting>
+  <address-setting match="tried">
+    <max-delivery-attempts>2</max-delivery-attempts><redelivery-delay>50</redelivery-delay>
+    <dead-letter-address>dead</dead-letter-address><expiry-address>dead</expiry-address>
+  </address-setting>
+  <address-setting match="drop">
+    <max-size-messages>3</max-size-messages><address-full-policy>DROP</address-full-policy>
+  </address-setting>
+  <address-setting match="fail">
+    <max-size-messages>3</max-size-messages><address-full-policy>FAIL</address-full-policy>
+  </address-setting>
+</address-settings>
+<addresses>
+  <address name="ring"><anycast><queue name="ring"/></anycast></address>
+  <address name="tried"><anycast><queue name="tried"/></anycast></address>
+  <address name="drop"><anycast><queue name="drop"/></anycast></address>
+  <address name="fail"><anycast><queue name="fail"/></anycast></address>
+  <address name="dead"><anycast><queue name="dead"/></anycast></address>
+  <address name="both"><anycast><queue name="both"/></anycast><multicast><queue name="copy"/></multicast></address>
+  <address name="alone"><anycast><queue name="alone" exclusive="true"/></anycast></address>
+</addresses>
+"""
+CONFIG = configuration(CORE)
+QUEUES = ("ring", "tried", "drop", "fail", "both", "copy", "alone")
+ADDRESSES = ("ring", "tried", "drop", "fail", "both", "alone")
+NAMES = ("a", "b")
+HEADERS: tuple[list[str], ...] = (
+    [],
+    ["priority:9"],
+    ["persistent:true"],
+    ["color:red"],
+    ["expires:{soon}"],
+    ["AMQ_SCHEDULED_DELAY:70"],
+    ["priority:0", "expires:{soon}", "persistent:true"],
+)
+MODES = ("auto", "client", "client-individual")
+EXTRAS: tuple[list[str], ...] = (
+    [],
+    ["consumer-window-size:-1"],
+    ["consumer-window-size:0"],
+    ["consumer-window-size:250"],
+    ["selector:color = 'red'"],
+    ["browser:true"],
+    ["no-local:true"],
+)
+
+clients = st.sampled_from(NAMES)
+in_transaction = st.booleans()
+operations = st.one_of(
+    st.tuples(st.just("send"), clients, st.sampled_from(ADDRESSES), st.sampled_from(HEADERS), in_transaction),
+    st.tuples(st.just("send"), clients, st.sampled_from(ADDRESSES), st.sampled_from(HEADERS), in_transaction),
+    st.tuples(st.just("subscribe"), clients, st.sampled_from(QUEUES), st.sampled_from(MODES), st.sampled_from(EXTRAS)),
+    st.tuples(st.just("settle"), clients, st.sampled_from(["ACK", "NACK"]), st.integers(0, 9), in_transaction),
+    st.tuples(st.just("unsubscribe"), clients, st.integers(0, 9)),
+    st.tuples(st.just("finish"), clients, st.sampled_from(["COMMIT", "ABORT"])),
+    st.tuples(st.just("leave"), clients, st.booleans()),
+    st.tuples(st.just("advance"), st.sampled_from([1, 60, 200])),
+    st.tuples(st.just("gather"), st.booleans()),
+)
+
+
+class Crowd:
+    """Clients that do what they are told, when it makes sense, and count what came of it."""
+
+    def __init__(self) -> None:
+        self.world = World(CONFIG)
+        self.serial = 0
+        self.names: dict[str, str] = {}
+        self.held: dict[str, list[ServerFrame]] = {}
+        self.open: dict[str, list[str]] = {}
+        self.transactions: set[str] = set()
+        for name in NAMES:
+            self.connect(name)
+
+    def next(self) -> int:
+        self.serial += 1
+        return self.serial
+
+    def connect(self, name: str) -> None:
+        self.names[name] = f"{name}{self.next()}"
+        self.held[name] = []
+        self.open[name] = []
+        self.transactions.discard(name)
+        self.frame(name, "CONNECT", ["accept-version:1.1", "host:x"])
+
+    def frame(self, name: str, command: str, headers: list[str], body: str = "") -> None:
+        text = "\n".join([command, *headers]) + f"\n\n{body}\0"
+        self.world.client(self.names[name]).send(text.encode())
+
+    def send(self, name: str, address: str, headers: list[str], within: bool) -> None:
+        soon = str(self.world.now_ms + 150)
+        lines = [f"destination:{address}", *(header.replace("{soon}", soon) for header in headers)]
+        self.frame(name, "SEND", lines + self.transaction(name, within), f"m{self.next()}")
+
+    def transaction(self, name: str, within: bool) -> list[str]:
+        if not within:
+            return []
+        if name not in self.transactions:
+            self.transactions.add(name)
+            self.frame(name, "BEGIN", ["transaction:t"])
+        return ["transaction:t"]
+
+    def subscribe(self, name: str, queue: str, mode: str, extra: list[str]) -> None:
+        id = str(self.next())
+        self.open[name].append(id)
+        destination = "both\\c\\ccopy" if queue == "copy" else queue
+        self.frame(name, "SUBSCRIBE", [f"id:{id}", f"destination:{destination}", f"ack:{mode}", *extra])
+
+    def settle(self, name: str, command: str, index: int, within: bool) -> None:
+        held = self.held[name]
+        if held:
+            message = held.pop(index % len(held))
+            lines = [f"message-id:{message.header('message-id')}", f"subscription:{message.header('subscription')}"]
+            self.frame(name, command, lines + self.transaction(name, within))
+
+    def unsubscribe(self, name: str, index: int) -> None:
+        ids = self.open[name]
+        if ids:
+            self.frame(name, "UNSUBSCRIBE", [f"id:{ids.pop(index % len(ids))}"])
+
+    def finish(self, name: str, command: str) -> None:
+        if name in self.transactions:
+            self.transactions.discard(name)
+            self.frame(name, command, ["transaction:t"])
+
+    def leave(self, name: str, politely: bool) -> None:
+        if politely:
+            self.frame(name, "DISCONNECT", [])
+        self.world.client(self.names[name]).drop()
+        self.connect(name)
+
+    def advance(self, duration_ms: int) -> None:
+        self.gather(False)
+        self.world.advance(duration_ms)
+
+    def gather(self, together: bool) -> None:
+        self.world.together = together
+        self.world.settle()
+
+    def look(self) -> None:
+        """Take in what arrived; ERROR frames are answers to what no longer made sense."""
+        for name in NAMES:
+            frames = self.world.client(self.names[name]).collect()
+            self.held[name] += [frame for frame in frames if frame.command == "MESSAGE"]
+            frames.clear()
+
+
+def check(world: World) -> None:
+    """What must be true whenever the broker rests."""
+    broker = world.broker
+    held: dict[str, list[Message]] = {name: [] for name in broker.queues}
+    for connection in world.stats.connections:
+        session = connection.session
+        for subscription in session.subscriptions.values():
+            if subscription.consumer.destructive:
+                held[subscription.queue.name] += [entry.message for entry in subscription.consumer.held.values()]
+        for transaction in session.transactions.values():
+            for queue, consumer, entry in transaction.acknowledged + transaction.refused:
+                if consumer.destructive:
+                    held[queue.name].append(entry.message)
+    on_addresses: dict[str, dict[int, Message]] = {}
+    for queue in broker.queues.values():
+        messages = _check_queue(queue, held[queue.name])
+        on_addresses.setdefault(queue.address.name, {}).update({message.id: message for message in messages})
+    for address in broker.addresses.values():
+        there = on_addresses.get(address.name, {}).values()
+        assert address.account.message_count == len(there), address.name
+        assert address.account.size_bytes == sum(message.memory_bytes for message in there), address.name
+
+
+def _check_queue(queue: Queue, held: list[Message]) -> list[Message]:
+    tally = queue.tally
+    ready = [entry.message for entry in queue.order]
+    messages = ready + held + [entry.message for entry in queue.scheduled.values()]
+    assert queue.message_count == len(messages), queue.name
+    assert tally.held_count == len(held), queue.name
+    left = tally.acknowledged + tally.killed + tally.expired + tally.replaced
+    assert tally.added == queue.message_count + left, queue.name
+    assert len({message.id for message in messages}) == len(messages), queue.name
+    assert tally.size_bytes == sum(message.size_bytes for message in messages), queue.name
+    assert tally.held_size_bytes == sum(message.size_bytes for message in held), queue.name
+    assert tally.durable_count == sum(message.head.persistent for message in messages), queue.name
+    return messages
+
+
+@settings(max_examples=max(2 * settings().max_examples, 200), suppress_health_check=list(HealthCheck))
+@given(steps=st.lists(operations, min_size=5, max_size=40))
+def test_nothing_is_lost_doubled_or_left(steps: list[tuple[object, ...]]) -> None:
+    crowd = Crowd()
+    for verb, *arguments in steps:
+        carry_out: Callable[..., None] = getattr(crowd, str(verb))
+        carry_out(*arguments)
+        if not crowd.world.together:
+            check(crowd.world)
+            crowd.look()
+    crowd.gather(False)
+    for name in NAMES:
+        crowd.world.client(crowd.names[name]).drop()
+    check(crowd.world)
+    crowd.world.advance(1000)
+    crowd.connect("a")
+    for queue in (*QUEUES, "dead"):
+        crowd.subscribe("a", queue, "auto", [])
+    crowd.world.settle()
+    check(crowd.world)
+    for queue in (*QUEUES, "dead"):
+        assert crowd.world.queue(queue).message_count == 0
+        assert crowd.world.queue(queue).tally.size_bytes == 0
+    assert crowd.world.broker.memory_bytes == 0
