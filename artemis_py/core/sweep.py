@@ -23,7 +23,7 @@ class Sweep:
         self._expiry_period_ms = expiry_period_ms
         self._next_deletion_ms = now_ms + deletion_period_ms if deletion_period_ms > 0 else None
         self._next_expiry_ms = now_ms + expiry_period_ms if expiry_period_ms > 0 else None
-        self._condemned: set[str] = set()
+        self._condemned: set[Queue | Address] = set()
 
     def next_due_ms(self) -> int | None:
         """When the next round is due, or None when both are off."""
@@ -42,16 +42,13 @@ class Sweep:
     def _delete_unused(self, registry: Registry, now_ms: int) -> None:
         unused_queues = [queue for queue in registry.queues.values() if _queue_is_unused(queue, now_ms)]
         unused_addresses = [address for address in registry.addresses.values() if _address_is_unused(address, now_ms)]
-        condemned = {f"queue {queue.name}" for queue in unused_queues} | {
-            f"address {address.name}" for address in unused_addresses
-        }
         for queue in unused_queues:
-            if f"queue {queue.name}" in self._condemned:
+            if queue in self._condemned:
                 registry.delete_queue(queue, now_ms)
         for address in unused_addresses:
-            if f"address {address.name}" in self._condemned:
+            if address in self._condemned:
                 registry.delete_address(address)
-        self._condemned = condemned
+        self._condemned = {*unused_queues, *unused_addresses}
 
 
 def _queue_is_unused(queue: Queue, now_ms: int) -> bool:

@@ -11,6 +11,7 @@ from tests.model import steps
 from tests.model.plans import FAILURES, AddressPlan, Plan, QueuePlan, queue_plans
 from tests.model.reader_model import SELECTORS
 from tests.model.trade import Trade
+from tests.model.world import PLENTY
 
 PICKS = st.integers(0, 7)
 CONNECTION = st.sampled_from(steps.CONNECTION_NUMBERS)
@@ -100,7 +101,7 @@ class QueueMachine(RuleBasedStateMachine):
         """SUBSCRIBE with nothing special: without these, few messages would ever be settled."""
         steps.subscribe(
             self.world, number=number, connection=connection, settles=False, browses=False, selector=None,
-            no_local=False, window=-1, priority=0, room=steps.PLENTY,
+            no_local=False, window=-1, priority=0, room=PLENTY,
         )  # fmt: skip
 
     @precondition(lambda self: self.world.seats)
@@ -128,9 +129,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.world.transactions)
     @rule(specs=SPECS, connection=CONNECTION, delay_ms=DELAY)
-    def send_in_transaction(
-        self, specs: list[tuple[str, int, bool, int, int]], connection: int, delay_ms: int
-    ) -> None:
+    def send_in_transaction(self, specs: list[tuple[str, int, bool, int, int]], connection: int, delay_ms: int) -> None:
         """SEND in a transaction."""
         steps.send_in_transaction(self.world, specs, connection, delay_ms)
 

@@ -144,8 +144,10 @@ def all_plans() -> list[Plan]:
 
 def plan_id(queue: QueuePlan) -> str:
     """A short name for a test's id."""
-    gate = "open" if not queue.consumers_before else f"gate{queue.consumers_before}" + (
-        f"-{queue.delay_before}ms" if queue.delay_before >= 0 else ""
+    gate = (
+        "open"
+        if not queue.consumers_before
+        else f"gate{queue.consumers_before}" + (f"-{queue.delay_before}ms" if queue.delay_before >= 0 else "")
     )
     ring = "unbounded" if queue.ring_size < 0 else f"ring{queue.ring_size}"
     return "-".join(

@@ -56,9 +56,10 @@ class Reader:
     """The model of one consumer.
 
     ``reads``: it takes nothing away (a browser, or any consumer of a non-destructive queue). ``window`` is -1, 0 or
-    bytes; ``overhead`` is what a message weighs beside its own size. ``may_miss`` holds what came back behind a browser: it may
-    be shown, once, or not at all. ``picked`` and ``handed`` wait to be written to a reader that settles on send: picked
-    from the queue, or handed over without ever having stood there; ``unsent`` are the ids of all that was picked.
+    bytes; ``overhead`` is what a message weighs beside its own size. ``may_miss`` holds what came back behind a
+    browser: it may be shown, once, or not at all. ``picked`` and ``handed`` wait to be written to a reader that settles
+    on send: picked from the queue, or handed over without ever having stood there; ``unsent`` are the ids of all that
+    was picked.
     """
 
     number: int

@@ -15,13 +15,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tests.model import steps
-from tests.model.plans import Plan, all_plans, plan_id
+from tests.model.plans import Plan, QueuePlan, all_plans, plan_id
 from tests.model.reader_model import SELECTORS
 from tests.model.steps import Taken, take
 from tests.model.trade import Trade
 
 STEPS_PER_WORLD: Final = 150
 SEED_BITS: Final = 32
+
 
 @dataclass(frozen=True, slots=True)
 class Style:
@@ -165,10 +166,8 @@ def draw_step(rng: random.Random, style: Style) -> Taken:
 
 def draw_plan(rng: random.Random, plan: Plan) -> Plan:
     """What the combination leaves open: queue filter, purge-on-no-consumers, a second queue, limits of the address."""
-    first = replace(
-        plan.queues[0], red_only=rng.random() < 0.15, purge=rng.random() < 0.1, durable=rng.random() < 0.8
-    )
-    queues = (first,)
+    first = replace(plan.queues[0], red_only=rng.random() < 0.15, purge=rng.random() < 0.1, durable=rng.random() < 0.8)
+    queues: tuple[QueuePlan, ...] = (first,)
     if rng.random() < 0.3:
         queues = (first, replace(rng.choice(all_plans()).queues[0], purge=rng.random() < 0.2))
     address = plan.address

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from artemis_py.core.recipe import overflow_for
 from artemis_py.core.router import Batch
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import AddressFullError
@@ -201,7 +200,7 @@ class Trade(World):
 
     def resize(self, size: int, number: int = 0) -> None:
         """Change the ring while running; nothing goes at once."""
-        self.pairs[number].queue.overflow = overflow_for(size)
+        self.broker.set_ring_size(self.pairs[number].queue.name, size)
         self.pairs[number].model.ring_size = size
         self.check()
 

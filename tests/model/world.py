@@ -89,10 +89,8 @@ class World:
         body = b"x" * spec.body_bytes
         message = Message(head, body, self.broker.next_message_id(), self.now_ms, expires_ms, account, origin)
         size = len(head.block) + len(body)
-        letter = Letter(
-            message.id, spec.priority, spec.color, spec.persistent, size, size + MESSAGE_OVERHEAD_BYTES, expires_ms, origin,
-        )  # fmt: skip
-        return message, letter
+        memory = size + MESSAGE_OVERHEAD_BYTES
+        return message, Letter(message.id, spec.priority, spec.color, spec.persistent, size, memory, expires_ms, origin)
 
     def letters(self) -> dict[int, Letter]:
         """Every letter that a queue refers to, once."""

@@ -162,6 +162,13 @@ ADDRESSES: Final = (
         "a message has its effect at COMMIT, and only there is it known whether it fits",
     ),
     Departure(
+        "copies-to-full",
+        "Dead, expired and diverted messages to a full address with FAIL or BLOCK",
+        "a divert to such an address makes the SEND an ERROR",
+        "are let in beyond the limit (with DROP they are dropped)",
+        "the sender is not to blame, and nothing should be lost or half done",
+    ),
+    Departure(
         "multicast-on-dual",
         "`subscription-type:MULTICAST` on an address with both routing types",
         "reads the anycast queue that is called like the address",
@@ -228,8 +235,8 @@ ADDRESSES: Final = (
         "negative-expires",
         "`expires` below 0",
         "the message has expired",
-        "the message does not expire",
-        "an `expires` that is no time is none",
+        "ERROR",
+        "a time before 1970 is a mistake, and the message would be lost",
     ),
     Departure(
         "temporary-destinations",

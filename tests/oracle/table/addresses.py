@@ -280,6 +280,13 @@ CREATION: tuple[Scenario, ...] = (
         departures=("sole-queue",),
     ),
     Scenario(
+        "several_queues",
+        "SUBSCRIBE to an anycast address with several queues, none of which has its name",
+        (Connect("c", "1.1"), unnamed(Subscribe("several"))),
+        addresses=(xml.address("several", anycast=(xml.queue("several.a"), xml.queue("several.b"))),),
+        departures=("error-receipt",),
+    ),
+    Scenario(
         "dual_multicast",
         "SUBSCRIBE with subscription-type:MULTICAST to an address with both routing types",
         (
@@ -478,6 +485,28 @@ MORE_DIVERTS: tuple[Scenario, ...] = (
         ),
         addresses=(xml.anycast("dw.c"), xml.anycast("dw.c.to")),
         diverts=(xml.divert("dw_c", "dw.c", "dw.c.to", exclusive=True),),
+    ),
+    Scenario(
+        "divert_creates",
+        "a divert with a routing type makes the address that it leads to",
+        (Connect(), anycast("dw.e", "m"), Counts("dw.e", 0), AddressExists("dw.e.to"), Counts("dw.e.to", 1)),
+        addresses=(xml.anycast("dw.e"),),
+        diverts=(xml.divert("dw_e", "dw.e", "dw.e.to", exclusive=True, routing_type="ANYCAST"),),
+    ),
+    Scenario(
+        "divert_to_full",
+        "a divert to a full address with FAIL",
+        (
+            Connect("c", "1.1"), anycast("dw.f", "1"),
+            Either(
+                ours=(anycast("dw.f", "2"), Counts("dw.f.to", 2)),
+                artemis=(Refused(anycast("dw.f", "2"), closes=False), Counts("dw.f.to", 1)),
+            ),
+        ),
+        addresses=(xml.anycast("dw.f"), xml.anycast("dw.f.to")),
+        settings=(xml.setting("dw.f.to", max_size_messages=1, address_full_policy="FAIL"),),
+        diverts=(xml.divert("dw_f", "dw.f", "dw.f.to"),),
+        departures=("copies-to-full",),
     ),
     Scenario(
         "divert_destination",

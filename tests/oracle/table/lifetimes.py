@@ -14,6 +14,7 @@ from tests.oracle.steps import (
     Exists,
     Nothing,
     PassTime,
+    Refused,
     Routed,
     Step,
     Subscribe,
@@ -129,8 +130,14 @@ EXPIRY: tuple[Scenario, ...] = (
         "expires_negative",
         "expires below 0",
         (
-            Connect(), Subscribe("exp.negative"), anycast("exp.negative", "m", headers={"expires": "-1"}),
-            Either(ours=(messages("m", headers={"expires": "0"}),), artemis=(Nothing(), Counts("exp.negative", 0, expired=1))),
+            Connect("c", "1.1"), Subscribe("exp.negative"),
+            Either(
+                ours=(Refused(anycast("exp.negative", "m", headers={"expires": "-1"}), closes=False),),
+                artemis=(
+                    anycast("exp.negative", "m", headers={"expires": "-1"}), Nothing(),
+                    Counts("exp.negative", 0, expired=1),
+                ),
+            ),
         ),
         addresses=(xml.anycast("exp.negative"),),
         departures=("negative-expires",),
@@ -144,6 +151,17 @@ EXPIRY: tuple[Scenario, ...] = (
         ),
         addresses=(xml.anycast("exp.held"),),
         scans=True,
+    ),
+    Scenario(
+        "expired_on_expiry_address",
+        "what expires on the expiry address itself stays there, and expires no more",
+        (
+            Connect(), anycast("exp.self", "m", headers={"expires": In(40)}), PassTime(60), Subscribe("exp.self"),
+            messages("m", headers={"expires": "0", "_AMQ_ORIG_ADDRESS": "exp.self"}),
+            Counts("exp.self", 1, 1, expired=1),
+        ),
+        addresses=(xml.anycast("exp.self"),),
+        settings=(xml.setting("exp.self", expiry_address="exp.self"),),
     ),
     Scenario(
         "expiry_nowhere",
@@ -200,6 +218,16 @@ DEAD: tuple[Scenario, ...] = (
             xml.address("dead.many.to", multicast=(xml.queue("dead.many.a"), xml.queue("dead.many.b"))),
         ),
         settings=(xml.setting("dead.many", dead_letter_address="dead.many.to", max_delivery_attempts=1),),
+    ),
+    Scenario(
+        "dead_on_dead_letter_address",
+        "what dies on the dead-letter address itself stays there, as a new message",
+        (
+            Connect(), anycast("dead.self", "m"), *_loses("dead.self", redelivered="false"),
+            Counts("dead.self", 1, 0, killed=1), Subscribe("dead.self"), messages("m", headers={"redelivered": "false"}),
+        ),
+        addresses=(xml.anycast("dead.self"),),
+        settings=(xml.setting("dead.self", dead_letter_address="dead.self", max_delivery_attempts=1),),
     ),
     Scenario(
         "dead_twice",

@@ -30,7 +30,9 @@ NOW_MS: Final = 1_000_000
 PLENTY: Final = 1 << 30
 
 
-def queue_config(name: str = "q", address: str = "a", routing_type: str = "MULTICAST", **attributes: Any) -> QueueConfig:
+def queue_config(
+    name: str = "q", address: str = "a", routing_type: str = "MULTICAST", **attributes: Any
+) -> QueueConfig:
     """A declared queue."""
     return QueueConfig(name=name, address=address, routing_type=routing_type, **attributes)
 
@@ -121,7 +123,13 @@ def send_in(transaction: Transaction, broker: Broker, address: str = "a", *, hea
 
 
 def consumer_on(
-    broker: Broker, queue: Queue, *, selector: str | None = None, settles: bool = False, room: int = PLENTY, **options: Any
+    broker: Broker,
+    queue: Queue,
+    *,
+    selector: str | None = None,
+    settles: bool = False,
+    room: int = PLENTY,
+    **options: Any,
 ) -> Consumer:
     """A consumer with room, attached."""
     browses = bool(options.get("browses"))

@@ -77,8 +77,10 @@ def test_several_targets_of_a_divert() -> None:
 def test_exclusive_diverts_come_first() -> None:
     """If one matches, neither queues nor the other diverts get the message; several exclusive ones all do."""
     broker = diverted(
-        divert_config("copy", "A", "C"), divert_config("one", "A", "B", exclusive=True), divert_config("two", "A", "B", exclusive=True)
-    )  # fmt: skip
+        divert_config("copy", "A", "C"),
+        divert_config("one", "A", "B", exclusive=True),
+        divert_config("two", "A", "B", exclusive=True),
+    )
     send(broker, "A")
     turn(broker)
     assert counts(broker, "A", "B", "C") == [0, 2, 0]

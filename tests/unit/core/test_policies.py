@@ -34,7 +34,9 @@ def test_unbounded_gives_up_nothing(ready: int, added: int) -> None:
 # ---- distribution --------------------------------------------------------------------------------
 
 
-def joined(distribution: Distribution, id: int, *, priority: int = 0, room: int = PLENTY, browses: bool = False) -> Consumer:
+def joined(
+    distribution: Distribution, id: int, *, priority: int = 0, room: int = PLENTY, browses: bool = False
+) -> Consumer:
     """A consumer that is there and awake."""
     consumer = Consumer(id, object(), settles=False, destructive=not browses, browses=browses, priority=priority)
     consumer.room_bytes = room

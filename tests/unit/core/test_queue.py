@@ -318,7 +318,7 @@ def test_consumers_before_dispatch_with_delay() -> None:
 @pytest.mark.parametrize("failed", [False, True])
 @pytest.mark.parametrize("settles", [False, True])
 def test_what_was_never_written_is_on_the_queue_as_before(settles: bool, failed: bool) -> None:
-    """A consumer goes in the turn in which it was picked: no attempt counts, nothing is redelivered, nothing is lost."""
+    """A consumer goes in the turn in which it was picked: no attempt counts, nothing is lost."""
     broker, queue = with_queue()
     consumer = consumer_on(broker, queue, settles=settles)
     send(broker, count=3)

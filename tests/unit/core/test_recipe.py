@@ -1,4 +1,4 @@
-"""From broker.xml's words to strategies: the queue's own attribute first, then the address-setting, then the default."""
+"""From broker.xml's words to strategies: the queue's own attribute, else the address-setting, else the default."""
 
 from __future__ import annotations
 

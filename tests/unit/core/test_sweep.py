@@ -158,14 +158,17 @@ def test_address_that_never_had_a_queue_stays() -> None:
         assert ("topic" in broker.addresses) is not skip
 
 
-def test_address_delay_and_switch() -> None:
+@pytest.mark.parametrize(
+    ("settings", "gone"),
+    [({"auto_delete_addresses": False}, False), ({"auto_delete_addresses_delay": 10_000}, False), ({}, True)],
+)
+def test_address_delay_and_switch(settings: dict[str, Any], gone: bool) -> None:
     """Addresses have settings of their own."""
-    for settings, gone in (({"auto_delete_addresses": False}, False), ({"auto_delete_addresses_delay": 10_000}, False), ({}, True)):
-        broker = swept(**settings)
-        use_once(broker)
-        rounds(broker, 6)
-        assert "auto" not in broker.queues
-        assert ("auto" not in broker.addresses) is gone
+    broker = swept(**settings)
+    use_once(broker)
+    rounds(broker, 6)
+    assert "auto" not in broker.queues
+    assert ("auto" not in broker.addresses) is gone
 
 
 def test_a_queue_made_anew_is_not_condemned() -> None:
