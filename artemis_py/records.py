@@ -31,7 +31,8 @@ class Keepsake:
     queues: list[dict[str, Any]] = field(default_factory=list)
     addresses: list[dict[str, Any]] = field(default_factory=list)
     duplicate_ids: dict[str, list[str]] = field(default_factory=dict)
-    message_id_max: int = 0
+    message_id: int = 0
+    queue_id: int = 0
 
 
 class RecordLog(ABC):
@@ -47,6 +48,10 @@ class RecordLog(ABC):
     """The lsn given last."""
     now_ms: int
     """The time of the turn, for whoever reads the log later."""
+    message_id: int
+    """The highest message id given so far; the broker sets it before ``seal``."""
+    queue_id: int
+    """The highest queue number given so far."""
     inline: bool
     """May ``seal`` wait for the disk? Set by the turn when nobody else would wait with it."""
 
@@ -84,7 +89,9 @@ class RecordLog(ABC):
 
     @abstractmethod
     def begin_group(self) -> None:
-        """What follows, until ``end_group``, survives a crash together or not at all."""
+        """What follows, until the matching ``end_group``, survives a crash together or not at all. Groups may nest: the
+        outermost counts.
+        """
 
     @abstractmethod
     def end_group(self) -> int:
@@ -99,6 +106,10 @@ class RecordLog(ABC):
     def has_pending(self) -> bool:
         """Is something written that is not durable yet?"""
         return False
+
+    def counts(self) -> dict[str, int]:
+        """Figures for the metrics, by the last part of their name."""
+        return {}
 
     @abstractmethod
     def poll(self) -> None:
@@ -116,6 +127,8 @@ class MemoryLog(RecordLog):
         self.durable_lsn = 0
         self.last_lsn = 0
         self.now_ms = 0
+        self.message_id = 0
+        self.queue_id = 0
         self.inline = False
 
     def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:

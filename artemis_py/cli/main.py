@@ -24,6 +24,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "check": ("artemis_py.cli.check", "report every problem of a broker.xml"),
     "explain": ("artemis_py.cli.explain", "show where each setting of an address or queue comes from"),
     "perf": ("artemis_py.cli.perf", "measure a STOMP broker"),
+    "journal": ("artemis_py.cli.journal", "verify or dump the journal files of a stopped broker"),
 }
 
 

@@ -14,6 +14,7 @@ from artemis_py.core.registry import Registry
 from artemis_py.core.router import Batch, Forward, Route, Router
 from artemis_py.core.schedule import Schedule
 from artemis_py.core.sweep import Sweep
+from artemis_py.core.transaction import Publisher
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.message import Head, Message
 from artemis_py.records import Keepsake, RecordLog
@@ -21,7 +22,7 @@ from artemis_py.records import Keepsake, RecordLog
 _FORWARD_ROUNDS_MAX: Final = 32
 
 
-class Broker(Registry):
+class Broker(Registry, Publisher):
     """Addresses, queues, routing, dispatch and time. It does no I/O; the server drives it once a turn (see
     ``server/turns.py``).
     """
@@ -39,12 +40,14 @@ class Broker(Registry):
         self._gates: Schedule[Queue] = Schedule()
         self._dead: list[tuple[Queue, Entry]] = []
         self._expired: list[tuple[Queue, Entry]] = []
+        self._copying = False
         self._sweep = Sweep(config.address_queue_scan_period, config.message_expiry_scan_period, now_ms)
         self._message_id = 0
         self._consumer_id = 0
         self._temporary_id = 0
         kept = kept or Keepsake()
-        self._message_id = kept.message_id_max
+        self._message_id = kept.message_id
+        self.queue_id = kept.queue_id
         self.deploy(kept.queues, kept.addresses)
         self._bindings_changed()
         self._take_back(kept, now_ms)
@@ -172,10 +175,20 @@ class Broker(Registry):
         self._scheduled.add(due_ms, (queue, entry))
 
     def note_dead(self, queue: Queue, entry: Entry) -> None:
+        self._begin_copying()
         self._dead.append((queue, entry))
 
     def note_expired(self, queue: Queue, entry: Entry) -> None:
+        self._begin_copying()
         self._expired.append((queue, entry))
+
+    def _begin_copying(self) -> None:
+        """From here to ``flush_forwards`` the log is one group: the end of the original and its copy survive
+        together.
+        """
+        if not self._copying:
+            self._copying = True
+            self.log.begin_group()
 
     # ---- turn ------------------------------------------------------------------------------------
 
@@ -202,6 +215,8 @@ class Broker(Registry):
                 queue.dispatch(now_ms)
         if self._dead or self._expired or self.router.forwards:
             self.flush_forwards(now_ms)
+        self.log.message_id = self._message_id
+        self.log.queue_id = self.queue_id
 
     @property
     def has_ready(self) -> bool:
@@ -223,10 +238,13 @@ class Broker(Registry):
             self._make_copies(now_ms)
             forwards = self.router.forwards
             if not forwards:
-                return
+                break
             self.router.forwards = []
             for forward in forwards:
                 self._publish_forward(forward, now_ms)
+        if self._copying:
+            self._copying = False
+            self.log.end_group()
 
     def _make_copies(self, now_ms: int) -> None:
         dead, self._dead = self._dead, []

@@ -134,8 +134,16 @@ class Router:
             batch.plain = False
             for message in batch.messages:
                 message.expires_ms = address.expiry_of(message.expires_ms, batch.now_ms)
-        if not batch.plain:
+        if not batch.plain and any(message.head.duplicate_id is not None for message in batch.messages):
+            self.log.begin_group()
             batch.narrow(self._without_duplicates(address, batch.messages))
+            self._publish_distinct(batch)
+            self.log.end_group()
+        else:
+            self._publish_distinct(batch)
+
+    def _publish_distinct(self, batch: Batch) -> None:
+        address = batch.route.address
         plan = address.plan
         if plan is None:
             plan = address.plan = Plan(self._bindings.queues_for(address), address.diverts)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from artemis_py.core.address import Address
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import Entry
@@ -9,6 +11,16 @@ from artemis_py.core.queue import Queue
 from artemis_py.core.router import Batch, Route, Router
 from artemis_py.errors import AddressFullError, DuplicateError
 from artemis_py.message import Message
+
+
+class Publisher(ABC):
+    """Who carries out what a commit sends: the broker."""
+
+    router: Router
+
+    @abstractmethod
+    def flush_forwards(self, now_ms: int) -> None:
+        """Publish the copies that were noted for other addresses."""
 
 
 class Transaction:
@@ -36,12 +48,13 @@ class Transaction:
                 return route.address
         return None
 
-    def commit(self, router: Router, now_ms: int) -> None:
+    def commit(self, publisher: Publisher, now_ms: int) -> None:
         """Carry everything out, as one group of records.
 
         Raises AddressFullError or DuplicateError, and then nothing of the transaction has happened: the caller aborts
         it.
         """
+        router = publisher.router
         self._check(router)
         router.log.begin_group()
         for route, message, due_ms in self.sends:
@@ -51,6 +64,7 @@ class Transaction:
         for queue, consumer, entry in self.acknowledged:
             queue.acknowledge(consumer, [entry])
         self._release(self.refused, now_ms)
+        publisher.flush_forwards(now_ms)
         router.log.end_group()
 
     def _check(self, router: Router) -> None:

@@ -82,6 +82,8 @@ class BrokerCollector(Collector):
         yield from self._connections()
         yield from self._traffic()
         yield from self._turns()
+        for name, value in self._broker.log.counts().items():
+            yield self._gauge(f"artemis_journal_{name}", f"Journal: {name.replace('_', ' ')}", value)
         yield self._build()
         yield self._gauge(
             "artemis_scrape_duration_seconds", "Time the scrape before this one took", self._scrape_seconds()

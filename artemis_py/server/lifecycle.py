@@ -25,8 +25,8 @@ from artemis_py.server.malloc import keep_freed_memory
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.server.store import Store
 from artemis_py.server.turns import Turns
-from artemis_py.storage.disk import DiskError, LockedError
 from artemis_py.stomp.service import StompService
+from artemis_py.storage.disk import DiskError, LockedError
 
 _BACKLOG_MIN: Final = 1024
 _HTTP_TICK_S: Final = 5.0

@@ -20,7 +20,10 @@ _PROGRESS_AFTER_S: Final = 1.0
 
 
 class Store:
-    """A data directory in use. One broker at a time may have it. Raises DiskError or LockedError when it cannot be opened."""
+    """A data directory in use; one broker at a time may have it.
+
+    Raises DiskError or LockedError when it cannot be opened.
+    """
 
     def __init__(self, config: BrokerConfig, wake: Callable[[], None]) -> None:
         directory = Path(config.journal_directory)

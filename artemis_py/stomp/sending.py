@@ -47,6 +47,8 @@ class Sending(SessionState):
             size_bytes += head.size_bytes + len(body)
         count = len(messages)
         accepted = broker.router.publish(Batch(route, messages, size_bytes, now_ms, plain=shape.plain))
+        if broker.router.forwards:
+            broker.flush_forwards(now_ms)
         self.service.traffic.came("SEND", accepted)
         if accepted == count:
             return start + count
@@ -98,6 +100,8 @@ class Sending(SessionState):
                 self.blocked_by = route.address
                 return False
             raise AddressFullError(f"Address {route.address.name} is full")
+        if broker.router.forwards:
+            broker.flush_forwards(now_ms)
         if frame.receipt is not None:
             self.confirm(frame.receipt)
         return True
@@ -146,7 +150,7 @@ class Sending(SessionState):
             return False
         del self.transactions[name]
         try:
-            transaction.commit(self.service.broker.router, now_ms)
+            transaction.commit(self.service.broker, now_ms)
         except ArtemisError:
             transaction.abort(now_ms)
             raise

@@ -22,9 +22,8 @@ class SessionState(ABC):
     """
 
     __slots__ = (
-        "beats", "blocked_by", "by_consumer", "client_id", "lsn_before", "lsn_written", "name", "origin", "out", "owner",
-        "service", "subscriptions",
-        "temporary_addresses", "transactions", "version",
+        "beats", "blocked_by", "by_consumer", "client_id", "lsn_before", "lsn_written", "name", "origin", "out",
+        "owner", "service", "subscriptions", "temporary_addresses", "transactions", "version",
     )  # fmt: skip
 
     def __init__(self, service: StompService, origin: int, owner: object) -> None:

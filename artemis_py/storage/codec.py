@@ -68,7 +68,7 @@ _STATE: Final = Struct("<IHQq")
 _SETTLED: Final = Struct("<IBI")
 _ATTEMPTED: Final = Struct("<IQHQ")
 _IDS: Final = Struct("<II")
-_BATCH: Final = Struct("<QQ")
+_BATCH: Final = Struct("<QQQQ")
 _NOWHERE: Final = Account()
 """Stands in for the address' account until the broker takes the message back."""
 _ROUTING_CODES: Final = {None: 0, "ANYCAST": 1, "MULTICAST": 2}
@@ -110,6 +110,11 @@ def decode_file_header(data: bytes) -> FileHeader:
     if version != FORMAT_VERSION:
         raise CodecError(f"format version {version}; this program reads version {FORMAT_VERSION}")
     return FileHeader(kind, number, first_lsn, created_ms)
+
+
+def is_blank(data: bytes) -> bool:
+    """Does a file hold nothing behind its header?"""
+    return not any(data[FILE_HEADER_BYTES:])
 
 
 def encode_record(type_code: int, lsn: int, payload: bytes) -> bytes:
@@ -274,15 +279,27 @@ def decode_ids(payload: bytes) -> tuple[int, tuple[int, ...]]:
     return queue_id, Struct(f"<{count}Q").unpack_from(payload, _IDS.size)
 
 
-def encode_batch(number: int, now_ms: int) -> bytes:
-    """Payload of a BATCH record, the first of everything that was made durable together."""
-    return _BATCH.pack(number, now_ms)
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The first record of everything that was made durable together.
+
+    ``message_id`` and ``queue_id`` are the highest numbers given so far, so that none is given twice.
+    """
+
+    number: int
+    now_ms: int
+    message_id: int
+    queue_id: int
 
 
-def decode_batch(payload: bytes) -> tuple[int, int]:
-    """Batch number and time."""
-    number, now_ms = _BATCH.unpack(payload)
-    return number, now_ms
+def encode_batch(batch: Batch) -> bytes:
+    """Payload of a BATCH record."""
+    return _BATCH.pack(batch.number, batch.now_ms, batch.message_id, batch.queue_id)
+
+
+def decode_batch(payload: bytes) -> Batch:
+    """The fields of a BATCH record."""
+    return Batch(*_BATCH.unpack(payload))
 
 
 def encode_fields(fields: dict[str, Any]) -> bytes:

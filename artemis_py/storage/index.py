@@ -118,6 +118,7 @@ class Index:
             list(self.addresses.values()),
             {address: list(seen) for address, seen in self.duplicate_ids.items()},
             self.message_id_max,
+            self.queue_id_max,
         )
 
     # ---- bindings --------------------------------------------------------------------------------

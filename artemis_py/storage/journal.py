@@ -61,6 +61,8 @@ class Journal(RecordLog):
         self.batches = batch_number
         self.syncs = 0
         self.now_ms = 0
+        self.message_id = index.message_id_max
+        self.queue_id = index.queue_id_max
         self.inline = False
         """May the next batch be made durable before ``seal`` returns? Set by the turn when nobody else waits."""
         self._disk = disk
@@ -71,6 +73,7 @@ class Journal(RecordLog):
         self._pending: list[bytes] = []
         self._pending_bytes = 0
         self._group: list[bytes] | None = None
+        self._group_depth = 0
         self._transactional = False
         self._non_transactional = False
         self._retiring: list[tuple[int, Segment]] = []
@@ -136,12 +139,21 @@ class Journal(RecordLog):
         return self._append(type_code, codec.encode_fields(fields))
 
     def begin_group(self) -> None:
-        self._group = []
+        self._group_depth += 1
+        if self._group is None:
+            self._group = []
 
     def end_group(self) -> int:
+        self._group_depth -= 1
+        if self._group_depth:
+            return 0
         records, self._group = self._group, None
         if not records:
             return 0
+        if len(records) == 1:
+            self._pending.append(records[0])
+            self._transactional = True
+            return self.last_lsn
         lsn = self._append(codec.GROUP, b"".join(records))
         self._transactional = True
         return lsn
@@ -157,6 +169,17 @@ class Journal(RecordLog):
     def has_pending(self) -> bool:
         """Is something gathered or on its way that is not durable yet?"""
         return bool(self._pending) or self._committer.busy
+
+    def counts(self) -> dict[str, int]:
+        segments = self.segments
+        return {
+            "records": self.last_lsn,
+            "batches": self.batches,
+            "syncs": self.syncs,
+            "files": len(segments),
+            "bytes": sum(segment.written_bytes for segment in segments),
+            "live_bytes": sum(segment.live_bytes for segment in segments),
+        }
 
     def poll(self) -> None:
         """Take note of what has become durable."""
@@ -183,7 +206,8 @@ class Journal(RecordLog):
     def _make_commit(self) -> Commit:
         segment = self.segments[-1]
         self.batches += 1
-        parts = [codec.encode_record(codec.BATCH, self._next_lsn, codec.encode_batch(self.batches, self.now_ms))]
+        batch = codec.Batch(self.batches, self.now_ms, self.message_id, self.queue_id)
+        parts = [codec.encode_record(codec.BATCH, self._next_lsn, codec.encode_batch(batch))]
         self.last_lsn = self._next_lsn
         self._next_lsn += 1
         create_bytes = 0
@@ -213,8 +237,13 @@ class Journal(RecordLog):
     # ---- segments that go ------------------------------------------------------------------------
 
     def _note_empty(self) -> None:
-        """Oldest segments in which nothing lives may go once everything written so far is durable."""
-        while len(self.segments) > 1 and not self.segments[0].live:
+        """Oldest segments in which nothing lives may go once everything written so far is durable.
+
+        One written file always stays: it knows the highest numbers, and files below a gap in numbers are leftovers.
+        """
+        written = len(self.segments) - self._create_current
+        while written > 1 and not self.segments[0].live:
+            written -= 1
             segment = self.segments[0]
             if segment.has_bindings:
                 segment.has_bindings = False
@@ -229,6 +258,7 @@ class Journal(RecordLog):
 
     def _write_bindings(self) -> None:
         index = self.index
+        self.begin_group()
         for fields in index.addresses.values():
             self._append_binding(codec.ADDRESS, fields)
         for fields in index.queues.values():
@@ -237,6 +267,7 @@ class Journal(RecordLog):
             self._append_binding(codec.DUPLICATES_CLEARED, {"address": address})
             for duplicate_id in seen[-self._settings.duplicate_ids_kept :]:
                 self._append_binding(codec.DUPLICATE, {"address": address, "id": duplicate_id})
+        self.end_group()
 
     @property
     def wants_compaction(self) -> bool:

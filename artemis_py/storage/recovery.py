@@ -15,20 +15,7 @@ from artemis_py.storage.codec import FILE_HEADER_BYTES, CodecError, Record
 from artemis_py.storage.disk import Disk
 from artemis_py.storage.index import Index, Segment
 from artemis_py.storage.journal import segment_number
-
-
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """Something in a file that is not as it was written. ``torn``: the end of a write that a crash interrupted."""
-
-    name: str
-    offset: int
-    reason: str
-    torn: bool
-
-    def __str__(self) -> str:
-        what = "an unfinished write was cut off" if self.torn else "DAMAGED"
-        return f"{self.name} at byte {self.offset}: {what}: {self.reason}"
+from artemis_py.storage.scan import Damage, whole_records
 
 
 @dataclass(slots=True)
@@ -43,53 +30,10 @@ class Recovered:
     damages: list[Damage] = field(default_factory=list)
 
 
-def read_segment(name: str, data: bytes, damages: list[Damage]) -> Iterator[Record]:
-    """The records of one segment that are whole. What is not goes to ``damages``, and reading goes on at the next whole
-    record.
-    """
-    offset = FILE_HEADER_BYTES
-    while True:
-        try:
-            record = codec.decode_record(data, offset)
-        except CodecError as error:
-            following = _next_whole(data, offset + 1)
-            damages.append(Damage(name, offset, str(error), torn=following is None))
-            if following is None:
-                return
-            offset = following
-            continue
-        if record is None:
-            return
-        yield record
-        offset = record.end
-
-
-def _next_whole(data: bytes, offset: int) -> int | None:
-    """Where the next whole BATCH record begins: only a batch that began later proves that what is before it was
-    durable once.
-    """
-    end = len(data) - codec.RECORD_HEADER_BYTES
-    while offset < end:
-        offset = data.find(_BATCH_LENGTH, offset + 4) - 4 if data.find(_BATCH_LENGTH, offset + 4) >= 0 else end
-        if offset >= end:
-            return None
-        try:
-            record = codec.decode_record(data, offset)
-        except CodecError:
-            record = None
-        if record is not None and record.type_code == codec.BATCH:
-            return offset
-        offset += 1
-    return None
-
-
-_BATCH_LENGTH = (16).to_bytes(4, "little")
-
-
 def recover(disk: Disk, progress: Callable[[int, int], None] | None = None) -> Recovered:
-    """Read all segments. ``progress`` is told (bytes read, bytes in all) after each. Raises DiskError."""
+    """Read all segments. ``progress`` is told (files read, files in all) after each. Raises DiskError."""
     recovered = Recovered()
-    names = [name for name in disk.names() if segment_number(name) is not None]
+    names = _without_leftovers(disk)
     for place, name in enumerate(names):
         _read_into(recovered, disk, name, is_last=place == len(names) - 1)
         if progress is not None:
@@ -98,36 +42,44 @@ def recover(disk: Disk, progress: Callable[[int, int], None] | None = None) -> R
     return recovered
 
 
+def _without_leftovers(disk: Disk) -> list[str]:
+    """The segments in order. Numbers have no gaps, so what is below one was deleted and came back: it goes again."""
+    names = [name for name in disk.names() if segment_number(name) is not None]
+    numbers = [segment_number(name) or 0 for name in names]
+    for place in range(len(names) - 1, 0, -1):
+        if numbers[place - 1] != numbers[place] - 1:
+            for name in names[:place]:
+                disk.delete(name)
+            return names[place:]
+    return names
+
+
 def _read_into(recovered: Recovered, disk: Disk, name: str, *, is_last: bool) -> None:
     data = disk.read(name)
-    try:
-        header = codec.decode_file_header(data)
-    except CodecError as error:
-        if not is_last or any(data[FILE_HEADER_BYTES:]):
-            recovered.damages.append(Damage(name, 0, str(error), torn=is_last))
-        disk.delete(name) if is_last else _quarantine(disk, name, data)
-        return
-    segment = Segment(header.number, name, header.first_lsn)
+    segment = Segment(segment_number(name) or 0, name, 0)
     recovered.segments.append(segment)
-    damages: list[Damage] = []
+    found: list[Damage] = []
+    try:
+        segment.first_lsn = codec.decode_file_header(data).first_lsn
+    except CodecError as error:
+        if any(data):
+            found.append(Damage(name, 0, str(error), torn=is_last and codec.is_blank(data)))
     end = FILE_HEADER_BYTES
-    for record in read_segment(name, data, damages):
+    for record in whole_records(name, data, found, is_last=is_last):
         recovered.record_count += 1
         apply(recovered, record, segment)
         end = record.end
     segment.written_bytes = end
-    for damage in damages:
-        if damage.torn and not is_last:
-            damage = Damage(name, damage.offset, damage.reason, torn=False)
-        recovered.damages.append(damage)
-    if any(not damage.torn for damage in recovered.damages if damage.name == name):
+    recovered.damages.extend(found)
+    if any(not damage.torn for damage in found):
         _quarantine(disk, name, data)
-    elif damages:
-        disk.write(name, end, bytes(len(data) - end))
+    elif found:
+        disk.write(name, end, bytes(max(len(data) - end, 0)))
         disk.sync(name)
 
 
 def _quarantine(disk: Disk, name: str, data: bytes) -> None:
+    """Keep a copy of a damaged file as it is; the file itself stays in use for what is whole in it."""
     copy = f"quarantined-{name}"
     if copy not in disk.names():
         disk.create(copy, 0)
@@ -156,7 +108,10 @@ def apply(recovered: Recovered, record: Record, segment: Segment) -> None:
         for inner in _records_of(payload):
             apply(recovered, inner, segment)
     elif kind == codec.BATCH:
-        recovered.batch_number = max(recovered.batch_number, codec.decode_batch(payload)[0])
+        batch = codec.decode_batch(payload)
+        recovered.batch_number = max(recovered.batch_number, batch.number)
+        index.message_id_max = max(index.message_id_max, batch.message_id)
+        index.queue_id_max = max(index.queue_id_max, batch.queue_id)
     else:
         _apply_binding(recovered, kind, payload, segment)
 

@@ -43,8 +43,8 @@ class History:
     lost_of: dict[tuple[int, int], str] = field(default_factory=dict)
     """(queue id, message id) of what was killed or expired: why."""
     copied_ids: set[str] = field(default_factory=set)
-    duplicate_ids_published: set[tuple[str, str]] = field(default_factory=set)
-    duplicate_ids: set[tuple[str, str]] = field(default_factory=set)
+    duplicate_ids_published: set[str] = field(default_factory=set)
+    duplicate_ids: set[str] = field(default_factory=set)
     queues_made: set[str] = field(default_factory=set)
     queues_deleted: set[str] = field(default_factory=set)
 
@@ -113,7 +113,7 @@ class Projection:
             if name == "_AMQ_ORIG_MESSAGE_ID":
                 history.copied_ids.add(value)
             elif name == "_AMQ_DUPL_ID":
-                history.duplicate_ids_published.add((identity[1], value))
+                history.duplicate_ids_published.add(value)
 
     def _settled(self, queue_id: int, message_ids: list[int], reason: str) -> None:
         self._items[queue_id] = [item for item in self.items(queue_id) if item.identity[0] not in message_ids]
@@ -154,7 +154,7 @@ class Projection:
 
     def _duplicate_id(self, address: str, duplicate_id: str) -> None:
         self._duplicate_ids.setdefault(address, []).append(duplicate_id)
-        self.history.duplicate_ids.add((address, duplicate_id))
+        self.history.duplicate_ids.add(duplicate_id)
 
 
 def view_of(keepsake: Keepsake, duplicate_ids_kept: int) -> View:

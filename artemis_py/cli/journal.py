@@ -1,0 +1,219 @@
+"""``artemis-py journal``: look into journal files, of a stopped broker, a retention directory or a copy. Changes nothing."""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from artemis_py.cli.journal_records import fields_of, shown_time, summary_of
+from artemis_py.errors import ArtemisError
+from artemis_py.storage import codec
+from artemis_py.storage.codec import FILE_HEADER_BYTES, CodecError, Record
+from artemis_py.storage.index import Segment
+from artemis_py.storage.recovery import Recovered, apply
+from artemis_py.storage.scan import Damage, LogFile, inner_records, log_files, whole_records
+
+HELP: Final = "verify or dump the journal files of a stopped broker"
+EXIT_DAMAGED: Final = 1
+_CODES: Final = {name: code for code, name in codec.RECORD_NAMES.items()}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """``verify DIR`` and ``dump DIR [--format json] [--type message,settled] [--lsn A..B]``."""
+    commands = parser.add_subparsers(dest="command", required=True, metavar="verify|dump")
+    verify = commands.add_parser("verify", help="check every record; exit code 1 when something is damaged")
+    dump = commands.add_parser("dump", help="print every record on a line of its own")
+    for each in (verify, dump):
+        each.add_argument("directory", type=Path, metavar="DIR", help="journal-directory, or where files were retained")
+    dump.add_argument("--format", choices=("table", "json"), default="table", help="json: one object on each line")
+    dump.add_argument(
+        "--type", type=_types, default=frozenset(_CODES.values()), metavar="NAMES", help=", ".join(_CODES)
+    )
+    dump.add_argument(
+        "--lsn", type=_lsn_range, default=(0, None), metavar="A..B", help="bounds included; either may lack"
+    )
+
+
+def _types(text: str) -> frozenset[int]:
+    names = [name.strip() for name in text.split(",")]
+    unknown = [name for name in names if name not in _CODES]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no type {unknown[0]!r}; there are {', '.join(_CODES)}")
+    return frozenset(_CODES[name] for name in names)
+
+
+def _lsn_range(text: str) -> tuple[int, int | None]:
+    low, dots, high = text.partition("..")
+    if not all(part.isdecimal() or not part for part in (low, high)) or text in ("", ".."):
+        raise argparse.ArgumentTypeError(f"{text!r} is no range: write 10..20, 10.., ..20 or 10")
+    first = int(low or 0)
+    return first, (int(high) if high else None if dots else first)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the subcommand. Raises ArtemisError when the directory cannot be read or has no journal files."""
+    directory: Path = args.directory
+    try:
+        files = log_files([directory])
+        if not files:
+            raise ArtemisError(f"{directory} has no journal files")
+        holder = _holder(directory)
+        if holder is not None:
+            print(f"note: a broker{holder} is using {directory}: its last batch may be unfinished", file=sys.stderr)
+        if args.command == "verify":
+            return Verification(files).run()
+        return _dump(files, args.format == "json", args.type, args.lsn)
+    except OSError as error:
+        raise ArtemisError(f"{error.filename or directory}: {error.strerror}") from None
+
+
+def _holder(directory: Path) -> str | None:
+    """Which process holds the lock of the directory, as `` (process N)``; None when nobody does."""
+    try:
+        with (directory / "server.lock").open("rb") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                number = lock.read(32).decode(errors="replace").strip()
+                return f" (process {number})" if number else ""
+    except FileNotFoundError:
+        pass
+    return None
+
+
+# ---- verify --------------------------------------------------------------------------------------
+
+
+class Verification:
+    """Goes through files and tells of each, then of what lives in all of them together."""
+
+    def __init__(self, files: list[LogFile]) -> None:
+        self._files = files
+        self._recovered = Recovered()
+        self._damage_count = 0
+        self._record_count = 0
+
+    def run(self) -> int:
+        """Prints what it finds; returns the exit code."""
+        for file in self._files:
+            self._check(file, is_last=file is self._files[-1])
+        if not any(file.closed_ms is not None for file in self._files):
+            self._tell_of_queues()
+        verdict = f"{self._damage_count} DAMAGED places" if self._damage_count else "no damage"
+        print(f"in all: {len(self._files)} files, {self._record_count} records, {verdict}")
+        return EXIT_DAMAGED if self._damage_count else 0
+
+    def _check(self, file: LogFile, *, is_last: bool) -> None:
+        data = file.path.read_bytes()
+        name = file.path.name
+        damages: list[Damage] = []
+        try:
+            header = codec.decode_file_header(data)
+        except CodecError as error:
+            if is_last and not any(data):
+                print(f"{name}: made and never written to")
+                return
+            print(f"{name}: cannot be read")
+            self._tell_of_damage(Damage(name, 0, str(error), torn=is_last))
+            return
+        print(f"{name}: {self._records_of(file, header, data, damages)}")
+        if header.number != file.number:
+            damages.append(Damage(name, 16, f"the header says segment {header.number}", torn=False))
+        for damage in damages:
+            self._tell_of_damage(Damage(name, damage.offset, damage.reason, damage.torn and is_last))
+
+    def _records_of(self, file: LogFile, header: codec.FileHeader, data: bytes, damages: list[Damage]) -> str:
+        segment = Segment(header.number, file.path.name, header.first_lsn)
+        count, end = 0, FILE_HEADER_BYTES
+        lsn_max = header.first_lsn - 1
+        times: list[int] = []
+        for record in whole_records(file.path.name, data, damages):
+            count += 1
+            end = record.end
+            lsn_max = max(lsn_max, record.lsn)
+            if record.type_code == codec.BATCH:
+                times.append(codec.decode_batch(record.payload)[1])
+            try:
+                apply(self._recovered, record, segment)
+            except (CodecError, ValueError, LookupError) as error:
+                damages.append(
+                    Damage(file.path.name, record.offset, f"a payload that says nothing: {error}", torn=False)
+                )
+        self._record_count += count
+        until = f", {shown_time(min(times))} to {shown_time(max(times))}" if times else ""
+        return (
+            f"format {codec.FORMAT_VERSION}, made {shown_time(header.created_ms)}, {count} records,"
+            f" lsn {header.first_lsn} to {lsn_max}{until}, {end} of {len(data)} bytes used"
+        )
+
+    def _tell_of_damage(self, damage: Damage) -> None:
+        what = "an unfinished write" if damage.torn else "DAMAGED"
+        self._damage_count += not damage.torn
+        print(f"  at byte {damage.offset}: {what}: {damage.reason}")
+
+    def _tell_of_queues(self) -> None:
+        index = self._recovered.index
+        index.drop_orphans()
+        counts = dict.fromkeys(index.queues, 0)
+        for message_id, segment in index.home.items():
+            for queue_id in segment.live[message_id].queue_ids:
+                counts[queue_id] += 1
+        print(f"live: {len(index.home)} messages in {len(counts)} durable queues")
+        for queue_id, count in counts.items():
+            print(f"  {index.queues[queue_id].get('name', '?')} (queue {queue_id}): {count} messages")
+
+
+# ---- dump ----------------------------------------------------------------------------------------
+
+
+def _dump(files: list[LogFile], as_json: bool, types: frozenset[int], lsns: tuple[int, int | None]) -> int:
+    code = 0
+    if not as_json:
+        print(f"{'lsn':>12}  {'time':<24}  {'type':<21}  what")
+    for file in files:
+        damages: list[Damage] = []
+        for record, time_ms, group in _records(file, damages):
+            is_near = record.lsn >= lsns[0] and (lsns[1] is None or record.lsn <= lsns[1])
+            if is_near and record.type_code in types:
+                print(_json(file, record, time_ms, group) if as_json else _line(record, time_ms, group))
+        for damage in damages:
+            print(f"{damage.name} at byte {damage.offset}: {damage.reason}", file=sys.stderr)
+            code = EXIT_DAMAGED
+    return code
+
+
+def _records(file: LogFile, damages: list[Damage]) -> Iterator[tuple[Record, int, int]]:
+    """The records of a file, those inside groups too, each with the time of its batch and the lsn of its group (0: none)."""
+    data = file.path.read_bytes()
+    try:
+        codec.decode_file_header(data)
+    except CodecError as error:
+        if any(data):
+            damages.append(Damage(file.path.name, 0, str(error), torn=False))
+        return
+    time_ms = 0
+    for record in whole_records(file.path.name, data, damages):
+        if record.type_code == codec.BATCH:
+            time_ms = codec.decode_batch(record.payload)[1]
+        yield record, time_ms, 0
+        if record.type_code == codec.GROUP:
+            for inner in inner_records(record.payload):
+                yield inner, time_ms, record.lsn
+
+
+def _line(record: Record, time_ms: int, group: int) -> str:
+    name = codec.RECORD_NAMES.get(record.type_code, str(record.type_code))
+    inside = f" (in group {group})" if group else ""
+    return f"{record.lsn:>12}  {shown_time(time_ms):<24}  {name:<21}  {summary_of(record)}{inside}"
+
+
+def _json(file: LogFile, record: Record, time_ms: int, group: int) -> str:
+    place = {"file": file.path.name, "offset": None if group else record.offset}
+    name = codec.RECORD_NAMES.get(record.type_code, str(record.type_code))
+    fields = {"lsn": record.lsn, "time_ms": time_ms, "type": name, "group": group or None, **place}
+    return json.dumps({**fields, **fields_of(record)}, ensure_ascii=False)

@@ -1,0 +1,101 @@
+"""A journal record as people and machines read it: one line of text, or one JSON object."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from artemis_py.storage import codec
+from artemis_py.storage.codec import Kept, QueueState, Record
+
+_IDS_SHOWN: Final = 8
+
+
+def shown_time(time_ms: int) -> str:
+    """UTC, ISO 8601, with milliseconds."""
+    whole, part = divmod(time_ms, 1000)
+    return f"{datetime.fromtimestamp(whole, UTC):%Y-%m-%dT%H:%M:%S}.{part:03}Z"
+
+
+def fields_of(record: Record) -> dict[str, Any]:
+    """What a record says, for JSON; ids are numbers, a body is text when it is UTF-8 and base64 otherwise."""
+    kind, payload = record.type_code, record.payload
+    if kind == codec.BATCH:
+        number, time_ms = codec.decode_batch(payload)
+        return {"number": number, "batch_time_ms": time_ms}
+    if kind == codec.MESSAGE:
+        return _message_fields(codec.decode_message(payload), record.lsn)
+    if kind == codec.SETTLED:
+        queue_id, reason, message_ids = codec.decode_settled(payload)
+        return {"queue": queue_id, "reason": reason, "message_ids": list(message_ids)}
+    if kind in (codec.DUE, codec.DELIVERED):
+        queue_id, message_ids = codec.decode_ids(payload)
+        return {"queue": queue_id, "message_ids": list(message_ids)}
+    if kind == codec.ATTEMPTED:
+        queue_id, message_id, attempts, due_ms = codec.decode_attempted(payload)
+        return {"queue": queue_id, "message_id": message_id, "attempts": attempts, "due_ms": due_ms}
+    if kind == codec.GROUP:
+        return {"payload_bytes": len(payload)}
+    if kind in codec.RECORD_NAMES:
+        return {"fields": codec.decode_fields(payload)}
+    return {"payload_base64": base64.b64encode(payload).decode()}
+
+
+def _message_fields(kept: Kept, lsn: int) -> dict[str, Any]:
+    message = kept.message
+    head = message.head
+    plain = QueueState()
+    details = kept.details or {}
+    states = [(queue_id, details.get(queue_id, plain)) for queue_id in kept.queue_ids]
+    fields: dict[str, Any] = {
+        "message_id": message.id,
+        "address": head.address,
+        "copy_of_lsn": None if kept.lsn == lsn else kept.lsn,
+        "timestamp_ms": message.timestamp_ms,
+        "expires_ms": message.expires_ms,
+        "priority": head.priority,
+        "routing_type": head.routing_type,
+        "queues": [
+            {"queue": queue_id, "attempts": state.attempts, "due_ms": state.due_ms, "order": state.order}
+            for queue_id, state in states
+        ],
+        "headers": dict(reversed(list(head.headers()))),
+        "body_bytes": len(message.body),
+    }
+    try:
+        fields["body"] = bytes(message.body).decode()
+    except UnicodeDecodeError:
+        fields["body_base64"] = base64.b64encode(message.body).decode()
+    return fields
+
+
+def summary_of(record: Record) -> str:
+    """What a record says, on one line."""
+    fields = fields_of(record)
+    kind = record.type_code
+    if kind == codec.BATCH:
+        return f"number {fields['number']} of {shown_time(fields['batch_time_ms'])}"
+    if kind == codec.MESSAGE:
+        queues = ", ".join(str(state["queue"]) for state in fields["queues"]) or "none"
+        copy = "" if fields["copy_of_lsn"] is None else f", a copy of lsn {fields['copy_of_lsn']}"
+        return (
+            f"{fields['message_id']} to {fields['address']}, queues {queues}, body {fields['body_bytes']} bytes{copy}"
+        )
+    if kind == codec.SETTLED:
+        return f"queue {fields['queue']} {fields['reason']} {_shown_ids(fields['message_ids'])}"
+    if kind in (codec.DUE, codec.DELIVERED):
+        return f"queue {fields['queue']} {_shown_ids(fields['message_ids'])}"
+    if kind == codec.ATTEMPTED:
+        due = f", next at {shown_time(fields['due_ms'])}" if fields["due_ms"] else ""
+        return f"queue {fields['queue']} {fields['message_id']} failed {fields['attempts']} times{due}"
+    if "fields" in fields:
+        return " ".join(f"{name}={value}" for name, value in fields["fields"].items())
+    return f"{len(record.payload)} bytes"
+
+
+def _shown_ids(message_ids: Sequence[int]) -> str:
+    shown = ", ".join(map(str, message_ids[:_IDS_SHOWN]))
+    rest = len(message_ids) - _IDS_SHOWN
+    return f"{shown} and {rest} more" if rest > 0 else shown

@@ -1,0 +1,143 @@
+"""Reading journal files without changing them: which files there are, and the records of one that are whole.
+
+It imports nothing but the codec, so that a reader of copied files needs no broker.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from artemis_py.storage.codec import (
+    BATCH,
+    FILE_HEADER_BYTES,
+    RECORD_HEADER_BYTES,
+    RECORD_NAMES,
+    CodecError,
+    Record,
+    decode_record,
+)
+
+_NAME: Final = re.compile(r"artemis-journal-(?P<number>\d{12})(?:-(?P<closed>\d{8}T\d{6}\.\d{3}Z))?\.log", re.ASCII)
+_LSN_JUMP_MAX: Final = 1 << 48
+"""How far apart the numbers of two records can be that follow each other around damage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Something in a file that is not as it was written. ``torn``: the end of a write that a crash interrupted."""
+
+    name: str
+    offset: int
+    reason: str
+    torn: bool
+
+    def __str__(self) -> str:
+        what = "an unfinished write was cut off" if self.torn else "DAMAGED"
+        return f"{self.name} at byte {self.offset}: {what}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A journal file, in use or retained."""
+
+    path: Path
+    number: int
+    closed_ms: int | None
+    """When it was written to for the last time, as the name of a retained file tells; None in the journal directory."""
+
+
+def log_file(path: Path) -> LogFile | None:
+    """What a path's name says; None when it is not that of a journal file."""
+    match = _NAME.fullmatch(path.name)
+    if match is None:
+        return None
+    closed = match["closed"]
+    return LogFile(path, int(match["number"]), None if closed is None else _epoch_ms(closed))
+
+
+def _epoch_ms(text: str) -> int:
+    whole = datetime.strptime(text[:15] + "+0000", "%Y%m%dT%H%M%S%z")
+    return int(whole.timestamp()) * 1000 + int(text[16:19])
+
+
+def log_files(directories: Sequence[Path]) -> list[LogFile]:
+    """The journal files of some directories, oldest first, each number once: a retained file goes before one that is
+    still in the journal directory (a crash between copying and removing leaves both). Raises OSError.
+    """
+    found: dict[int, LogFile] = {}
+    for directory in directories:
+        for path in directory.iterdir():
+            file = log_file(path)
+            if file is not None and (file.number not in found or file.closed_ms is not None):
+                found[file.number] = file
+    return [found[number] for number in sorted(found)]
+
+
+def whole_records(name: str, data: bytes, damages: list[Damage], *, is_last: bool = True) -> Iterator[Record]:
+    """The records of one file that are whole. What is not goes to ``damages``, and reading goes on at the next whole
+    record if something proves that what follows was durable: another file (the file is not the last), or another batch,
+    because a batch is written only when the one before is durable. Without proof it is the torn end of the last write.
+    """
+    offset = FILE_HEADER_BYTES
+    last_lsn = 0
+    while True:
+        try:
+            record = decode_record(data, offset)
+        except CodecError as error:
+            following = _next_whole(data, offset, last_lsn)
+            proven = not is_last or (following is not None and _has_batch(data, following))
+            damages.append(Damage(name, offset, str(error), torn=not proven))
+            if following is None or not proven:
+                return
+            offset = following
+            continue
+        if record is None:
+            return
+        yield record
+        last_lsn = record.lsn
+        offset = record.end
+
+
+def _next_whole(data: bytes, offset: int, last_lsn: int) -> int | None:
+    """Where the next whole record begins: where the damaged one says it ends, else wherever one is found."""
+    length = int.from_bytes(data[offset + 4 : offset + 8], "little")
+    behind = offset + RECORD_HEADER_BYTES + length
+    if _is_whole(data, behind, last_lsn):
+        return behind
+    end = len(data.rstrip(b"\0"))
+    for candidate in range(offset + 1, end - RECORD_HEADER_BYTES + 1):
+        if data[candidate + 16] in RECORD_NAMES and _is_whole(data, candidate, last_lsn):
+            return candidate
+    return None
+
+
+def _is_whole(data: bytes, offset: int, last_lsn: int) -> bool:
+    """Is there a record whose checksum holds, with an lsn that can come next?"""
+    if offset + RECORD_HEADER_BYTES > len(data):
+        return False
+    lsn = int.from_bytes(data[offset + 8 : offset + 16], "little")
+    if not last_lsn < lsn < last_lsn + _LSN_JUMP_MAX:
+        return False
+    try:
+        return decode_record(data, offset) is not None
+    except CodecError:
+        return False
+
+
+def _has_batch(data: bytes, offset: int) -> bool:
+    """Does another batch begin at or after ``offset``?"""
+    while True:
+        try:
+            record = decode_record(data, offset)
+        except CodecError:
+            return False
+        if record is None:
+            return False
+        if record.type_code == BATCH:
+            return True
+        offset = record.end
