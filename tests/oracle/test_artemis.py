@@ -14,13 +14,15 @@ from tests.oracle.stage import Stage
 from tests.oracle.steps import play
 from tests.oracle.table import PLAYED, PROFILES
 
+WAIT_S = 5.0
+
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
 
 @pytest.mark.parametrize(("artemis", "scenario"), PLAYED, indirect=["artemis"], scope="session")
 def test_scenario(artemis: BrokerUnderTest, scenario: Scenario, tmp_path: Path) -> None:
     try:
-        with Stage(artemis) as stage:
+        with Stage(artemis, wait_s=WAIT_S) as stage:
             play(scenario.steps, stage)
     except AssertionError:
         # Artemis' threads race, most of all when a connection breaks: only what fails twice is another behaviour.
@@ -31,5 +33,8 @@ def _play_alone(scenario: Scenario, folder: Path) -> None:
     home = artemis_home()
     assert home is not None
     profile = next(profile for profile in PROFILES if scenario in profile.scenarios)
-    with artemis_broker(replace(profile, scenarios=(scenario,)), folder, home) as broker, Stage(broker) as stage:
+    with (
+        artemis_broker(replace(profile, scenarios=(scenario,)), folder, home) as broker,
+        Stage(broker, wait_s=WAIT_S) as stage,
+    ):
         play(scenario.steps, stage)

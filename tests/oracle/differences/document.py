@@ -18,8 +18,8 @@ this page says so. One rule chooses: the STOMP specification goes before Artemis
 Artemis happens to do.
 
 Rows with ✓ are shown by scenarios that are played on both brokers (`tests/oracle/`; Artemis 2.44.0). The same
-scenarios show where the two agree. What this version leaves out is not listed again: [configuration.md](configuration.md)
-says *ignored* or *refused* there.
+scenarios show where the two agree. What this version leaves out is not listed again:
+[configuration.md](configuration.md) says *ignored* or *refused* there.
 
 This page is written by `python -m tests.oracle.differences.document`; a test fails when it is out of date.
 """

@@ -204,6 +204,13 @@ ADDRESSES: Final = (
         "which queue gets a message does not depend on who is connected",
     ),
     Departure(
+        "anycast-filter",
+        "An anycast address with several queues, when it is the turn of one whose filter does not match",
+        "the message is lost, and counted as routed",
+        "the next queue that accepts the message gets it",
+        "nothing should be lost while somebody would take it",
+    ),
+    Departure(
         "prefix-and-header",
         "A prefix and a header that contradict each other (`/queue/a` with `destination-type:MULTICAST`)",
         "the header decides",
@@ -212,7 +219,7 @@ ADDRESSES: Final = (
     ),
     Departure(
         "disabled-count",
-        "A message for a queue that is not enabled",
+        "A message for a queue that does not take it (not enabled, or `address::queue` with a filter)",
         "is counted as routed",
         "is counted as unrouted",
         "it reached nobody",

@@ -82,16 +82,18 @@ ROUTING: tuple[Scenario, ...] = (
     ),
     Scenario(
         "route_filters_anycast",
-        "an anycast queue whose filter does not match is passed over",
+        "an anycast message when it is the turn of a queue whose filter does not match",
         (
-            Connect(), anycast("sifted", "1", "2", headers={"colour": "red"}), anycast("sifted", "none", "none"),
-            Counts("sifted.red", 1), Counts("sifted.all", 3), Routed("sifted", 4),
+            Connect(), anycast("sifted", "1", "2", "3", "4"),
+            Either(ours=(Counts("sifted.all", 4),), artemis=(Counts("sifted.all", 2),)),
+            Counts("sifted.red", 0), Routed("sifted", 4),
         ),
         addresses=(
             xml.address(
                 "sifted", anycast=(xml.queue("sifted.red", filter="colour = 'red'"), xml.queue("sifted.all"))
             ),
         ),
+        departures=("anycast-filter",),
     ),
     Scenario(
         "route_to_consumers",
@@ -366,8 +368,12 @@ QUALIFIED: tuple[Scenario, ...] = (
     Scenario(
         "fqqn_filter",
         "address::queue does not go round the queue's filter",
-        (Connect(), send("fqf::fqf.queue", "m"), Counts("fqf.queue", 0), Routed("fqf", 0, 1)),
+        (
+            Connect(), send("fqf::fqf.queue", "m"), Counts("fqf.queue", 0),
+            Either(ours=(Routed("fqf", 0, 1),), artemis=(Routed("fqf", 1, 0),)),
+        ),
         addresses=(xml.address("fqf", multicast=(xml.queue("fqf.queue", filter="colour = 'red'"),)),),
+        departures=("disabled-count",),
     ),
     Scenario(
         "fqqn_wrong_address",

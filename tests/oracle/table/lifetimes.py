@@ -224,7 +224,8 @@ DEAD: tuple[Scenario, ...] = (
         "what dies on the dead-letter address itself stays there, as a new message",
         (
             Connect(), anycast("dead.self", "m"), *_loses("dead.self", redelivered="false"),
-            Counts("dead.self", 1, 0, killed=1), Subscribe("dead.self"), messages("m", headers={"redelivered": "false"}),
+            Counts("dead.self", 1, 0, killed=1),
+            Subscribe("dead.self"), messages("m", headers={"redelivered": "false"}),
         ),
         addresses=(xml.anycast("dead.self"),),
         settings=(xml.setting("dead.self", dead_letter_address="dead.self", max_delivery_attempts=1),),
