@@ -1,10 +1,11 @@
-"""``artemis-py journal``: look into journal files, of a stopped broker, a retention directory or a copy. Changes nothing."""
+"""``artemis-py journal``: look into the files of a stopped broker, a retention directory or a copy. Changes nothing."""
 
 from __future__ import annotations
 
 import argparse
 import fcntl
 import json
+import struct
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Final
 from artemis_py.cli.journal_records import fields_of, shown_time, summary_of
 from artemis_py.errors import ArtemisError
 from artemis_py.storage import codec
-from artemis_py.storage.codec import FILE_HEADER_BYTES, CodecError, Record
+from artemis_py.storage.codec import FILE_HEADER_BYTES, CodecError, Record, VersionError
 from artemis_py.storage.index import Segment
 from artemis_py.storage.recovery import Recovered, apply
 from artemis_py.storage.scan import Damage, LogFile, inner_records, log_files, whole_records
@@ -68,6 +69,8 @@ def run(args: argparse.Namespace) -> int:
         if args.command == "verify":
             return Verification(files).run()
         return _dump(files, args.format == "json", args.type, args.lsn)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise ArtemisError(f"{error.filename or directory}: {error.strerror}") from None
 
@@ -112,44 +115,45 @@ class Verification:
         data = file.path.read_bytes()
         name = file.path.name
         damages: list[Damage] = []
+        if not any(data):
+            print(f"{name}: made and never written to")
+            return
         try:
             header = codec.decode_file_header(data)
+            made = f"format {codec.FORMAT_VERSION}, made {shown_time(header.created_ms)}"
+            if header.number != file.number:
+                damages.append(Damage(name, 16, f"the header says segment {header.number}", torn=False))
         except CodecError as error:
-            if is_last and not any(data):
-                print(f"{name}: made and never written to")
-                return
-            print(f"{name}: cannot be read")
-            self._tell_of_damage(Damage(name, 0, str(error), torn=is_last))
-            return
-        print(f"{name}: {self._records_of(file, header, data, damages)}")
-        if header.number != file.number:
-            damages.append(Damage(name, 16, f"the header says segment {header.number}", torn=False))
+            made = "no header"
+            damages.append(Damage(name, 0, str(error), torn=is_last and codec.is_blank(data)))
+            if isinstance(error, VersionError):
+                data = b""
+        print(f"{name}: {made}, {self._records_of(file, data, damages, is_last=is_last)}")
         for damage in damages:
-            self._tell_of_damage(Damage(name, damage.offset, damage.reason, damage.torn and is_last))
+            self._tell_of_damage(damage)
 
-    def _records_of(self, file: LogFile, header: codec.FileHeader, data: bytes, damages: list[Damage]) -> str:
-        segment = Segment(header.number, file.path.name, header.first_lsn)
-        count, end = 0, FILE_HEADER_BYTES
-        lsn_max = header.first_lsn - 1
+    def _records_of(self, file: LogFile, data: bytes, damages: list[Damage], *, is_last: bool) -> str:
+        name = file.path.name
+        segment = Segment(file.number, name, 0)
+        lsns: list[int] = []
         times: list[int] = []
-        for record in whole_records(file.path.name, data, damages):
-            count += 1
+        end = FILE_HEADER_BYTES
+        for record in whole_records(name, data, damages, is_last=is_last):
             end = record.end
-            lsn_max = max(lsn_max, record.lsn)
-            if record.type_code == codec.BATCH:
-                times.append(codec.decode_batch(record.payload)[1])
+            lsns.append(record.lsn)
             try:
+                if record.type_code == codec.BATCH:
+                    times.append(codec.decode_batch(record.payload).now_ms)
                 apply(self._recovered, record, segment)
-            except (CodecError, ValueError, LookupError) as error:
-                damages.append(
-                    Damage(file.path.name, record.offset, f"a payload that says nothing: {error}", torn=False)
-                )
-        self._record_count += count
-        until = f", {shown_time(min(times))} to {shown_time(max(times))}" if times else ""
-        return (
-            f"format {codec.FORMAT_VERSION}, made {shown_time(header.created_ms)}, {count} records,"
-            f" lsn {header.first_lsn} to {lsn_max}{until}, {end} of {len(data)} bytes used"
-        )
+            except (CodecError, ValueError, LookupError, struct.error) as error:
+                damages.append(Damage(name, record.offset, f"a payload that says nothing: {error}", torn=False))
+        self._record_count += len(lsns)
+        parts = [f"{len(lsns)} records"]
+        if lsns:
+            parts.append(f"lsn {min(lsns)} to {max(lsns)}")
+        if times:
+            parts.append(f"{shown_time(min(times))} to {shown_time(max(times))}")
+        return ", ".join([*parts, f"{end} of {len(data)} bytes used"])
 
     def _tell_of_damage(self, damage: Damage) -> None:
         what = "an unfinished write" if damage.torn else "DAMAGED"
@@ -177,29 +181,30 @@ def _dump(files: list[LogFile], as_json: bool, types: frozenset[int], lsns: tupl
         print(f"{'lsn':>12}  {'time':<24}  {'type':<21}  what")
     for file in files:
         damages: list[Damage] = []
-        for record, time_ms, group in _records(file, damages):
+        for record, time_ms, group in _records(file, damages, is_last=file is files[-1]):
             is_near = record.lsn >= lsns[0] and (lsns[1] is None or record.lsn <= lsns[1])
             if is_near and record.type_code in types:
                 print(_json(file, record, time_ms, group) if as_json else _line(record, time_ms, group))
         for damage in damages:
-            print(f"{damage.name} at byte {damage.offset}: {damage.reason}", file=sys.stderr)
-            code = EXIT_DAMAGED
+            print(damage, file=sys.stderr)
+            code = code if damage.torn else EXIT_DAMAGED
     return code
 
 
-def _records(file: LogFile, damages: list[Damage]) -> Iterator[tuple[Record, int, int]]:
-    """The records of a file, those inside groups too, each with the time of its batch and the lsn of its group (0: none)."""
+def _records(file: LogFile, damages: list[Damage], *, is_last: bool) -> Iterator[tuple[Record, int, int]]:
+    """The records of a file, those inside groups too, each with its batch's time and its group's lsn (0: none)."""
     data = file.path.read_bytes()
     try:
         codec.decode_file_header(data)
+    except VersionError:
+        raise
     except CodecError as error:
         if any(data):
-            damages.append(Damage(file.path.name, 0, str(error), torn=False))
-        return
+            damages.append(Damage(file.path.name, 0, str(error), torn=is_last and codec.is_blank(data)))
     time_ms = 0
-    for record in whole_records(file.path.name, data, damages):
+    for record in whole_records(file.path.name, data, damages, is_last=is_last):
         if record.type_code == codec.BATCH:
-            time_ms = codec.decode_batch(record.payload)[1]
+            time_ms = codec.decode_batch(record.payload).now_ms
         yield record, time_ms, 0
         if record.type_code == codec.GROUP:
             for inner in inner_records(record.payload):

@@ -23,8 +23,13 @@ def fields_of(record: Record) -> dict[str, Any]:
     """What a record says, for JSON; ids are numbers, a body is text when it is UTF-8 and base64 otherwise."""
     kind, payload = record.type_code, record.payload
     if kind == codec.BATCH:
-        number, time_ms = codec.decode_batch(payload)
-        return {"number": number, "batch_time_ms": time_ms}
+        batch = codec.decode_batch(payload)
+        return {
+            "number": batch.number,
+            "batch_time_ms": batch.now_ms,
+            "message_id_max": batch.message_id,
+            "queue_id_max": batch.queue_id,
+        }
     if kind == codec.MESSAGE:
         return _message_fields(codec.decode_message(payload), record.lsn)
     if kind == codec.SETTLED:
@@ -61,7 +66,7 @@ def _message_fields(kept: Kept, lsn: int) -> dict[str, Any]:
             {"queue": queue_id, "attempts": state.attempts, "due_ms": state.due_ms, "order": state.order}
             for queue_id, state in states
         ],
-        "headers": dict(reversed(list(head.headers()))),
+        "headers": head.properties,
         "body_bytes": len(message.body),
     }
     try:

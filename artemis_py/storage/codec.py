@@ -79,6 +79,10 @@ class CodecError(ArtemisError):
     """Bytes that are not what the format says."""
 
 
+class VersionError(CodecError):
+    """A file of another format version: nothing behind its header can be told."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileHeader:
     """What stands at the beginning of a file."""
@@ -108,7 +112,7 @@ def decode_file_header(data: bytes) -> FileHeader:
     if _U32.unpack_from(data, FILE_HEADER_BYTES - 4)[0] != crc32(fields):
         raise CodecError("the file header is damaged: its checksum does not match")
     if version != FORMAT_VERSION:
-        raise CodecError(f"format version {version}; this program reads version {FORMAT_VERSION}")
+        raise VersionError(f"format version {version}; this program reads version {FORMAT_VERSION}")
     return FileHeader(kind, number, first_lsn, created_ms)
 
 

@@ -116,20 +116,25 @@ class LogReader:
     damages: list[Damage] = field(default_factory=list)
 
     def events(self, wanted: Range = EVERYTHING) -> Iterator[Event]:
-        """The wanted events in the order of their lsn. Raises OSError when a file cannot be read."""
+        """The wanted events in the order of their lsn. Raises OSError when a file cannot be read, and VersionError when
+        one has another format version.
+        """
         files = log_files(self.directories)
         for place, file in enumerate(files):
+            is_last = place == len(files) - 1
+            if wanted.lsn_min and not is_last and self._begins_by(files[place + 1], wanted.lsn_min):
+                continue
             data = self._read(file)
             try:
-                first_lsn = codec.decode_file_header(data).first_lsn
+                header = codec.decode_file_header(data)
+                if wanted.lsn_max is not None and header.first_lsn > wanted.lsn_max:
+                    return
+            except codec.VersionError:
+                raise
             except CodecError as error:
-                self.damages.append(Damage(file.path.name, 0, str(error), torn=place == len(files) - 1))
-                continue
-            if wanted.lsn_max is not None and first_lsn > wanted.lsn_max:
-                return
-            if place + 1 < len(files) and wanted.lsn_min and self._ends_before(files[place + 1], wanted.lsn_min):
-                continue
-            yield from events_of(file.path.name, data, self.damages, wanted)
+                if any(data):
+                    self.damages.append(Damage(file.path.name, 0, str(error), torn=is_last and codec.is_blank(data)))
+            yield from events_of(file.path.name, data, self.damages, wanted, is_last=is_last)
 
     def _read(self, file: LogFile) -> bytes:
         """A file's bytes; when it was moved since the directory was read, from where it is now."""
@@ -141,8 +146,8 @@ class LogReader:
                     return moved.path.read_bytes()
             raise
 
-    def _ends_before(self, following: LogFile, lsn: int) -> bool:
-        """Does the next file begin at or before this lsn, so that the one before it can be passed over?"""
+    def _begins_by(self, following: LogFile, lsn: int) -> bool:
+        """Does this file begin at or before the lsn, so that the one before it can be passed over?"""
         try:
             with following.path.open("rb") as stream:
                 header = codec.decode_file_header(stream.read(codec.FILE_HEADER_BYTES))
@@ -162,11 +167,13 @@ def read_file(path: Path, wanted: Range = EVERYTHING, damages: list[Damage] | No
     return events_of(path.name, data, [] if damages is None else damages, wanted)
 
 
-def events_of(name: str, data: bytes, damages: list[Damage], wanted: Range = EVERYTHING) -> Iterator[Event]:
+def events_of(
+    name: str, data: bytes, damages: list[Damage], wanted: Range = EVERYTHING, *, is_last: bool = True
+) -> Iterator[Event]:
     """The wanted events in the bytes of one file, whose header was found good."""
     time_ms = 0
     is_wanted = False
-    for record in whole_records(name, data, damages):
+    for record in whole_records(name, data, damages, is_last=is_last):
         if record.type_code == codec.BATCH:
             time_ms = codec.decode_batch(record.payload).now_ms
             is_wanted = wanted.has_time(time_ms)

@@ -99,7 +99,18 @@ def whole_records(name: str, data: bytes, damages: list[Damage], *, is_last: boo
         if record is None:
             return
         yield record
-        last_lsn = record.lsn
+        if record.type_code != BATCH:  # a batch's own number is above those of its records
+            last_lsn = record.lsn
+        offset = record.end
+
+
+def inner_records(payload: bytes) -> Iterator[Record]:
+    """The records inside a GROUP record. Raises CodecError when they are not whole although the group's checksum is
+    right, which no broker writes.
+    """
+    offset = 0
+    while (record := decode_record(payload, offset)) is not None:
+        yield record
         offset = record.end
 
 

@@ -96,15 +96,15 @@ def _compare_account(world: World) -> None:
 def _compare_log(world: World) -> None:
     """What a recovery would find is what the durable queues have of persistent messages."""
     expected = {
-        (letter.id, pair.queue.name)
+        (letter.id, pair.queue.id)
         for pair in world.pairs
         if pair.queue.durable
         for letter in pair.model.letters()
         if letter.persistent
     }
     for name in (DEAD, EXPIRED):
-        order = world.broker.queues[name].order
-        expected |= {(entry.message.id, name) for entry in order if entry.message.head.persistent}
+        queue = world.broker.queues[name]
+        expected |= {(entry.message.id, queue.id) for entry in queue.order if entry.message.head.persistent}
     assert world.log.live == expected, "the log does not know what the queues know"
 
 

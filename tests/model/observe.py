@@ -9,7 +9,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import Entry
 from artemis_py.core.queue import Queue
 from artemis_py.message import Message
-from artemis_py.records import RecordLog
+from artemis_py.records import MemoryLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,29 +53,30 @@ class ObservedBroker(Broker):
         super().note_expired(queue, entry)
 
 
-class LiveLog(RecordLog):
-    """A log that knows which durable messages a recovery would find, and in which queues."""
+class LiveLog(MemoryLog):
+    """A log that knows which durable messages a recovery would find, and in which queues (by number)."""
 
     def __init__(self) -> None:
-        self.durable_lsn = 0
-        self.live: set[tuple[int, str]] = set()
+        super().__init__()
+        self.live: set[tuple[int, int]] = set()
         self.reasons: dict[str, int] = {}
 
-    def published(self, message: Message, queue_names: list[str]) -> int:
+    def _count(self) -> int:
+        self.last_lsn += 1
+        self.durable_lsn = self.last_lsn
+        return self.last_lsn
+
+    def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
         """Remember; nobody may publish a message to a queue twice."""
-        for name in queue_names:
-            assert (message.id, name) not in self.live, f"message {message.id} was published to {name} twice"
-            self.live.add((message.id, name))
-        self.durable_lsn += 1
-        return self.durable_lsn
+        for queue_id in queue_ids:
+            assert (message.id, queue_id) not in self.live, f"message {message.id} was published to {queue_id} twice"
+            self.live.add((message.id, queue_id))
+        return self._count()
 
-    def settled(self, message: Message, queue_name: str, reason: str) -> int:
+    def settled(self, queue_id: int, messages: list[Message], reason: str) -> int:
         """Forget; nobody may settle what is not there."""
-        assert (message.id, queue_name) in self.live, f"message {message.id} was settled in {queue_name} twice"
-        self.live.remove((message.id, queue_name))
-        self.reasons[reason] = self.reasons.get(reason, 0) + 1
-        self.durable_lsn += 1
-        return self.durable_lsn
-
-    def seal(self) -> None:
-        """A turn ends."""
+        for message in messages:
+            assert (message.id, queue_id) in self.live, f"message {message.id} was settled in {queue_id} twice"
+            self.live.remove((message.id, queue_id))
+            self.reasons[reason] = self.reasons.get(reason, 0) + 1
+        return self._count()

@@ -83,7 +83,7 @@ class Trade(World):
             self.bury(seat.pair, model.release(seat.reader, items, failed=True, now_ms=self.now_ms))
         else:
             for entry in entries:
-                queue.acknowledge(consumer, entry)
+                queue.acknowledge(consumer, [entry])
                 model.acknowledge(seat.reader)
         if consumer.parked:
             queue.wake(consumer)
@@ -129,7 +129,7 @@ class Trade(World):
             return
         del self.transactions[connection]
         try:
-            transaction.real.commit(self.broker.router, self.now_ms)
+            transaction.real.commit(self.broker, self.now_ms)
         except AddressFullError:
             assert self._is_too_much(transaction), "COMMIT failed although there was room"
             transaction.real.abort(self.now_ms)

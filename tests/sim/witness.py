@@ -15,11 +15,13 @@ class WitnessedJournal(Journal):
 
     operations: list[tuple[int, Operation]]
     _inner: list[Operation] | None
+    _depth: int
 
     def watch(self) -> None:
         """Begin to write down; before the first operation."""
         self.operations = []
         self._inner = None
+        self._depth = 0
 
     def _note(self, lsn: int, *operation: Any) -> int:
         if self._inner is not None:
@@ -60,11 +62,15 @@ class WitnessedJournal(Journal):
 
     def begin_group(self) -> None:
         super().begin_group()
-        self._inner = []
+        self._depth += 1
+        if self._inner is None:
+            self._inner = []
 
     def end_group(self) -> int:
         lsn = super().end_group()
-        inner, self._inner = self._inner, None
-        if inner:
-            self._note(lsn, "group", inner)
+        self._depth -= 1
+        if not self._depth:
+            inner, self._inner = self._inner, None
+            if inner:
+                self._note(self.last_lsn, "group", inner)
         return lsn

@@ -111,8 +111,9 @@ class World:
         for trader in [one for one in traders if one.gone]:
             self._dismiss(trader, promised)
             traders.remove(trader)
-        if len(traders) < 3 and (not traders or rng.random() < 0.2):
-            traders.append(Trader(life, rng, f"c{rng.randrange(3)}-{life.loop.now_ms}-{len(traders)}", self._numbers))
+        if not traders or (len(traders) < 3 and rng.random() < 0.2):
+            self._numbers[0] += 1
+            traders.append(Trader(life, rng, f"c{self._numbers[0]}", self._numbers))
         elif rng.random() < 0.1:
             life.advance(rng.choice((1, 60, 500, 6000)))
         elif rng.random() < 0.06:

@@ -14,11 +14,7 @@ pytestmark = pytest.mark.wire
 class SlowLog(MemoryLog):
     """Numbers its records; nothing is durable until the test says so."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.last_lsn = 0
-
-    def published(self, message: Message, queue_names: list[str]) -> int:
+    def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
         self.last_lsn += 1
         return self.last_lsn
 

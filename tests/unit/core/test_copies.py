@@ -437,7 +437,7 @@ def test_scheduled_and_delivered_messages_do_not_expire() -> None:
     queue.pause()
     turn(broker, NOW_MS + 500)
     assert (queue.delivering_count, queue.message_count, queue.tally.expired) == (1, 1, 1)
-    queue.acknowledge(consumer, consumer.let_go(1))
+    queue.acknowledge(consumer, [consumer.let_go(1)])
     assert queue.message_count == 0
 
 

@@ -96,7 +96,7 @@ def test_a_filtered_consumer_goes_on_where_it_was() -> None:
         turn(broker)
         asked.append(selector.count)
         assert held(consumer) == [expected]
-        queue.acknowledge(consumer, consumer.let_go(expected))
+        queue.acknowledge(consumer, [consumer.let_go(expected)])
         queue.wake(consumer)
     turn(broker)
     assert asked == [100, 200, 300]
@@ -143,7 +143,7 @@ def test_consumers_without_selector_pay_nothing_for_the_depth() -> None:
         send(broker, count=depth)
         consumer = consumer_on(broker, queue, window_bytes=0)
         queue.dispatch(NOW_MS)
-        queue.acknowledge(consumer, consumer.let_go(1))
+        queue.acknowledge(consumer, [consumer.let_go(1)])
         queue.wake(consumer)
         costs.append(lines_run(partial(queue.dispatch, NOW_MS)))
         assert held(consumer) == [2]
@@ -205,7 +205,7 @@ def test_exclusive_queue_hands_over_in_order() -> None:
     turn(broker)
     assert (len(first.held), len(second.held)) == (6, 0)
     for message_id in (1, 2, 3, 4):
-        queue.acknowledge(first, first.let_go(message_id))
+        queue.acknowledge(first, [first.let_go(message_id)])
     broker.detach(queue, first, failed=True, now_ms=NOW_MS)
     third = consumer_on(broker, queue)
     send(broker)
@@ -263,7 +263,7 @@ def test_non_destructive_queue() -> None:
     turn(broker)
     assert (queue.message_count, queue.delivering_count) == (3, 3)
     for message_id in (1, 2, 3):
-        queue.acknowledge(first, first.let_go(message_id))
+        queue.acknowledge(first, [first.let_go(message_id)])
     second = consumer_on(broker, queue)
     turn(broker)
     assert held(second) == [1, 2, 3]
@@ -368,7 +368,7 @@ def test_purge_leaves_what_is_in_delivery() -> None:
     turn(broker)
     assert queue.remove_all() == 3
     assert (queue.message_count, queue.delivering_count, queue.tally.killed) == (1, 1, 3)
-    queue.acknowledge(consumer, consumer.let_go(1))
+    queue.acknowledge(consumer, [consumer.let_go(1)])
     turn(broker, NOW_MS + 1000)
     assert queue.message_count == 0
     assert (queue.tally.durable_count, queue.tally.size_bytes) == (0, 0)

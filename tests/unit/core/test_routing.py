@@ -142,7 +142,7 @@ def test_handed_over_to_several_topic_subscribers_at_once() -> None:
     assert broker.addresses["a"].account.message_count == 2
     turn(broker)
     for id in (1, 2):
-        broker.queues["slow"].acknowledge(slow, slow.let_go(id))
+        broker.queues["slow"].acknowledge(slow, [slow.let_go(id)])
     assert broker.addresses["a"].account.message_count == 0
 
 

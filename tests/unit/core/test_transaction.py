@@ -10,7 +10,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import AddressFullError, DuplicateError
-from artemis_py.message import MESSAGE_OVERHEAD_BYTES
+from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Message
 from artemis_py.records import MemoryLog
 from tests.unit.core.parts import (
     NOW_MS,
@@ -45,7 +45,7 @@ def test_sends_are_seen_at_commit() -> None:
         send_in(transaction, broker)
     assert transaction.size_bytes == 3 * (head_of("a").size_bytes + 1 + MESSAGE_OVERHEAD_BYTES)
     assert broker.queues["q"].tally.added == 0
-    transaction.commit(broker.router, NOW_MS)
+    transaction.commit(broker, NOW_MS)
     assert ids(broker.queues["q"].order) == [1, 2, 3]
 
 
@@ -72,7 +72,7 @@ def test_acknowledged_at_commit() -> None:
     turn(broker)
     assert list(consumer.held) == [2]
     assert (queue.message_count, queue.delivering_count, queue.tally.acknowledged) == (2, 2, 0)
-    transaction.commit(broker.router, NOW_MS)
+    transaction.commit(broker, NOW_MS)
     assert (queue.message_count, queue.delivering_count, queue.tally.acknowledged) == (1, 1, 1)
 
 
@@ -105,7 +105,7 @@ def test_refused_at_commit() -> None:
         queue.pause()
         assert queue.order.count == 0
         if ends == "commit":
-            transaction.commit(broker.router, NOW_MS)
+            transaction.commit(broker, NOW_MS)
         else:
             transaction.abort(NOW_MS)
         assert [entry.attempts for entry in queue.order] == [1]
@@ -127,7 +127,7 @@ def test_queue_deleted_before_the_end(ends: str) -> None:
     if ends == "abort":
         transaction.abort(NOW_MS)
     else:
-        transaction.commit(broker.router, NOW_MS)
+        transaction.commit(broker, NOW_MS)
     account = broker.addresses["a"].account
     assert (account.message_count, account.size_bytes, queue.message_count, queue.tally.size_bytes) == (0, 0, 0, 0)
 
@@ -147,7 +147,7 @@ def test_fail_refuses_the_whole() -> None:
     for _ in range(3):
         send_in(transaction, broker)
     with pytest.raises(AddressFullError):
-        transaction.commit(broker.router, NOW_MS)
+        transaction.commit(broker, NOW_MS)
     assert (queue.tally.added, queue.tally.acknowledged) == (1, 0)
     transaction.abort(NOW_MS)
     assert ids(queue.order) == [1]
@@ -159,7 +159,7 @@ def test_fail_takes_what_fits() -> None:
     transaction = Transaction()
     for _ in range(3):
         send_in(transaction, broker)
-    transaction.commit(broker.router, NOW_MS)
+    transaction.commit(broker, NOW_MS)
     assert broker.queues["q"].message_count == 3
     one = head_of("a").size_bytes + 1 + MESSAGE_OVERHEAD_BYTES
     for count, fits in ((2, True), (3, False)):
@@ -168,10 +168,10 @@ def test_fail_takes_what_fits() -> None:
         for _ in range(count):
             send_in(transaction, broker)
         if fits:
-            transaction.commit(broker.router, NOW_MS)
+            transaction.commit(broker, NOW_MS)
         else:
             with pytest.raises(AddressFullError):
-                transaction.commit(broker.router, NOW_MS)
+                transaction.commit(broker, NOW_MS)
         assert broker.queues["q"].message_count == (2 if fits else 0)
 
 
@@ -185,7 +185,7 @@ def test_block_waits_before_commit_and_loses_nothing_after() -> None:
     assert transaction.blocked_by() is broker.addresses["a"]
     broker.queues["q"].remove_all()
     assert transaction.blocked_by() is None
-    transaction.commit(broker.router, NOW_MS)
+    transaction.commit(broker, NOW_MS)
     assert broker.queues["q"].message_count == 3
 
 
@@ -199,7 +199,7 @@ def test_acknowledgements_alone_are_never_blocked() -> None:
     acknowledge_in(transaction, broker, consumer, 1)
     assert broker.addresses["a"].is_full
     assert transaction.blocked_by() is None
-    transaction.commit(broker.router, NOW_MS)
+    transaction.commit(broker, NOW_MS)
     assert not broker.addresses["a"].is_full
 
 
@@ -209,7 +209,7 @@ def test_drop_drops_what_is_too_much() -> None:
     transaction = Transaction()
     for _ in range(5):
         send_in(transaction, broker)
-    transaction.commit(broker.router, NOW_MS)
+    transaction.commit(broker, NOW_MS)
     assert ids(broker.queues["q"].order) == [1, 2]
     assert broker.addresses["a"].dropped_message_count == 3
 
@@ -223,7 +223,7 @@ def test_a_limit_of_another_address_does_not_matter() -> None:
     transaction = Transaction()
     for address in ("a", "b", "a", "b"):
         send_in(transaction, broker, address)
-    transaction.commit(broker.router, NOW_MS)
+    transaction.commit(broker, NOW_MS)
     assert [broker.queues[name].message_count for name in ("q", "r")] == [2, 2]
 
 
@@ -240,7 +240,7 @@ def test_duplicate_makes_commit_fail() -> None:
         for one in heads:
             send_in(transaction, broker, head=one)
         with pytest.raises(DuplicateError):
-            transaction.commit(broker.router, NOW_MS)
+            transaction.commit(broker, NOW_MS)
         transaction.abort(NOW_MS)
     assert broker.queues["q"].tally.added == 1
     send(broker, head=head_of("a", duplicate_id="8"))
@@ -257,7 +257,7 @@ def test_duplicate_id_is_remembered_from_commit_on() -> None:
         if ends == "abort":
             transaction.abort(NOW_MS)
         else:
-            transaction.commit(broker.router, NOW_MS)
+            transaction.commit(broker, NOW_MS)
         assert broker.queues["q"].tally.added == added
     send(broker, head=head)
     assert broker.queues["q"].tally.added == 1
@@ -266,27 +266,35 @@ def test_duplicate_id_is_remembered_from_commit_on() -> None:
 # ---- the log -------------------------------------------------------------------------------------
 
 
-class CountingLog(MemoryLog):
-    """Gives each record the next number."""
+class GroupLog(MemoryLog):
+    """Notes what it is told, in order."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.last = 0
+        self.told: list[str] = []
 
-    def published(self, message: Any, queue_names: list[str]) -> int:
+    def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
         """One more record."""
-        self.last += 1
-        return self.last
+        self.told.append("published")
+        return 0
+
+    def begin_group(self) -> None:
+        """Note it."""
+        self.told.append("begin")
+
+    def end_group(self) -> int:
+        """Note it."""
+        self.told.append("end")
+        return 0
 
 
-def test_commit_tells_the_last_record_it_wrote() -> None:
-    """The RECEIPT waits for it; without persistent messages there is none."""
+def test_a_commit_is_one_group_of_records() -> None:
+    """Only persistent messages are written, and all of them between the same marks."""
     broker = broker_of(queue_config(), addresses=["b"])
-    broker.log = CountingLog()
+    log = GroupLog()
+    broker.log = log
     transaction = Transaction()
     for persistent in (True, False, True, False):
         send_in(transaction, broker, head=head_of("a", persistent=persistent))
-    assert transaction.commit(broker.router, NOW_MS) == 2
-    transaction = Transaction()
-    send_in(transaction, broker)
-    assert transaction.commit(broker.router, NOW_MS) == 0
+    transaction.commit(broker, NOW_MS)
+    assert log.told == ["begin", "published", "published", "end"]

@@ -1,0 +1,81 @@
+"""Hundreds of seeded worlds in every run; thousands with ``make soak``. A failure prints the seed that repeats it."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+
+import pytest
+
+from artemis_py.storage.recovery import recover
+from tests.sim.projection import Projection
+from tests.sim.world import DUPLICATE_IDS_KEPT, Report, World
+
+SHORT_WORLDS = 250
+LONG_WORLDS = 40
+SOAK_WORLDS = 4000
+
+
+def _run(seed: int, *, lives: int = 4, steps: int = 60) -> Report:
+    try:
+        return World(seed, lives=lives, steps=steps).run()
+    except Exception as error:
+        options = f"--seed {seed} --lives {lives} --steps {steps}"
+        raise AssertionError(f"repeat with: python -m tests.sim {options}\n{error}") from error
+
+
+def test_short_worlds(rng: random.Random) -> None:
+    first = rng.getrandbits(32)
+    reports = [_run(seed) for seed in range(first, first + SHORT_WORLDS)]
+    assert sum(report.promises for report in reports) > SHORT_WORLDS, "the worlds promise too little to prove anything"
+
+
+def test_long_worlds_roll_over_compact_and_tear(rng: random.Random) -> None:
+    first = rng.getrandbits(32)
+    reports = [_run(seed, lives=6, steps=300) for seed in range(first, first + LONG_WORLDS)]
+    assert max(report.segments for report in reports) > 10
+    assert sum(report.damages for report in reports) > 5
+    assert sum(report.errors for report in reports) < sum(report.frames for report in reports) / 10
+
+
+def _boundaries(seed: int, steps: int, each: Callable[[World, int], None]) -> int:
+    """Run the same first life again and again, with the power going at each of its disk operations in turn."""
+    cut_after = 1
+    while True:
+        world = World(seed, steps=steps)
+        each(world, cut_after)
+        if world.disk.operations < cut_after:
+            return cut_after
+        cut_after += 1
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_every_boundary_between_disk_operations(rng: random.Random, place: int) -> None:
+    """The same life dies at its first, second, third... disk operation, and lives on after each."""
+    seed = rng.getrandbits(32) + place
+
+    def die_and_live_on(world: World, cut_after: int) -> None:
+        try:
+            left = world.live(recover(world.disk), Projection(DUPLICATE_IDS_KEPT), cut_after=cut_after)
+            world.live(*left)
+        except Exception as error:
+            raise AssertionError(f"World({seed}, steps=80).live(..., cut_after={cut_after}): {error}") from error
+
+    _boundaries(seed, 80, die_and_live_on)
+
+
+@pytest.mark.slow
+def test_soak(rng: random.Random) -> None:
+    """Thousands of worlds of all sizes; every seed that fails is told at the end."""
+    first = rng.getrandbits(32)
+    failed: list[str] = []
+    started_s = time.monotonic()
+    for seed in range(first, first + SOAK_WORLDS):
+        lives, steps = ((4, 60), (6, 300), (12, 150), (3, 1500))[seed % 4]
+        try:
+            _run(seed, lives=lives, steps=steps)
+        except AssertionError as error:
+            failed.append(str(error))
+    print(f"{SOAK_WORLDS} worlds from seed {first} in {time.monotonic() - started_s:.0f} s, {len(failed)} failed")
+    assert not failed, "\n\n".join(failed[:20])
