@@ -143,7 +143,7 @@ class Parser:
             block = data[position:end]
             if b"\r" not in block:
                 return _without_nul(block), end + 2
-        end_cr = data.find(b"\n\r\n", position, position + limit + 3 if end < 0 else end)
+        end_cr = data.find(b"\n\r\n", position, position + limit + 3 if end < 0 else end + 1)
         if end_cr >= 0:
             return _without_nul(data[position:end_cr].replace(b"\r\n", b"\n").removesuffix(b"\r")), end_cr + 3
         if end >= 0:

@@ -38,7 +38,7 @@ CONFIGURATION: Final = (
         "Signs of regular expressions in a `match`",
         "are signs of a regular expression: `a+b.*` matches `aab.c`, and `q[1` is an error",
         "stand for themselves",
-        "a match is no regular expression, says the manual",
+        "the manual describes wildcards, not regular expressions",
     ),
     Departure(
         "match-escape",
@@ -66,11 +66,10 @@ CONFIGURATION: Final = (
     ),
     Departure(
         "routing-any-words",
-        "`#` in a routing wildcard followed by `*`, another `#` or several words",
-        "misses some addresses",
+        "`#` in a routing wildcard followed by `*`, by another `#` or by several words",
+        "misses some addresses: `a.#.*` does not get `a.b`",
         "stands for any number of words, at any place",
         "the manual describes no exception",
-        shown=False,
     ),
     Departure(
         "protocols-case",

@@ -16,6 +16,7 @@ from tests.oracle.table import (
     frames,
     lifetimes,
     ring,
+    routing,
     settling,
     subscribing,
 )
@@ -24,6 +25,7 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
     *ring.SCENARIOS,
     *dispatch.SCENARIOS,
     *lifetimes.SCENARIOS,
+    *routing.SCENARIOS,
     *addresses.SCENARIOS,
     *connecting.SCENARIOS,
     *frames.SCENARIOS,

@@ -105,15 +105,6 @@ SCENARIOS: tuple[Scenario, ...] = (
         ),
     ),
     Scenario(
-        "route_after_any_words",
-        "a routing wildcard # in the middle, with two words after it",
-        (
-            Connect(), Subscribe("/topic/mid.#.y.z"), send("/topic/mid.y.z", "0"), send("/topic/mid.a.y.z", "1"),
-            send("/topic/mid.a.y.y.z", "2"), send("/topic/mid.y.a.y.z", "3"),
-            messages("0", "1", "2", "3"), Nothing(),
-        ),
-    ),
-    Scenario(
         "beat_while_blocked",
         "a sender that waits for room gets its heart-beats",
         (
