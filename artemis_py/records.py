@@ -52,6 +52,10 @@ class RecordLog(ABC):
     """The highest message id given so far; the broker sets it before ``seal``."""
     queue_id: int
     """The highest queue number given so far."""
+    retains: bool = False
+    """Is everything kept for later readers? Then the log is also told of deliveries, and of persistent messages that no
+    durable queue takes.
+    """
     inline: bool
     """May ``seal`` wait for the disk? Set by the turn when nobody else would wait with it."""
 
@@ -70,6 +74,10 @@ class RecordLog(ABC):
     @abstractmethod
     def fell_due(self, queue_id: int, messages: list[Message]) -> int:
         """Scheduled messages took their places at the head of the queue, in this order."""
+
+    def delivered(self, queue_id: int, messages: list[Message]) -> int:
+        """A durable queue's consumer was sent these. Only called when the log ``retains``."""
+        return self.last_lsn
 
     @abstractmethod
     def address_changed(self, fields: dict[str, Any]) -> int:

@@ -51,6 +51,7 @@ def assemble(draft: Draft) -> BrokerConfig:
         wildcards=syntax,
         address_settings=settings,
         security=security,
+        journal_retention=draft.retention,
         notices=tuple(draft.problems.in_order(draft.file)),
         origins=dict(draft.core.origins),
         **core,

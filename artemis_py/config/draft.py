@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from artemis_py.config.entities import NOWHERE, Origin
+from artemis_py.config.entities import NOWHERE, Origin, RetentionConfig
 from artemis_py.config.problems import Problems
 
 
@@ -111,6 +111,7 @@ class Draft:
     role_mappings: list[tuple[str, list[str]]] = field(default_factory=list)
     ignored: dict[str, tuple[Origin, str]] = field(default_factory=dict)
     doubtful: set[str] = field(default_factory=set)
+    retention: RetentionConfig | None = None
 
     def ignore(self, name: str, origin: Origin, reason: str) -> None:
         """Note that ``name`` has no effect; only the first place of each name is kept."""

@@ -39,6 +39,18 @@ NOWHERE: Final = Origin("default", 0)
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionConfig:
+    """``journal-retention-directory``: where closed journal files are kept, and how long or how much of them; None: no
+    such limit.
+    """
+
+    directory: str
+    period_ms: int | None
+    storage_limit: int | None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueueConfig:
     """A queue as it was declared. None: the attribute is absent, and the address-setting's default counts."""
 

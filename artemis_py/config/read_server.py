@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from artemis_py.config.draft import SecurityDraft, Values
+from artemis_py.config.entities import RetentionConfig
 from artemis_py.config.fields import BYTES, INT, POSITIVE, make_setting
 from artemis_py.config.parts import PARTS
 from artemis_py.config.problems import nearest
@@ -15,6 +16,7 @@ from artemis_py.config.uri import UriError, parse_acceptor
 
 _PERIOD: Final = make_setting(INT, "period", None, "how long journal files are kept", check=POSITIVE)
 _STORAGE_LIMIT: Final = make_setting(BYTES, "storage_limit", None, "how much of them is kept", check=POSITIVE)
+_UNITS_MS: Final = {"DAYS": 86_400_000, "HOURS": 3_600_000, "MINUTES": 60_000, "SECONDS": 1000}
 _CHARACTERS: Final = {"delimiter": "delimiter", "any-words": "any_words", "single-word": "single_word"}
 
 
@@ -99,15 +101,22 @@ def read_wildcards(reading: Reading, parent: Element) -> None:
 
 
 def read_retention(reading: Reading, element: Element) -> None:
-    """Check ``journal-retention-directory``, which has no effect yet: a directory, and a limit in time or in bytes."""
+    """Read ``journal-retention-directory``: a directory, and a limit in time or in bytes or both."""
     origin = reading.origin(element)
-    reading.ignore_part(PARTS["journal-retention-directory"], element)
     period, storage_limit = element.get("period"), element.get("storage-limit")
     limits = Values()
     for row, text in ((_PERIOD, period), (_STORAGE_LIMIT, storage_limit)):
         if text is not None:
             reading.attribute(row, element, str(text), limits)
-    if not (element.text or "").strip():
+    directory = (element.text or "").strip()
+    if not directory:
         reading.problems.error(origin, "journal-retention-directory must name a directory")
     elif period is None and storage_limit is None:
         reading.problems.error(origin, "journal-retention-directory needs the attribute period or storage-limit")
+    else:
+        unit_ms = _UNITS_MS.get(element.get("unit") or "DAYS", 0)
+        count = limits.values.get("period")
+        period_ms = None if count is None else count * unit_ms
+        reading.draft.retention = RetentionConfig(
+            directory=directory, period_ms=period_ms, storage_limit=limits.values.get("storage_limit")
+        )

@@ -104,6 +104,11 @@ class Broker(Registry, Publisher):
         """Is a route still what resolving its destination would give?"""
         return route.generation == self.generation
 
+    def renewed(self, route: Route) -> Route:
+        if route.generation == self.generation:
+            return route
+        return self.route(route.address.name, None if route.queue is None else route.queue.name, route.routing_type)
+
     def message(
         self, route: Route, head: Head, body: bytes, now_ms: int, expires_ms: int = 0, origin: int = 0
     ) -> Message:

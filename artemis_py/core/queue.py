@@ -330,6 +330,10 @@ class Queue:
         """The entries of a consumer's outbox were written: for a consumer that settles on send, that is the end of
         them.
         """
+        if self._host.log.retains and self.durable and not consumer.browses:
+            durable = [entry.message for entry in entries if entry.message.head.persistent]
+            if durable:
+                self._host.log.delivered(self.id, durable)
         if consumer.settles and consumer.destructive:
             self.was_used = True
             self.tally.acknowledged += len(entries)

@@ -250,6 +250,8 @@ class Router:
         self._count_routed(batch, shares, diverted)
         if shares:
             self._enqueue(batch, shares)
+        elif self.log.retains and not batch.plain:
+            self._record(batch, shares)
 
     def _count_routed(self, batch: Batch, shares: list[tuple[Queue, list[Message]]], diverted: set[int] | None) -> None:
         address, messages = batch.route.address, batch.messages
@@ -271,7 +273,7 @@ class Router:
     def _enqueue(self, batch: Batch, shares: list[tuple[Queue, list[Message]]]) -> None:
         messages = batch.messages
         if not batch.plain:
-            self._record(shares, batch.due_ms)
+            self._record(batch, shares)
         shared: list[Entry] | None = None
         waiting: list[tuple[Queue, list[Message]]] = []
         for queue, taken in shares:
@@ -306,17 +308,22 @@ class Router:
             if not message.refs:
                 account.credit(message.memory_bytes)
 
-    def _record(self, shares: list[tuple[Queue, list[Message]]], due_ms: int) -> None:
-        """Write persistent messages to the log, each once with the durable queues that it goes to."""
+    def _record(self, batch: Batch, shares: list[tuple[Queue, list[Message]]]) -> None:
+        """Write persistent messages to the log, each once with the durable queues that it goes to. A log that retains
+        gets those without such a queue too.
+        """
         log = self._bindings.log
+        due_ms = batch.due_ms
         durable = [(queue.id, taken) for queue, taken in shares if queue.durable]
-        if len(durable) == 1:
+        if len(durable) == 1 and not log.retains:
             queue_id, taken = durable[0]
             for message in taken:
                 if message.head.persistent:
                     message.lsn = log.published(message, [queue_id], due_ms)
             return
         targets: dict[int, tuple[Message, list[int]]] = {}
+        if log.retains:
+            targets = {message.id: (message, []) for message in batch.messages if message.head.persistent}
         for queue_id, taken in durable:
             for message in taken:
                 if message.head.persistent:

@@ -19,6 +19,10 @@ class Publisher(ABC):
     router: Router
 
     @abstractmethod
+    def renewed(self, route: Route) -> Route:
+        """A route to the same destination as things are now. Raises NotFoundError."""
+
+    @abstractmethod
     def flush_forwards(self, now_ms: int) -> None:
         """Publish the copies that were noted for other addresses."""
 
@@ -55,6 +59,7 @@ class Transaction:
         it.
         """
         router = publisher.router
+        self._renew(publisher)
         self._check(router)
         router.log.begin_group()
         for route, message, due_ms in self.sends:
@@ -66,6 +71,14 @@ class Transaction:
         self._release(self.refused, now_ms)
         publisher.flush_forwards(now_ms)
         router.log.end_group()
+
+    def _renew(self, publisher: Publisher) -> None:
+        """Addresses and queues may have gone since the messages were sent."""
+        for place, (route, message, due_ms) in enumerate(self.sends):
+            current = publisher.renewed(route)
+            if current is not route:
+                message.account = current.address.account
+                self.sends[place] = (current, message, due_ms)
 
     def _check(self, router: Router) -> None:
         planned: dict[str, tuple[int, int]] = {}

@@ -26,6 +26,7 @@ from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.server.store import Store
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService
+from artemis_py.storage.codec import CodecError
 from artemis_py.storage.disk import DiskError, LockedError
 
 _BACKLOG_MIN: Final = 1024
@@ -203,7 +204,7 @@ async def _run(config: BrokerConfig, loop: asyncio.AbstractEventLoop) -> int:
         loop.add_signal_handler(number, stopping.set)
     try:
         server = Server(config, loop, stopping)
-    except (DiskError, LockedError) as error:
+    except (DiskError, LockedError, CodecError) as error:
         print(f"the journal cannot be opened: {error}", file=sys.stderr)
         return 1
     try:

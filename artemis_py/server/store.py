@@ -15,6 +15,7 @@ from artemis_py.storage.committer import ThreadCommitter
 from artemis_py.storage.disk import DirectoryLock, FileDisk
 from artemis_py.storage.journal import Journal, JournalSettings
 from artemis_py.storage.recovery import Recovered, recover
+from artemis_py.storage.retention import Retention, RetentionSettings
 
 _PROGRESS_AFTER_S: Final = 1.0
 
@@ -34,6 +35,12 @@ class Store:
         except BaseException:
             self._lock.release()
             raise
+        try:
+            retention = _retention(config, self.disk, directory)
+            number_min = 1 if retention is None else _begin_behind(recovered, retention)
+        except BaseException:
+            self._lock.release()
+            raise
         self.report = _report(recovered, directory)
         self.keepsake: Keepsake = recovered.index.keepsake()
         self._committer = ThreadCommitter(self.disk, wake)
@@ -44,6 +51,8 @@ class Store:
             sync_transactional=config.journal_sync_transactional,
             sync_non_transactional=config.journal_sync_non_transactional,
             duplicate_ids_kept=config.id_cache_size,
+            retains=retention is not None,
+            number_min=number_min,
         )
         self.log = Journal(
             self.disk,
@@ -53,7 +62,8 @@ class Store:
             recovered.segments,
             recovered.next_lsn,
             recovered.batch_number,
-            self.disk.delete,
+            self.disk.delete if retention is None else retention.retire,
+            None if retention is None else retention.purge,
         )
 
     def close(self) -> None:
@@ -66,6 +76,27 @@ class Store:
         self._committer.stop()
         self.disk.close()
         self._lock.release()
+
+
+def _retention(config: BrokerConfig, disk: FileDisk, directory: Path) -> Retention | None:
+    """What keeps closed journal files, when the configuration asks for it."""
+    kept = config.journal_retention
+    if kept is None:
+        return None
+    settings = RetentionSettings(Path(kept.directory), kept.period_ms, kept.storage_limit)
+    return Retention(disk, directory, settings)
+
+
+def _begin_behind(recovered: Recovered, retention: Retention) -> int:
+    """With retained files and no journal, go on with their numbers; returns the number of the first segment."""
+    mark = None if recovered.segments else retention.mark()
+    if mark is None:
+        return 1
+    recovered.next_lsn = mark.lsn + 1
+    recovered.batch_number = mark.batch.number
+    recovered.index.message_id_max = mark.batch.message_id
+    recovered.index.queue_id_max = mark.batch.queue_id
+    return mark.number + 1
 
 
 def _report(recovered: Recovered, directory: Path) -> list[str]:

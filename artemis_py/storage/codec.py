@@ -69,6 +69,7 @@ _SETTLED: Final = Struct("<IBI")
 _ATTEMPTED: Final = Struct("<IQHQ")
 _IDS: Final = Struct("<II")
 _BATCH: Final = Struct("<QQQQ")
+BATCH_PAYLOAD_BYTES: Final = _BATCH.size
 _NOWHERE: Final = Account()
 """Stands in for the address' account until the broker takes the message back."""
 _ROUTING_CODES: Final = {None: 0, "ANYCAST": 1, "MULTICAST": 2}

@@ -46,7 +46,11 @@ class Index:
     # ---- messages --------------------------------------------------------------------------------
 
     def add(self, kept: Kept, segment: Segment) -> None:
-        """A message was written to ``segment``; an earlier copy of it (compaction) is forgotten."""
+        """A message was written to ``segment``; an earlier copy of it (compaction) is forgotten. One that no queue
+        needs (it was written for retention) does not live.
+        """
+        if not kept.queue_ids:
+            return
         message_id = kept.message.id
         former = self.home.get(message_id)
         if former is not None:

@@ -22,6 +22,7 @@ from artemis_py.storage.index import Index, Segment
 
 _INLINE_BYTES_MAX: Final = 65536
 _MOVES_PER_TURN: Final = 256
+_CHORES_EVERY_MS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +35,16 @@ class JournalSettings:
     sync_transactional: bool = True
     sync_non_transactional: bool = True
     duplicate_ids_kept: int = 20000
+    retains: bool = False
+    number_min: int = 1
+    """Of the first segment, when there is none yet."""
 
 
 class Journal(RecordLog):
     """Implements the core's view of storage on segments of a disk.
 
     ``retire`` is given each segment that is no longer needed, in the committer's thread: it deletes or retains the
-    file.
+    file. ``chores`` is called there every ten seconds or so, for what ages.
     """
 
     def __init__(
@@ -53,6 +57,7 @@ class Journal(RecordLog):
         next_lsn: int,
         batch_number: int,
         retire: Callable[[str], None],
+        chores: Callable[[], None] | None = None,
     ) -> None:
         self.durable_lsn = next_lsn - 1
         self.last_lsn = next_lsn - 1
@@ -69,6 +74,9 @@ class Journal(RecordLog):
         self._committer = committer
         self._settings = settings
         self._retire = retire
+        self._chores = chores
+        self._chores_due_ms = 0
+        self.retains = settings.retains
         self._next_lsn = next_lsn
         self._pending: list[bytes] = []
         self._pending_bytes = 0
@@ -117,6 +125,9 @@ class Journal(RecordLog):
         message_ids = [message.id for message in messages]
         self.index.fall_due(self._next_lsn, queue_id, message_ids)
         return self._append(codec.DUE, codec.encode_ids(queue_id, message_ids))
+
+    def delivered(self, queue_id: int, messages: list[Message]) -> int:
+        return self._append(codec.DELIVERED, codec.encode_ids(queue_id, [message.id for message in messages]))
 
     def address_changed(self, fields: dict[str, Any]) -> int:
         self.index.set_address(fields)
@@ -192,6 +203,9 @@ class Journal(RecordLog):
     def seal(self) -> None:
         if self._committer.busy or self._committer.failure is not None:
             return
+        if self._chores is not None and self.now_ms >= self._chores_due_ms:
+            self._chores_due_ms = self.now_ms + _CHORES_EVERY_MS
+            self._committer.later(self._chores)
         self._compact()
         self._note_empty()
         if not self._pending:
@@ -230,7 +244,7 @@ class Journal(RecordLog):
         return commit
 
     def _start_segment(self) -> None:
-        number = self.segments[-1].number + 1 if self.segments else 1
+        number = self.segments[-1].number + 1 if self.segments else self._settings.number_min
         self.segments.append(Segment(number, segment_name(number), self._next_lsn))
         self._create_current = True
 

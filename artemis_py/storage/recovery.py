@@ -7,15 +7,15 @@ offset, the file is copied aside (quarantine), and reading goes on behind it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from artemis_py.storage import codec
-from artemis_py.storage.codec import FILE_HEADER_BYTES, CodecError, Record
+from artemis_py.storage.codec import FILE_HEADER_BYTES, CodecError, FileHeader, Record, VersionError
 from artemis_py.storage.disk import Disk
 from artemis_py.storage.index import Index, Segment
 from artemis_py.storage.journal import segment_number
-from artemis_py.storage.scan import Damage, whole_records
+from artemis_py.storage.scan import Damage, inner_records, next_batch, whole_records
 
 
 @dataclass(slots=True)
@@ -57,16 +57,15 @@ def _without_leftovers(disk: Disk) -> list[str]:
 def _read_into(recovered: Recovered, disk: Disk, name: str, *, is_last: bool) -> None:
     data = disk.read(name)
     segment = Segment(segment_number(name) or 0, name, 0)
-    recovered.segments.append(segment)
     found: list[Damage] = []
-    try:
-        segment.first_lsn = codec.decode_file_header(data).first_lsn
-    except CodecError as error:
-        if any(data):
-            found.append(Damage(name, 0, str(error), torn=is_last and codec.is_blank(data)))
+    header_damage = _read_header(segment, data, is_last=is_last)
+    if header_damage is not None:
+        found.append(header_damage)
     end = FILE_HEADER_BYTES
     for record in whole_records(name, data, found, is_last=is_last):
         recovered.record_count += 1
+        if not segment.first_lsn:
+            segment.first_lsn = record.lsn
         apply(recovered, record, segment)
         end = record.end
     segment.written_bytes = end
@@ -75,7 +74,31 @@ def _read_into(recovered: Recovered, disk: Disk, name: str, *, is_last: bool) ->
         _quarantine(disk, name, data)
     elif found:
         disk.write(name, end, bytes(max(len(data) - end, 0)))
+    if end == FILE_HEADER_BYTES and is_last:
+        disk.delete(name)
+        return
+    recovered.segments.append(segment)
+    if header_damage is not None:
+        header = FileHeader(codec.KIND_JOURNAL, segment.number, segment.first_lsn, 0)
+        disk.write(name, 0, codec.encode_file_header(header))
+    if found:
         disk.sync(name)
+
+
+def _read_header(segment: Segment, data: bytes, *, is_last: bool) -> Damage | None:
+    """Read a file's header. What is wrong with it is torn when the file's first write can have been its last: in the
+    last file, unless a second batch proves that the first was durable. Raises VersionError for a file of another
+    version of the format.
+    """
+    try:
+        segment.first_lsn = codec.decode_file_header(data).first_lsn
+    except VersionError:
+        raise
+    except CodecError as error:
+        first = next_batch(data, FILE_HEADER_BYTES)
+        is_torn = is_last and (first is None or next_batch(data, first + 1) is None)
+        return Damage(segment.name, 0, str(error), torn=is_torn)
+    return None
 
 
 def _quarantine(disk: Disk, name: str, data: bytes) -> None:
@@ -105,21 +128,21 @@ def apply(recovered: Recovered, record: Record, segment: Segment) -> None:
         queue_id, message_ids = codec.decode_ids(payload)
         index.fall_due(record.lsn, queue_id, message_ids)
     elif kind == codec.GROUP:
-        for inner in _records_of(payload):
+        for inner in inner_records(payload):
             apply(recovered, inner, segment)
     elif kind == codec.BATCH:
         batch = codec.decode_batch(payload)
         recovered.batch_number = max(recovered.batch_number, batch.number)
         index.message_id_max = max(index.message_id_max, batch.message_id)
         index.queue_id_max = max(index.queue_id_max, batch.queue_id)
-    else:
+    elif kind != codec.DELIVERED:
         _apply_binding(recovered, kind, payload, segment)
 
 
 def _apply_binding(recovered: Recovered, kind: int, payload: bytes, segment: Segment) -> None:
     index = recovered.index
     segment.has_bindings = True
-    fields = codec.decode_fields(payload) if kind != codec.DELIVERED else {}
+    fields = codec.decode_fields(payload)
     if kind == codec.ADDRESS:
         index.set_address(fields)
     elif kind == codec.QUEUE:
@@ -130,13 +153,3 @@ def _apply_binding(recovered: Recovered, kind: int, payload: bytes, segment: Seg
         index.add_duplicate_id(fields["address"], fields["id"], 1 << 30)
     elif kind == codec.DUPLICATES_CLEARED:
         index.duplicate_ids.pop(fields["address"], None)
-
-
-def _records_of(payload: bytes) -> Iterator[Record]:
-    offset = 0
-    while offset < len(payload):
-        record = codec.decode_record(payload, offset)
-        if record is None:
-            return
-        yield record
-        offset = record.end

@@ -14,6 +14,7 @@ from typing import Final
 
 from artemis_py.storage.codec import (
     BATCH,
+    BATCH_PAYLOAD_BYTES,
     FILE_HEADER_BYTES,
     RECORD_HEADER_BYTES,
     RECORD_NAMES,
@@ -23,6 +24,7 @@ from artemis_py.storage.codec import (
 )
 
 _NAME: Final = re.compile(r"artemis-journal-(?P<number>\d{12})(?:-(?P<closed>\d{8}T\d{6}\.\d{3}Z))?\.log", re.ASCII)
+_BATCH_LENGTH: Final = BATCH_PAYLOAD_BYTES.to_bytes(4, "little")
 _LSN_JUMP_MAX: Final = 1 << 48
 """How far apart the numbers of two records can be that follow each other around damage."""
 
@@ -85,23 +87,28 @@ def whole_records(name: str, data: bytes, damages: list[Damage], *, is_last: boo
     """
     offset = FILE_HEADER_BYTES
     last_lsn = 0
+    content_end = len(data.rstrip(b"\0"))
     while True:
+        reason = "zeros where more follows"
         try:
             record = decode_record(data, offset)
         except CodecError as error:
-            following = _next_whole(data, offset, last_lsn)
-            proven = not is_last or (following is not None and _has_batch(data, following))
-            damages.append(Damage(name, offset, str(error), torn=not proven))
-            if following is None or not proven:
-                return
-            offset = following
+            record = None
+            reason = str(error)
+        if record is not None:
+            yield record
+            if record.type_code != BATCH:  # a batch's own number is above those of its records
+                last_lsn = record.lsn
+            offset = record.end
             continue
-        if record is None:
+        if offset >= content_end:
             return
-        yield record
-        if record.type_code != BATCH:  # a batch's own number is above those of its records
-            last_lsn = record.lsn
-        offset = record.end
+        proven = not is_last or next_batch(data, offset) is not None
+        damages.append(Damage(name, offset, reason, torn=not proven))
+        following = _next_whole(data, offset, last_lsn, content_end) if proven else None
+        if following is None:
+            return
+        offset = following
 
 
 def inner_records(payload: bytes) -> Iterator[Record]:
@@ -114,14 +121,23 @@ def inner_records(payload: bytes) -> Iterator[Record]:
         offset = record.end
 
 
-def _next_whole(data: bytes, offset: int, last_lsn: int) -> int | None:
+def next_batch(data: bytes, offset: int) -> int | None:
+    """Where the next whole BATCH record begins, at ``offset`` or behind it."""
+    while (place := data.find(_BATCH_LENGTH, offset + 4)) >= 0:
+        offset = place - 4
+        if offset + 16 < len(data) and data[offset + 16] == BATCH and _is_whole(data, offset, 0):
+            return offset
+        offset += 1
+    return None
+
+
+def _next_whole(data: bytes, offset: int, last_lsn: int, content_end: int) -> int | None:
     """Where the next whole record begins: where the damaged one says it ends, else wherever one is found."""
     length = int.from_bytes(data[offset + 4 : offset + 8], "little")
     behind = offset + RECORD_HEADER_BYTES + length
-    if _is_whole(data, behind, last_lsn):
+    if length and _is_whole(data, behind, last_lsn):
         return behind
-    end = len(data.rstrip(b"\0"))
-    for candidate in range(offset + 1, end - RECORD_HEADER_BYTES + 1):
+    for candidate in range(offset + 1, content_end - RECORD_HEADER_BYTES + 1):
         if data[candidate + 16] in RECORD_NAMES and _is_whole(data, candidate, last_lsn):
             return candidate
     return None
@@ -138,17 +154,3 @@ def _is_whole(data: bytes, offset: int, last_lsn: int) -> bool:
         return decode_record(data, offset) is not None
     except CodecError:
         return False
-
-
-def _has_batch(data: bytes, offset: int) -> bool:
-    """Does another batch begin at or after ``offset``?"""
-    while True:
-        try:
-            record = decode_record(data, offset)
-        except CodecError:
-            return False
-        if record is None:
-            return False
-        if record.type_code == BATCH:
-            return True
-        offset = record.end

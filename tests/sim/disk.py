@@ -81,6 +81,14 @@ class SimDisk(Disk):
         for file in self.files.values():
             file.crash(self._rng)
 
+    def restart(self) -> None:
+        """Only the process ended: what was written is there, and the disk works again."""
+        self.cut_at = None
+        self.fault = None
+        self._deleted.clear()
+        for file in self.files.values():
+            file.sync()
+
     def _begin(self, verb: str, name: str) -> bool:
         """Count an operation and let it fail; True when the power goes, for the caller to do some of it first."""
         self.operations += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
+from artemis_py.errors import ArtemisError
 from artemis_py.server.connection import Acceptance
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
@@ -55,7 +56,12 @@ class Incarnation:
         acceptor = config.acceptors[0]
         service = StompService(self.broker, acceptor, self.stats.traffic)
         self.acceptance = Acceptance(self.turns, service, 1000, acceptor.int_param("handshakeTimeout"))
+        self.turns.on_failure = self._fail
+        self.failure: ArtemisError | None = None
         self.turns.schedule()
+
+    def _fail(self, failure: ArtemisError) -> None:
+        self.failure = failure
 
     def _wake(self) -> None:
         self.turns.schedule()

@@ -36,6 +36,7 @@ def test_long_worlds_roll_over_compact_and_tear(rng: random.Random) -> None:
     reports = [_run(seed, lives=6, steps=300) for seed in range(first, first + LONG_WORLDS)]
     assert max(report.segments for report in reports) > 10
     assert sum(report.damages for report in reports) > 5
+    assert sum(report.faults for report in reports) > 5
     assert sum(report.errors for report in reports) < sum(report.frames for report in reports) / 10
 
 
@@ -66,6 +67,8 @@ def test_every_boundary_between_disk_operations(rng: random.Random, place: int) 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
 def test_soak(rng: random.Random) -> None:
     """Thousands of worlds of all sizes; every seed that fails is told at the end."""
     first = rng.getrandbits(32)

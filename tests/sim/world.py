@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from dataclasses import dataclass
 
 from artemis_py.storage.journal import JournalSettings
 from artemis_py.storage.recovery import Recovered, recover
 from tests.sim.check import Broken, nothing_half_done, promises_hold, records_match, survivors_match
-from tests.sim.disk import PowerCut, SimDisk
+from tests.sim.disk import Fault, PowerCut, SimDisk
 from tests.sim.incarnation import Incarnation
 from tests.sim.projection import Projection
 from tests.sim.traffic import Fact, Trader
 from tests.wire.world import START_MS, configuration
 
 DUPLICATE_IDS_KEPT = 8
+FAULTS = 0.2
+"""How many lives end with a disk that fails instead of a power cut."""
 CORE = f"""
 <id-cache-size>{DUPLICATE_IDS_KEPT}</id-cache-size>
 <message-expiry-scan-period>400</message-expiry-scan-period>
@@ -53,6 +56,7 @@ class Report:
     errors: int = 0
     segments: int = 0
     damages: int = 0
+    faults: int = 0
 
 
 class World:
@@ -69,6 +73,7 @@ class World:
             compact_files_min=self.rng.choice((2, 3, 5)),
             compact_percentage=self.rng.choice((30, 60, 90)),
             duplicate_ids_kept=DUPLICATE_IDS_KEPT,
+            retains=self.rng.random() < 0.3,
         )
         self._numbers = [0]
         self._now_ms = START_MS
@@ -83,28 +88,57 @@ class World:
         return self.report
 
     def live(self, recovered: Recovered, base: Projection, cut_after: int | None = None) -> tuple[Recovered, Projection]:
-        """One life, its crash, and what is left. ``cut_after`` disk operations the power goes; None: at random."""
+        """One life, its crash, and what is left. ``cut_after`` disk operations the power goes; None: at random, or the
+        disk fails instead.
+        """
         life = Incarnation(CONFIGURATION, self._settings, self.disk, recovered, base, self._now_ms)
         traders: list[Trader] = []
         promised: list[Fact] = []
-        if cut_after is None:
-            cut_after = self.rng.randrange(1, 4 * self._steps)
-        self.disk.cut_at = self.disk.operations + cut_after
-        try:
+        if cut_after is None and self.rng.random() < FAULTS:
+            self.disk.fault = self._fault()
+        else:
+            self.disk.cut_at = self.disk.operations + (cut_after or self.rng.randrange(1, 4 * self._steps))
+        with suppress(PowerCut):
             self._act(life, traders, promised)
-        except PowerCut:
-            pass
         for trader in traders:
             self._dismiss(trader, promised)
         return self._crash(life, promised)
 
+    def _fault(self) -> Fault:
+        rng = self.rng
+        at = self.disk.operations + rng.randrange(1, self._steps)
+        error = rng.choice(("No space left on device", "Input/output error"))
+        verb = rng.choice(("create", "write", "sync"))
+        return Fault(at, error, short=verb == "write" and rng.random() < 0.5, verbs=(verb,))
+
     def _act(self, life: Incarnation, traders: list[Trader], promised: list[Fact]) -> None:
         life.settle()
         for _ in range(self.rng.randrange(1, self._steps)):
+            if life.failure is not None:
+                self._outputs_have_stopped(life, traders)
+                return
             self._step(life, traders, promised)
         if self.rng.random() < 0.3:
             life.drain()
-        records_match(life)
+        if life.journal.failure is None:
+            records_match(life)
+
+    def _outputs_have_stopped(self, life: Incarnation, traders: list[Trader]) -> None:
+        """The disk failed: nobody gets anything more."""
+        self.report.faults += 1
+        durable_lsn = life.journal.durable_lsn
+        for trader in traders:
+            trader.listen()
+        heard = sum(trader.frames for trader in traders)
+        for trader in traders:
+            if not trader.gone:
+                trader.act()
+        life.drain()
+        life.advance(1000)
+        for trader in traders:
+            trader.listen()
+        if life.journal.durable_lsn != durable_lsn or sum(trader.frames for trader in traders) != heard:
+            raise Broken(f"outputs went on after the disk had failed: {life.failure}")
 
     def _step(self, life: Incarnation, traders: list[Trader], promised: list[Fact]) -> None:
         rng = self.rng
@@ -123,7 +157,7 @@ class World:
         life.settle()
         while rng.random() < self._patience and life.committer.step():
             life.settle()
-        if rng.random() < 0.05:
+        if rng.random() < 0.05 and life.journal.failure is None:
             records_match(life)
 
     def _manage(self, life: Incarnation) -> None:
@@ -152,7 +186,10 @@ class World:
         report.operations += len(life.journal.operations)
         report.promises += len(promised)
         report.segments = max(report.segments, life.journal.segments[-1].number)
-        self.disk.crash()
+        if life.failure is not None and self.rng.random() < 0.5:
+            self.disk.restart()
+        else:
+            self.disk.crash()
         recovered = self.recover()
         report.damages += len(recovered.damages)
         wrong = [str(damage) for damage in recovered.damages if not damage.torn]

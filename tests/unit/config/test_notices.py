@@ -45,7 +45,6 @@ def test_what_makes_no_difference_is_not_named(core: str) -> None:
         (queue('last-value="true"'), "last-value"),
         (queue('group-buckets="5"'), "group-buckets"),
         (queue(inside="<user>u</user>"), "user"),
-        ('<journal-retention-directory period="1">x</journal-retention-directory>', "journal-retention-directory"),
         ("<ha-policy><live-only><scale-down/></live-only></ha-policy>", "ha-policy"),
     ],
 )
