@@ -15,7 +15,7 @@ class SteppedCommitter(Committer):
     def __init__(self, disk: Disk, wake: Callable[[], None]) -> None:
         self.busy = False
         self.failure: DiskError | None = None
-        self._disk = disk
+        self.disk = disk
         self._wake = wake
         self._done: Commit | None = None
         self._work: deque[Commit | Callable[[], None]] = deque()
@@ -34,7 +34,7 @@ class SteppedCommitter(Committer):
             if not isinstance(work, Commit):
                 work()
             elif self.failure is None:
-                carry_out(self._disk, work)
+                carry_out(self.disk, work)
                 self._done = work
         except DiskError as error:
             self.failure = error
@@ -56,7 +56,7 @@ class SteppedCommitter(Committer):
     def run_now(self, commit: Commit) -> None:
         assert not self.busy, "a batch is carried out while another is under way"
         try:
-            carry_out(self._disk, commit)
+            carry_out(self.disk, commit)
             self._done = commit
         except DiskError as error:
             self.failure = error

@@ -1,0 +1,242 @@
+"""A broker and its files: one broker per directory, a disk that fails, damage that is told, and what is retained."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from artemis_py.storage import reader
+from artemis_py.storage.reader import Changed, Delivered, LogReader, Published, Settled
+from artemis_py.storage.scan import log_files
+from tests.e2e.broker_process import COMMAND, STOMP, WAIT_S, BrokerProcess
+from tests.e2e.stomp_socket import Closed, StompSocket, connected
+
+pytestmark = pytest.mark.e2e
+
+CONFIGURATION = """\
+<?xml version="1.0"?>
+<configuration xmlns="urn:activemq">
+  <core xmlns="urn:activemq:core">
+    <name>files</name>
+    <persistence-enabled>true</persistence-enabled>
+    <journal-directory>{folder}/journal</journal-directory>
+    <bindings-directory>{folder}/bindings</bindings-directory>
+    <paging-directory>{folder}/paging</paging-directory>
+    <large-messages-directory>{folder}/large</large-messages-directory>
+    {retention}
+    <journal-file-size>64K</journal-file-size>
+    <security-enabled>false</security-enabled>
+    <message-expiry-scan-period>50</message-expiry-scan-period>
+    <acceptors><acceptor name="stomp">{acceptor}</acceptor></acceptors>
+    <address-settings>
+      <address-setting match="#">
+        <dead-letter-address>DLQ</dead-letter-address>
+        <max-delivery-attempts>1</max-delivery-attempts>
+        <redelivery-delay>0</redelivery-delay>
+      </address-setting>
+      <address-setting match="ring"><default-ring-size>1</default-ring-size></address-setting>
+    </address-settings>
+  </core>
+</configuration>
+"""
+PERSISTENT = {"persistent": "true"}
+
+
+def configured(folder: Path, *, retention: str = "") -> Path:
+    """The configuration file of a broker with everything in ``folder``."""
+    file = folder / "broker.xml"
+    file.write_text(CONFIGURATION.format(folder=folder, retention=retention, acceptor=STOMP), "utf-8")
+    return file
+
+
+@contextmanager
+def started(file: Path) -> Iterator[BrokerProcess]:
+    """A broker that is ready; afterwards its process is gone, whatever happened."""
+    broker = BrokerProcess(["run", str(file)], file.with_suffix(".log"))
+    try:
+        broker.await_ready()
+        yield broker
+    finally:
+        broker.kill()
+
+
+def bodies_of(port: int, destination: str, count: int) -> list[bytes]:
+    """What a queue gives, in order, nothing acknowledged; it has to be exactly so many."""
+    with connected(port) as client:
+        client.subscribe(destination)
+        bodies = [client.message().body for _ in range(count)]
+        client.nothing_waits()
+    return bodies
+
+
+# ---- one broker per directory --------------------------------------------------------------------
+
+
+def test_a_second_broker_is_told_who_has_the_directory(tmp_path: Path) -> None:
+    file = configured(tmp_path)
+    with started(file) as first:
+        second = subprocess.run(
+            [*COMMAND, "run", str(file)], capture_output=True, text=True, timeout=WAIT_S, check=False
+        )
+        assert second.returncode == 1
+        told = f"{tmp_path}/journal is in use by another broker (process {first.process.pid})"
+        assert second.stderr.splitlines()[-1] == f"the journal cannot be opened: {told}"
+        with connected(first.port) as client:
+            client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"still here")
+        assert first.stop() == 0
+
+
+def test_a_killed_broker_leaves_no_lock(tmp_path: Path) -> None:
+    file = configured(tmp_path)
+    with started(file) as broker:
+        broker.kill()
+    with started(file) as broker:
+        assert broker.stop() == 0
+
+
+# ---- a disk that fails ---------------------------------------------------------------------------
+
+
+def send_until_closed(client: StompSocket) -> list[bytes]:
+    """Sends one message after the other, each with a receipt; returns the bodies of those that were receipted."""
+    receipted: list[bytes] = []
+    try:
+        while len(receipted) < 10_000:
+            body = b"%06d" % len(receipted) + bytes(500)
+            client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, body)
+            receipted.append(body)
+    except (Closed, OSError):
+        return receipted
+    raise AssertionError("the disk did not fail")
+
+
+def test_a_disk_that_fails_ends_the_broker_and_no_promise(tmp_path: Path) -> None:
+    file = configured(tmp_path)
+    with started(file) as broker:
+        with connected(broker.port) as client:
+            client.ask("SEND", {"destination": "/queue/first", **PERSISTENT}, b"before")
+            resource.prlimit(broker.process.pid, resource.RLIMIT_FSIZE, (48 * 1024, 48 * 1024))
+            receipted = send_until_closed(client)
+        assert broker.process.wait(WAIT_S) == 3
+        failures = [line for line in broker.said.splitlines() if line.startswith("storage failed")]
+        assert len(failures) == 1
+        assert "File too large" in failures[0]
+        assert str(tmp_path / "journal") in failures[0]
+        assert "Traceback" not in broker.said
+    assert receipted
+    with started(file) as broker:
+        with connected(broker.port) as client:
+            client.subscribe("/queue/q")
+            assert [client.message().body for _ in receipted] == receipted
+        assert bodies_of(broker.port, "/queue/first", 1) == [b"before"]
+        assert broker.stop() == 0
+
+
+# ---- damage --------------------------------------------------------------------------------------
+
+
+def test_damage_in_the_middle_is_told_and_the_rest_lives(tmp_path: Path) -> None:
+    file = configured(tmp_path)
+    with started(file) as broker:
+        with connected(broker.port) as client:
+            for number in range(5):
+                client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"body-%d" % number)
+        assert broker.stop() == 0
+    path = log_files([tmp_path / "journal"])[0].path
+    data = bytearray(path.read_bytes())
+    place = data.index(b"body-2")
+    data[place] ^= 1
+    path.write_bytes(data)
+    verified = subprocess.run(
+        [*COMMAND, "journal", "verify", str(tmp_path / "journal")], capture_output=True, text=True, check=False
+    )
+    assert verified.returncode == 1
+    with started(file) as broker:
+        damaged = [line for line in broker.said.splitlines() if "DAMAGED" in line]
+        assert len(damaged) == 1
+        assert f"{path} at byte " in damaged[0]
+        assert int(damaged[0].partition(" at byte ")[2].partition(":")[0]) < place
+        assert bodies_of(broker.port, "/queue/q", 4) == [b"body-0", b"body-1", b"body-3", b"body-4"]
+        assert broker.stop() == 0
+    assert (path.parent / f"quarantined-{path.name}").read_bytes() == data
+
+
+# ---- retention -----------------------------------------------------------------------------------
+
+
+def test_the_retained_log_tells_what_became_of_every_message(tmp_path: Path) -> None:
+    kept = f'<journal-retention-directory unit="DAYS" period="1">{tmp_path}/kept</journal-retention-directory>'
+    file = configured(tmp_path, retention=kept)
+    with started(file) as broker:
+        with connected(broker.port) as client:
+            live_a_life(client)
+        assert broker.stop() == 0
+    assert log_files([tmp_path / "kept"]), "no segment was retired"
+    log = LogReader([tmp_path / "kept", tmp_path / "journal"])
+    lives = lives_in(log)
+    assert log.damages == []
+    assert lives["acked"] == ["published", "delivered", "acked"]
+    assert lives["replaced"] == ["published", "replaced"]
+    assert lives["expired"] == ["published", "expired"]
+    assert lives["dead"] == ["published", "delivered", "killed", "published", "delivered", "acked"]
+    assert lives["nobody"] == ["published"]
+    assert lives["newer"] == ["published", "delivered", "acked"]
+    assert lives["last"] == ["published"]
+
+
+def live_a_life(client: StompSocket) -> None:
+    """Messages with every end; then enough others that the first segments are closed and not needed any more."""
+
+    def send(destination: str, body: bytes, **headers: object) -> None:
+        client.ask("SEND", {"destination": destination, **PERSISTENT, **headers}, body)
+
+    send("/queue/q", b"acked")
+    client.subscribe("/queue/q", id="q")
+    client.acknowledge(client.message())
+    client.ask("UNSUBSCRIBE", {"id": "q"})
+    send("/queue/ring", b"replaced")
+    send("/queue/ring", b"newer")
+    client.subscribe("/queue/ring", id="ring")
+    client.acknowledge(client.message())
+    send("/queue/e", b"expired", expires="1")
+    client.subscribe("/queue/DLQ", id="dlq")
+    send("/queue/d", b"dead")
+    client.subscribe("/queue/d", id="d")
+    client.ask("NACK", {"id": client.message().header("ack")})
+    client.acknowledge(client.message())
+    client.subscribe("/topic/t", id="t", ack="auto")
+    send("/topic/t", b"nobody")
+    client.message()
+    client.subscribe("/queue/q", id="q")
+    for number in range(200):
+        send("/queue/q", b"filling %d " % number + bytes(1000))
+        client.acknowledge(client.message())
+    send("/queue/e", b"last")
+
+
+def lives_in(log: LogReader) -> dict[str, list[str]]:
+    """What happened to each message, by its body, in order."""
+    texts: dict[int, str] = {}
+    lives: dict[str, list[str]] = {}
+    for event in log.events(reader.EVERYTHING):
+        match event:
+            case Published(kept=kept):
+                text = bytes(kept.message.body).decode().rstrip("\0")
+                texts[kept.message.id] = text
+                lives.setdefault(text, []).append("published")
+            case Delivered(message_ids=message_ids):
+                for number in message_ids:
+                    lives[texts[number]].append("delivered")
+            case Settled(message_ids=message_ids, reason=reason):
+                for number in message_ids:
+                    lives[texts[number]].append(reason)
+            case Changed():
+                continue
+            case _:
+                raise AssertionError(event)
+    return lives

@@ -1,0 +1,104 @@
+"""A journal with known records, written without a broker, for tests that then damage it."""
+
+from __future__ import annotations
+
+import random
+
+from artemis_py.message import Account, Head, Message, encode_headers
+from artemis_py.storage.codec import BATCH, FILE_HEADER_BYTES, Record, decode_record
+from artemis_py.storage.journal import Journal, JournalSettings
+from artemis_py.storage.recovery import Recovered, recover
+from tests.sim.committer import SteppedCommitter
+from tests.sim.disk import SimDisk
+
+QUEUE_ID = 1
+QUEUE = {
+    "id": QUEUE_ID, "name": "q", "address": "q", "routing_type": "ANYCAST", "filter": None, "auto_created": False,
+    "paused": False, "ring_size": None,
+}  # fmt: skip
+
+
+def message(number: int, body: bytes | None = None) -> Message:
+    """A persistent message with that id."""
+    head = Head(encode_headers([("destination", "q"), ("number", str(number))]), "q", persistent=True)
+    return Message(head, b"body %d" % number if body is None else body, number, 1000 + number, 0, Account(), 0)
+
+
+def open_journal(disk: SimDisk, settings: JournalSettings | None = None) -> tuple[Journal, SteppedCommitter, Recovered]:
+    """Recover what is on the disk, and go on."""
+    recovered = recover(disk)
+    committer = SteppedCommitter(disk, lambda: None)
+    journal = Journal(
+        disk,
+        committer,
+        settings or JournalSettings(file_bytes=65536, compact_files_min=0),
+        recovered.index,
+        recovered.segments,
+        recovered.next_lsn,
+        recovered.batch_number,
+        disk.delete,
+    )
+    return journal, committer, recovered
+
+
+def commit(journal: Journal, committer: SteppedCommitter) -> None:
+    """Make durable what was gathered."""
+    while journal.has_pending:
+        journal.poll()
+        journal.seal()
+        committer.stop()
+    journal.poll()
+
+
+def prepare(*batches: int, file_bytes: int = 65536) -> SimDisk:
+    """A disk with one queue and messages 1, 2, 3...: as many in each batch as told."""
+    disk = SimDisk(random.Random(1))
+    journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=file_bytes, compact_files_min=0))
+    journal.queue_changed(dict(QUEUE))
+    number = 0
+    for count in batches:
+        for _ in range(count):
+            number += 1
+            journal.published(message(number), [QUEUE_ID], 0)
+        commit(journal, committer)
+    return disk
+
+
+def kept_ids(recovered: Recovered) -> list[int]:
+    """The messages on the queue, in order."""
+    survivors = recovered.index.keepsake().messages.get(QUEUE_ID, [])
+    return [survivor.message.id for survivor in survivors]
+
+
+def records(disk: SimDisk, name: str) -> list[Record]:
+    """The records of an undamaged file."""
+    data = disk.read(name)
+    found = []
+    offset = FILE_HEADER_BYTES
+    while (record := decode_record(data, offset)) is not None:
+        found.append(record)
+        offset = record.end
+    return found
+
+
+def batch_starts(disk: SimDisk, name: str) -> list[int]:
+    """Where each batch begins."""
+    return [record.offset for record in records(disk, name) if record.type_code == BATCH]
+
+
+def overwrite(disk: SimDisk, name: str, offset: int, data: bytes) -> None:
+    """Change a file behind the broker's back."""
+    disk.write(name, offset, data)
+    disk.sync(name)
+
+
+def flip(disk: SimDisk, name: str, offset: int, bits: int = 0xFF) -> None:
+    """Change one byte."""
+    overwrite(disk, name, offset, bytes([disk.read(name)[offset] ^ bits]))
+
+
+def cut(disk: SimDisk, name: str, size: int) -> None:
+    """Make a file end after ``size`` bytes."""
+    file = disk.files[name]
+    del file.data[size:]
+    file.sync()

@@ -1,0 +1,235 @@
+"""Failures that worlds have found, each as the shortest story that shows it."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from artemis_py.storage.codec import BATCH, FILE_HEADER_BYTES, RECORD_HEADER_BYTES, decode_record
+from artemis_py.storage.journal import JournalSettings, segment_name
+from artemis_py.storage.recovery import recover
+from tests.sim.check import nothing_half_done, survivors_match
+from tests.sim.disk import SimDisk
+from tests.sim.incarnation import Incarnation
+from tests.sim.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal, records
+from tests.sim.projection import Projection
+from tests.sim.world import CONFIGURATION, DUPLICATE_IDS_KEPT, World
+from tests.wire.world import Client
+
+SETTINGS = JournalSettings(file_bytes=65536, compact_files_min=0, duplicate_ids_kept=DUPLICATE_IDS_KEPT)
+
+
+def _life(disk: SimDisk | None = None, base: Projection | None = None, now_ms: int = 1000) -> Incarnation:
+    disk = disk or SimDisk(random.Random(1))
+    life = Incarnation(CONFIGURATION, SETTINGS, disk, recover(disk), base or Projection(DUPLICATE_IDS_KEPT), now_ms)
+    life.drain()
+    return life
+
+
+def _client(life: Incarnation, name: str = "x") -> Client:
+    client = life.connect()
+    client.send(b"CONNECT\naccept-version:1.2\nhost:x\nclient-id:%s\n\n\0" % name.encode())
+    client.collect().clear()
+    return client
+
+
+def _receipts(client: Client) -> list[str | None]:
+    return [frame.header("receipt-id") for frame in client.collect() if frame.command == "RECEIPT"]
+
+
+def _disk_of(life: Incarnation) -> SimDisk:
+    disk = life.committer.disk
+    assert isinstance(disk, SimDisk)
+    return disk
+
+
+def _cut_each(life: Incarnation) -> None:
+    """The last batch survives up to its first record, its second, ...: nothing may be half done after any of them."""
+    disk = _disk_of(life)
+    name = disk.names()[-1]
+    whole = disk.read(name)
+    batch = [record for record in records(disk, name) if record.type_code == BATCH][-1]
+    ends = [record.end for record in records(disk, name) if record.offset >= batch.offset]
+    assert len(ends) > 1
+    for end in ends:
+        disk.files[name].data = bytearray(whole[:end] + bytes(len(whole) - end))
+        found = survivors_match(life, recover(disk), DUPLICATE_IDS_KEPT)
+        nothing_half_done(found, life.broker)
+
+
+def test_a_deleted_file_that_comes_back_brings_back_nothing() -> None:
+    """Unlinking is not synced: file 1 (a message) can be there again when file 2 (its acknowledgement) is gone."""
+    for seed in range(20):
+        disk = SimDisk(random.Random(seed))
+        journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=300, compact_files_min=0))
+        journal.queue_changed(dict(QUEUE))
+        for number in range(1, 9):
+            one = message(number)
+            journal.published(one, [QUEUE_ID], 0)
+            commit(journal, committer)
+            journal.settled(QUEUE_ID, [one], "acked")
+            commit(journal, committer)
+        assert segment_name(1) not in disk.names()
+        disk.crash()
+        assert kept_ids(recover(disk)) == [], f"seed {seed}"
+
+
+def test_a_duplicate_id_survives_only_with_its_message() -> None:
+    """Else the sender, who got no receipt and sends again, is told "seen already", and the message is nowhere."""
+    life = _life()
+    client = _client(life)
+    life.base, life.journal.operations = life.projection(), []
+    frame = b"SEND\ndestination:/queue/work\npersistent:true\n_AMQ_DUPL_ID:%d\n\nbody\0"
+    life.together = True
+    client.send(frame % 1 + frame % 2)
+    life.together = False
+    life.settle()
+    durable_lsn = life.journal.durable_lsn
+    life.drain()
+    life.journal.durable_lsn = min(durable_lsn, life.journal.operations[0][0] - 1)
+    _cut_each(life)
+
+
+@pytest.mark.parametrize("fate", ["dead", "expired"])
+def test_a_message_dies_only_together_with_its_copy(fate: str) -> None:
+    """Else a crash in the middle of a batch leaves a receipted message neither on its queue nor on the other one."""
+    life = _life()
+    client = _client(life)
+    if fate == "dead":
+        client.send(b"SEND\ndestination:/queue/ring\npersistent:true\n\nbody\0")
+        client.send(b"SUBSCRIBE\nid:1\ndestination:/queue/ring\nack:client-individual\n\n\0")
+    else:
+        expires_ms = life.loop.now_ms + 100
+        client.send(b"SEND\ndestination:/queue/ring\npersistent:true\nexpires:%d\n\nbody\0" % expires_ms)
+    life.drain()
+    for attempt in range(2 if fate == "dead" else 0):
+        _nack(client, attempt)
+        life.drain()
+    life.base, life.journal.operations = life.projection().restarted(), []
+    durable_lsn = life.journal.durable_lsn
+    if fate == "dead":
+        _nack(client, 2)
+    else:
+        life.advance(2000)
+    life.drain()
+    life.journal.durable_lsn = durable_lsn
+    assert any(operation[0] == "group" for _, operation in life.journal.operations)
+    _cut_each(life)
+
+
+def _nack(client: Client, attempt: int) -> None:
+    frames = [frame for frame in client.collect() if frame.command == "MESSAGE"]
+    assert len(frames) == attempt + 1
+    client.send(b"NACK\nid:%s\n\n\0" % (frames[-1].header("ack") or "").encode())
+
+
+def test_a_receipt_waits_for_the_copy_that_a_divert_makes() -> None:
+    """An exclusive divert stores only the copy: before that is durable, nothing is promised."""
+    life = _life()
+    client = _client(life)
+    life.together = True
+    client.send(b"SEND\ndestination:/queue/via\npersistent:true\nreceipt:1\n\nbody\0")
+    client.send(b"SEND\ndestination:/queue/work\npersistent:true\nreceipt:2\n\nother\0")
+    life.together = False
+    life.journal.inline = False
+    life.settle()
+    told = len(_receipts(client))
+    disk = _disk_of(life)
+    bodies = [one.message.body for found in recover(disk).index.keepsake().messages.values() for one in found]
+    assert told <= len(bodies)
+    life.drain()
+    assert _receipts(client) == ["1", "2"]
+
+
+def test_a_commit_stores_although_its_queue_was_deleted_meanwhile() -> None:
+    """An auto-created queue that nobody uses goes while a transaction holds a message for it: COMMIT makes it anew."""
+    life = _life()
+    client = _client(life)
+    client.send(b"BEGIN\ntransaction:t\n\n\0")
+    client.send(b"SUBSCRIBE\nid:1\ndestination:/queue/auto.one\n\n\0")
+    client.send(b"SEND\ndestination:/queue/auto.one\npersistent:true\ntransaction:t\n\nbody\0")
+    client.send(b"UNSUBSCRIBE\nid:1\n\n\0")
+    for _ in range(4):
+        life.advance(1000)
+    assert "auto.one" not in life.broker.queues, "nothing was deleted"
+    client.send(b"COMMIT\ntransaction:t\nreceipt:1\n\n\0")
+    life.drain()
+    assert _receipts(client) == ["1"]
+    kept = recover(_disk_of(life)).index.keepsake().messages
+    assert [one.message.body for found in kept.values() for one in found] == [b"body"]
+
+
+def test_queue_numbers_are_not_given_again() -> None:
+    """A message acknowledged in an open transaction outlives its queue in the journal; a queue that got the same number
+    after a restart would find it.
+    """
+    life = _life()
+    client = _client(life)
+    client.send(b"SUBSCRIBE\nid:1\ndestination:/topic/news\nack:client\ndurable-subscription-name:d\n\n\0")
+    client.send(b"SEND\ndestination:/topic/news\npersistent:true\n\nbody\0")
+    life.drain()
+    ack = next(frame.header("ack") for frame in client.collect() if frame.command == "MESSAGE")
+    client.send(b"BEGIN\ntransaction:t\n\n\0ACK\nid:%s\ntransaction:t\n\n\0" % (ack or "").encode())
+    client.send(b"UNSUBSCRIBE\nid:1\ndurable-subscription-name:d\n\n\0")
+    life.drain()
+    disk = _disk_of(life)
+    for _ in range(2):
+        disk.crash()
+        life = _life(disk)
+        client = _client(life)
+        client.send(b"SUBSCRIBE\nid:1\ndestination:/topic/news\nack:client\ndurable-subscription-name:d\n\n\0")
+        life.drain()
+        assert [frame.command for frame in client.collect()] == []
+
+
+def test_a_torn_first_write_of_a_file_is_no_damage() -> None:
+    """The sector with the file header is lost and later ones are not: a crash explains that, and the next start is
+    clean.
+    """
+    disk = SimDisk(random.Random(1))
+    journal, committer, _ = open_journal(disk)
+    journal.queue_changed(dict(QUEUE))
+    journal.published(message(1), [QUEUE_ID], 0)
+    commit(journal, committer)
+    name = disk.names()[-1]
+    disk.write(name, 0, bytes(FILE_HEADER_BYTES))
+    disk.files[name].sync()
+    assert all(damage.torn for damage in recover(disk).damages)
+    journal, committer, _ = open_journal(disk)
+    journal.published(message(2), [QUEUE_ID], 0)
+    commit(journal, committer)
+    assert recover(disk).damages == []
+
+
+def test_rewritten_duplicate_ids_are_whole_or_absent() -> None:
+    """Files that go hand their bindings to a newer one: a crash between "forget all ids" and the ids forgets none."""
+    disk = SimDisk(random.Random(1))
+    journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=300, compact_files_min=0))
+    journal.queue_changed(dict(QUEUE))
+    journal.duplicate_id("q", "one")
+    journal.duplicate_id("q", "two")
+    rewritten = False
+    for number in range(1, 6):
+        one = message(number)
+        journal.published(one, [QUEUE_ID], 0)
+        journal.settled(QUEUE_ID, [one], "acked")
+        commit(journal, committer)
+        name = disk.names()[-1]
+        data = disk.read(name)
+        offset = FILE_HEADER_BYTES
+        while (record := decode_record(data, offset)) is not None:
+            rewritten |= len(record.payload) > 8 * RECORD_HEADER_BYTES and b"two" in record.payload
+            offset = record.end
+            disk.files[name].data = bytearray(data[:offset] + bytes(len(data) - offset))
+            copy = SimDisk(random.Random(1))
+            copy.files = {one: type(file)(bytearray(file.data)) for one, file in disk.files.items()}
+            assert recover(copy).index.duplicate_ids.get("q") == ["one", "two"] or not rewritten
+        disk.files[name].data = bytearray(data)
+    assert rewritten
+
+
+@pytest.mark.parametrize("seed", [3, 33, 65, 69, 148, 273])
+def test_short_worlds_that_failed_once(seed: int) -> None:
+    """They found what stands above, in this order: diverts, deleted files, commits (twice), duplicate ids, headers."""
+    World(seed).run()

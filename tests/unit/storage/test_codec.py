@@ -1,0 +1,134 @@
+"""Every record comes back from its bytes as it was, and bytes that are no record are refused."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from artemis_py.message import Account, Head, Message, encode_headers
+from artemis_py.storage import codec
+from artemis_py.storage.codec import CodecError, FileHeader, Kept, QueueState
+
+U16 = st.integers(0, 2**16 - 1)
+U32 = st.integers(0, 2**32 - 1)
+U64 = st.integers(0, 2**64 - 1)
+PAYLOADS = st.binary(max_size=300)
+TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
+IDS = st.lists(U64, max_size=20)
+
+
+@st.composite
+def kept_messages(draw: st.DrawFn) -> Kept:
+    """Messages with every kind of state in their queues."""
+    headers = draw(st.lists(st.tuples(TEXTS.filter(bool), TEXTS), max_size=4))
+    head = Head(
+        encode_headers([("destination", "a"), *headers]),
+        draw(TEXTS),
+        draw(st.integers(0, 9)),
+        True,
+        draw(st.booleans()),
+        draw(st.sampled_from([None, "ANYCAST", "MULTICAST"])),
+    )
+    message = Message(head, draw(PAYLOADS), draw(U64), draw(U64), draw(U64), Account(), 0)
+    queue_ids = draw(st.lists(U32, max_size=5, unique=True))
+    kept = Kept(message, draw(U64), queue_ids)
+    for queue_id in draw(st.lists(st.sampled_from(queue_ids), unique=True)) if queue_ids else []:
+        detail = kept.detail(queue_id)
+        detail.attempts, detail.due_ms = draw(U16), draw(U64)
+        detail.order = draw(st.integers(-(2**63), 2**63 - 1))
+    return kept
+
+
+def _states(kept: Kept) -> dict[int, QueueState]:
+    """What is special in any queue."""
+    return {number: one for number, one in (kept.details or {}).items() if one != QueueState()}
+
+
+@given(kept_messages())
+def test_a_message_comes_back(kept: Kept) -> None:
+    back = codec.decode_message(codec.encode_message(kept))
+    one, other = kept.message, back.message
+    for name in ("id", "body", "timestamp_ms", "expires_ms"):
+        assert getattr(one, name) == getattr(other, name), name
+    for name in ("block", "address", "priority", "persistent", "sized", "routing_type", "size_bytes"):
+        assert getattr(one.head, name) == getattr(other.head, name), name
+    assert (back.lsn, back.queue_ids, _states(back)) == (kept.lsn, kept.queue_ids, _states(kept))
+
+
+@given(kept_messages(), st.data())
+def test_a_message_that_is_cut_within_its_fields_is_refused(kept: Kept, data: st.DataObject) -> None:
+    payload = codec.encode_message(kept)
+    fixed = 44 + 22 * len(kept.queue_ids)
+    with pytest.raises(CodecError):
+        codec.decode_message(payload[: data.draw(st.integers(0, fixed - 1))])
+
+
+@given(U32, st.sampled_from(codec.REASONS), IDS)
+def test_settled_comes_back(queue_id: int, reason: str, message_ids: list[int]) -> None:
+    payload = codec.encode_settled(queue_id, reason, message_ids)
+    assert codec.decode_settled(payload) == (queue_id, reason, tuple(message_ids))
+
+
+@given(U32, U64, st.integers(0, 100_000), U64)
+def test_attempted_comes_back_with_at_most_65535_attempts(
+    queue_id: int, message_id: int, attempts: int, due_ms: int
+) -> None:
+    payload = codec.encode_attempted(queue_id, message_id, attempts, due_ms)
+    assert codec.decode_attempted(payload) == (queue_id, message_id, min(attempts, 65535), due_ms)
+
+
+@given(U32, IDS)
+def test_ids_come_back_in_order(queue_id: int, message_ids: list[int]) -> None:
+    assert codec.decode_ids(codec.encode_ids(queue_id, message_ids)) == (queue_id, tuple(message_ids))
+
+
+@given(U64, U64, U64, U64)
+def test_a_batch_comes_back(number: int, now_ms: int, message_id: int, queue_id: int) -> None:
+    batch = codec.Batch(number, now_ms, message_id, queue_id)
+    assert codec.decode_batch(codec.encode_batch(batch)) == batch
+
+
+@given(st.dictionaries(TEXTS, st.none() | st.booleans() | st.integers() | TEXTS | st.lists(TEXTS), max_size=5))
+def test_fields_come_back(fields: dict[str, object]) -> None:
+    assert codec.decode_fields(codec.encode_fields(fields)) == fields
+
+
+@given(st.builds(FileHeader, U16, U64, U64, U64), st.integers(0, 63), st.integers(1, 255))
+def test_a_file_header_comes_back_and_every_changed_byte_is_noticed(header: FileHeader, at: int, bits: int) -> None:
+    data = codec.encode_file_header(header)
+    assert codec.decode_file_header(data) == header
+    changed = bytearray(data)
+    changed[at] ^= bits
+    with pytest.raises(CodecError):
+        codec.decode_file_header(bytes(changed))
+
+
+@given(st.integers(1, 255), U64, PAYLOADS, st.data())
+def test_a_record_comes_back_and_every_changed_byte_is_noticed(
+    type_code: int, lsn: int, payload: bytes, data: st.DataObject
+) -> None:
+    record = codec.encode_record(type_code, lsn, payload)
+    before = data.draw(st.binary(max_size=10))
+    back = codec.decode_record(before + record + bytes(30), len(before))
+    assert back is not None
+    assert (back.type_code, back.lsn, back.payload) == (type_code, lsn, payload)
+    assert back.end == len(before) + len(record)
+    changed = bytearray(record)
+    changed[data.draw(st.integers(0, len(record) - 1))] ^= data.draw(st.integers(1, 255))
+    with pytest.raises(CodecError):
+        codec.decode_record(bytes(changed), 0)
+
+
+@pytest.mark.parametrize("tail", [b"", bytes(5), bytes(100)], ids=["nothing", "a few zeros", "zeros"])
+def test_zeros_and_nothing_are_the_end(tail: bytes) -> None:
+    record = codec.encode_record(codec.BATCH, 1, b"x")
+    assert codec.decode_record(record + tail, len(record)) is None
+
+
+def test_a_header_of_another_version_says_so() -> None:
+    data = bytearray(codec.encode_file_header(FileHeader(1, 1, 1, 1)))
+    data[8] = codec.FORMAT_VERSION + 1
+    data[60:64] = codec.crc32(bytes(data[:60])).to_bytes(4, "little")
+    with pytest.raises(CodecError, match=f"version {codec.FORMAT_VERSION + 1}"):
+        codec.decode_file_header(bytes(data))

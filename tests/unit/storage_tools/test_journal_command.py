@@ -1,0 +1,202 @@
+"""``journal verify`` and ``journal dump`` on files whose content is known, whole and damaged."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from artemis_py.cli import main as cli
+from artemis_py.storage.disk import DirectoryLock
+from artemis_py.storage.scan import log_files
+from tests.unit.storage_tools.parts import QUEUES, START_MS, Story
+
+
+@pytest.fixture
+def story(tmp_path: Path, rng: Random) -> Story:
+    """Files with traffic of every kind."""
+    made = Story(tmp_path / "journal")
+    made.generate(rng, 60)
+    return made
+
+
+def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Content and times of all files."""
+    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
+
+
+def dump(story: Story, capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
+    """What ``dump --format json`` prints."""
+    capsys.readouterr()
+    assert cli.main(["journal", "dump", str(story.folder), "--format", "json", *arguments]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def flip(path: Path, offset: int) -> None:
+    """Changes one bit."""
+    data = bytearray(path.read_bytes())
+    data[offset] ^= 1
+    path.write_bytes(data)
+
+
+# ---- verify --------------------------------------------------------------------------------------
+
+
+def test_verify_counts_what_lives(story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+    before = snapshot(story.folder)
+    assert cli.main(["journal", "verify", str(story.folder)]) == 0
+    printed = capsys.readouterr().out
+    for number in QUEUES:
+        assert f"  q{number} (queue {number}): {len(story.live[number])} messages\n" in printed
+    alive = {number for numbers in story.live.values() for number in numbers}
+    assert f"live: {len(alive)} messages in 3 durable queues" in printed
+    assert printed.endswith("no damage\n")
+    assert snapshot(story.folder) == before
+
+
+def test_verify_names_the_place_of_damage(story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+    messages = dump(story, capsys, "--type", "message")
+    place = next(each for each in messages if each["offset"] is not None)
+    path = story.folder / place["file"]
+    flip(path, place["offset"] + 20)
+    before = snapshot(story.folder)
+    assert cli.main(["journal", "verify", str(story.folder)]) == 1
+    printed = capsys.readouterr().out
+    assert f"  at byte {place['offset']}: DAMAGED: a record whose checksum does not match\n" in printed
+    assert printed.endswith("1 DAMAGED places\n")
+    assert snapshot(story.folder) == before
+
+
+def test_verify_forgives_the_end_of_a_torn_write(story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+    last = dump(story, capsys)[-1]
+    flip(story.folder / last["file"], last["offset"] + 20)
+    assert cli.main(["journal", "verify", str(story.folder)]) == 0
+    assert f"  at byte {last['offset']}: an unfinished write: " in capsys.readouterr().out
+
+
+def test_verify_reads_behind_a_damaged_header(story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+    flip(log_files([story.folder])[0].path, 20)
+    assert cli.main(["journal", "verify", str(story.folder)]) == 1
+    printed = capsys.readouterr().out
+    assert "no header, " in printed
+    assert "  at byte 0: DAMAGED: the file header is damaged" in printed
+    assert f"  q1 (queue 1): {len(story.live[1])} messages\n" in printed
+
+
+def test_verify_sees_a_file_under_a_wrong_name(story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+    path = log_files([story.folder])[-1].path
+    path.rename(story.folder / "artemis-journal-000000099999.log")
+    assert cli.main(["journal", "verify", str(story.folder)]) == 1
+    assert "DAMAGED: the header says segment" in capsys.readouterr().out
+
+
+def test_a_file_that_was_only_made_is_no_damage(story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+    number = log_files([story.folder])[-1].number + 1
+    (story.folder / f"artemis-journal-{number:012}.log").write_bytes(bytes(4096))
+    assert cli.main(["journal", "verify", str(story.folder)]) == 0
+    assert "made and never written to" in capsys.readouterr().out
+
+
+def test_a_directory_in_use_may_be_read(story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+    lock = DirectoryLock(story.folder)
+    try:
+        assert cli.main(["journal", "verify", str(story.folder)]) == 0
+    finally:
+        lock.release()
+    assert f"note: a broker (process {os.getpid()}) is using" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["verify", "dump"])
+def test_a_directory_without_journal_files(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["journal", command, str(tmp_path)]) == 1
+    assert capsys.readouterr().err == f"artemis-py: {tmp_path} has no journal files\n"
+    assert cli.main(["journal", command, str(tmp_path / "gone")]) == 1
+    assert "gone: No such file or directory" in capsys.readouterr().err
+
+
+# ---- dump ----------------------------------------------------------------------------------------
+
+
+def test_dump_tells_of_every_record(story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = {line["lsn"]: line for line in dump(story, capsys)}
+    numbers = sorted(lines)
+    assert numbers == list(range(numbers[0], numbers[-1] + 1))
+    for lsn, time_ms, kind, what in story.told:
+        if lsn < numbers[0]:
+            continue
+        line = lines[lsn]
+        assert line["time_ms"] == time_ms
+        if kind == "published":
+            number, queue_ids, body = what  # type: ignore[misc]
+            assert (line["type"], line["message_id"], line["address"]) == ("message", number, "a")
+            assert tuple(state["queue"] for state in line["queues"]) == queue_ids
+            assert line["body"].encode() == body
+            assert line["headers"]["destination"] == "/queue/a"
+        elif kind == "settled":
+            assert (line["queue"], line["reason"], tuple(line["message_ids"])) == what
+        elif kind == "delivered":
+            assert (line["type"], line["queue"], tuple(line["message_ids"])) == ("delivered", *what)  # type: ignore[misc]
+
+
+def test_dump_shows_groups_and_copies(story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = dump(story, capsys)
+    groups = {line["lsn"] for line in lines if line["type"] == "group"}
+    assert groups
+    assert {line["group"] for line in lines if line["group"]} == groups
+    copies = [line for line in lines if line.get("copy_of_lsn")]
+    assert copies
+    assert all(line["copy_of_lsn"] < line["lsn"] for line in copies)
+
+
+def test_dump_chooses_types_and_numbers(story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = dump(story, capsys)
+    low = lines[len(lines) // 3]["lsn"]
+    high = low + 40
+    chosen = dump(story, capsys, "--type", "message,settled", "--lsn", f"{low}..{high}")
+    assert chosen == [line for line in lines if line["type"] in ("message", "settled") and low <= line["lsn"] <= high]
+    assert dump(story, capsys, "--lsn", str(low)) == [line for line in lines if line["lsn"] == low]
+    assert dump(story, capsys, "--lsn", f"{high}..") == [line for line in lines if line["lsn"] >= high]
+    assert dump(story, capsys, "--lsn", f"..{low}") == [line for line in lines if line["lsn"] <= low]
+
+
+def test_dump_for_people_has_one_line_for_each_record(story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+    count = len(dump(story, capsys))
+    assert cli.main(["journal", "dump", str(story.folder)]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split() == ["lsn", "time", "type", "what"]
+    assert len(lines) == count
+    first = next(line for line in lines if " message " in line)
+    assert "2023-11-14T22:" in first
+    assert START_MS // 1000 == 1_700_000_000
+
+
+def test_a_body_that_is_no_text_is_base64(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    story = Story(tmp_path / "journal")
+    story.turn(story.declare)
+    story.turn(lambda: story.publish(1, [1], b"\xff\xfe"))
+    (line,) = dump(story, capsys, "--type", "message")
+    assert (line["body_base64"], line["body_bytes"], "body" in line) == ("//4=", 2, False)
+
+
+def test_dump_goes_on_behind_damage_and_says_so(story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = dump(story, capsys)
+    place = next(line for line in lines if line["type"] == "settled")
+    flip(story.folder / place["file"], place["offset"] + 18)
+    assert cli.main(["journal", "dump", str(story.folder), "--format", "json"]) == 1
+    captured = capsys.readouterr()
+    assert f"{place['file']} at byte {place['offset']}: DAMAGED" in captured.err
+    assert len(captured.out.splitlines()) == len(lines) - 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--type", "mesage"], ["--lsn", "a..b"], ["--lsn", ".."], ["--lsn", "-1"], ["--format", "xml"]]
+)
+def test_bad_arguments(arguments: list[str], story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_info:
+        cli.main(["journal", "dump", str(story.folder), *arguments])
+    assert exit_info.value.code == 2
+    assert "error: argument" in capsys.readouterr().err

@@ -1,0 +1,141 @@
+"""Closed segments move, keep their order and their time in their names, and go by age and size, oldest first."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from artemis_py.storage.disk import DiskError, FileDisk
+from artemis_py.storage.retention import Mark, Retention, RetentionSettings, retained_name
+from artemis_py.storage.scan import log_file, log_files
+from tests.unit.storage_tools.parts import FILE_BYTES, START_MS, Story
+
+DAY_MS = 86_400_000
+
+
+class Shelf:
+    """A journal directory with closed segments, and a retention directory at a given time."""
+
+    def __init__(self, folder: Path, *, period_ms: int | None = None, bytes_max: int | None = None) -> None:
+        self.journal = folder / "journal"
+        self.kept = folder / "kept"
+        self.now_ms = START_MS
+        self.disk = FileDisk(self.journal)
+        settings = RetentionSettings(self.kept, period_ms, bytes_max)
+        self.retention = Retention(self.disk, self.journal, settings, lambda: self.now_ms)
+
+    def close_segment(self, number: int, closed_ms: int) -> None:
+        """A segment of 100 bytes, written to for the last time at ``closed_ms``, is retired."""
+        name = f"artemis-journal-{number:012}.log"
+        self.disk.create(name, 100)
+        os.utime(self.journal / name, ns=(closed_ms * 1_000_000, closed_ms * 1_000_000))
+        self.retention.retire(name)
+        assert self.disk.names() == []
+
+    @property
+    def numbers(self) -> list[int]:
+        """What is kept."""
+        return [file.number for file in log_files([self.kept])]
+
+
+def test_the_name_tells_number_and_time() -> None:
+    name = retained_name("artemis-journal-000000000012.log", 1_700_000_000_123)
+    assert name == "artemis-journal-000000000012-20231114T221320.123Z.log"
+    file = log_file(Path(name))
+    assert file is not None
+    assert (file.number, file.closed_ms) == (12, 1_700_000_000_123)
+
+
+@pytest.mark.parametrize(
+    "name", ["artemis-journal-12.log", "quarantined-artemis-journal-000000000012.log", "server.lock"]
+)
+def test_other_files_are_no_journal_files(name: str) -> None:
+    assert log_file(Path(name)) is None
+
+
+def test_what_is_too_old_goes(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, period_ms=DAY_MS)
+    shelf.close_segment(1, START_MS - DAY_MS)
+    shelf.close_segment(2, START_MS)
+    assert shelf.numbers == [1, 2]
+    shelf.now_ms += 1
+    shelf.retention.purge()
+    assert shelf.numbers == [2]
+
+
+def test_a_younger_segment_protects_the_ones_behind_it(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, period_ms=DAY_MS)
+    shelf.close_segment(1, START_MS)
+    shelf.close_segment(2, START_MS - 3 * DAY_MS)
+    assert shelf.numbers == [1, 2]
+
+
+def test_the_oldest_of_too_much_goes(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, bytes_max=250)
+    for number in range(1, 6):
+        shelf.close_segment(number, START_MS)
+    assert shelf.numbers == [4, 5]
+
+
+def test_a_directory_on_another_file_system_gets_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf = Shelf(tmp_path)
+    rename = os.rename
+
+    def refuse(source: Path, target: Path) -> None:
+        if Path(source).parent != Path(target).parent:
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", refuse)
+    shelf.close_segment(1, START_MS)
+    assert shelf.numbers == [1]
+    assert [path.stat().st_size for path in shelf.kept.iterdir()] == [100]
+
+
+def test_an_unfinished_copy_is_removed_at_the_next_start(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    (shelf.kept / "artemis-journal-000000000001-20231114T221320.123Z.log.part").write_bytes(b"half")
+    Shelf(tmp_path)
+    assert list(shelf.kept.iterdir()) == []
+
+
+def test_a_segment_that_cannot_be_kept_is_an_error_and_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf = Shelf(tmp_path)
+
+    def fail(_source: Path, _target: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "rename", fail)
+    shelf.disk.create("artemis-journal-000000000001.log", 100)
+    with pytest.raises(DiskError, match="No space left on device"):
+        shelf.retention.retire("artemis-journal-000000000001.log")
+    assert shelf.disk.names() == ["artemis-journal-000000000001.log"]
+
+
+def test_a_new_journal_goes_on_behind_the_kept_one(tmp_path: Path, rng: Random) -> None:
+    settings = RetentionSettings(tmp_path / "kept", None, None)
+    story = Story(tmp_path / "journal", settings)
+    story.journal.message_id, story.journal.queue_id = 4711, 12
+    story.generate(rng, 60)
+    mark = Retention(story.disk, story.folder, settings, lambda: story.now_ms).mark()
+    assert isinstance(mark, Mark)
+    assert mark.number == log_files([tmp_path / "kept"])[-1].number
+    assert mark.lsn == log_first_lsn(story.folder) - 1
+    assert (mark.batch.message_id, mark.batch.queue_id) == (4711, 12)
+
+
+def test_nothing_kept_is_no_mark(tmp_path: Path) -> None:
+    assert Shelf(tmp_path).retention.mark() is None
+
+
+def log_first_lsn(folder: Path) -> int:
+    """The number with which the oldest file of a directory begins."""
+    from artemis_py.storage.codec import decode_file_header
+
+    data = log_files([folder])[0].path.read_bytes()
+    assert len(data) >= FILE_BYTES
+    return decode_file_header(data).first_lsn
