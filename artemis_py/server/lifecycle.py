@@ -194,9 +194,6 @@ def _report(config: BrokerConfig, server: Server) -> None:
     """Say at start what is ignored or refused, and where the broker listens."""
     for notice in config.notices:
         print(f"{notice.severity}: {notice}", file=sys.stderr)
-    for acceptor in config.acceptors:
-        if acceptor.refused is not None:
-            print(f"warning: acceptor {acceptor.name} is not opened: {acceptor.refused}", file=sys.stderr)
     for acceptor, host, port in server.bound:
         shown = f"[{host}]" if ":" in host else host
         print(
