@@ -233,9 +233,6 @@ def _report(config: BrokerConfig, server: Server) -> None:
     if server.store is not None:
         for line in server.store.report:
             print(line, file=sys.stderr)
-    for acceptor in config.acceptors:
-        if acceptor.refused is not None:
-            print(f"warning: acceptor {acceptor.name} is not opened: {acceptor.refused}", file=sys.stderr)
     for acceptor, host, port in server.bound:
         shown = f"[{host}]" if ":" in host else host
         print(

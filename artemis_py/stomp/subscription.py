@@ -120,7 +120,7 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
         window_bytes=window_bytes,
         priority=priority,
         no_local=0 if queue.temporary else no_local,
-        weigh=encoded_size if settles else writer.frame_bytes,
+        weigh=encoded_size if window_bytes == UNLIMITED else writer.frame_bytes,
     )
     try:
         broker.attach(queue, consumer, now_ms)

@@ -20,13 +20,15 @@ from artemis_py.storage.codec import (
     RECORD_NAMES,
     CodecError,
     Record,
+    decode_batch,
     decode_record,
 )
 
 _NAME: Final = re.compile(r"artemis-journal-(?P<number>\d{12})(?:-(?P<closed>\d{8}T\d{6}\.\d{3}Z))?\.log", re.ASCII)
 _BATCH_LENGTH: Final = BATCH_PAYLOAD_BYTES.to_bytes(4, "little")
-_LSN_JUMP_MAX: Final = 1 << 48
-"""How far apart the numbers of two records can be that follow each other around damage."""
+_LSN_MAX: Final = (1 << 64) - 1
+_BATCHES_MISSED_MAX: Final = 8
+"""How many batches in a row can be damaged before what is behind them no longer counts as proof."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,7 @@ def whole_records(name: str, data: bytes, damages: list[Damage], *, is_last: boo
     """
     offset = FILE_HEADER_BYTES
     last_lsn = 0
+    batch_number = 0
     content_end = len(data.rstrip(b"\0"))
     while True:
         reason = "zeros where more follows"
@@ -97,18 +100,44 @@ def whole_records(name: str, data: bytes, damages: list[Damage], *, is_last: boo
             reason = str(error)
         if record is not None:
             yield record
-            if record.type_code != BATCH:  # a batch's own number is above those of its records
+            if record.type_code == BATCH:  # its own number is above those of its records
+                batch_number = decode_batch(record.payload).number
+            else:
                 last_lsn = record.lsn
             offset = record.end
             continue
         if offset >= content_end:
             return
-        proven = not is_last or next_batch(data, offset) is not None
-        damages.append(Damage(name, offset, reason, torn=not proven))
-        following = _next_whole(data, offset, last_lsn, content_end) if proven else None
+        proof = _proof(data, offset, content_end, batch_number)
+        damages.append(Damage(name, offset, reason, torn=is_last and proof is None))
+        if is_last and proof is None:
+            return
+        lsn_max = _LSN_MAX if proof is None else proof.lsn
+        following = _next_whole(data, offset, content_end, last_lsn, lsn_max)
         if following is None:
             return
         offset = following
+
+
+def _proof(data: bytes, offset: int, content_end: int, batch_number: int) -> Record | None:
+    """The BATCH record behind damage that shows that what is before it was durable: with a number that can come next,
+    so that a body which looks like a journal proves nothing.
+    """
+    if _end_said(data, offset) >= content_end:
+        return None
+    while (place := next_batch(data, offset)) is not None:
+        record = decode_record(data, place)
+        assert record is not None
+        if not batch_number or batch_number < decode_batch(record.payload).number <= batch_number + _BATCHES_MISSED_MAX:
+            return record
+        offset = place + 1
+    return None
+
+
+def _end_said(data: bytes, offset: int) -> int:
+    """Where a damaged record says that it ends; 0 when that is nowhere in the file."""
+    end = offset + RECORD_HEADER_BYTES + int.from_bytes(data[offset + 4 : offset + 8], "little")
+    return end if end <= len(data) else 0
 
 
 def inner_records(payload: bytes) -> Iterator[Record]:
@@ -125,30 +154,30 @@ def next_batch(data: bytes, offset: int) -> int | None:
     """Where the next whole BATCH record begins, at ``offset`` or behind it."""
     while (place := data.find(_BATCH_LENGTH, offset + 4)) >= 0:
         offset = place - 4
-        if offset + 16 < len(data) and data[offset + 16] == BATCH and _is_whole(data, offset, 0):
+        if offset + 16 < len(data) and data[offset + 16] == BATCH and _is_whole(data, offset, 0, _LSN_MAX):
             return offset
         offset += 1
     return None
 
 
-def _next_whole(data: bytes, offset: int, last_lsn: int, content_end: int) -> int | None:
+def _next_whole(data: bytes, offset: int, content_end: int, last_lsn: int, lsn_max: int) -> int | None:
     """Where the next whole record begins: where the damaged one says it ends, else wherever one is found."""
-    length = int.from_bytes(data[offset + 4 : offset + 8], "little")
-    behind = offset + RECORD_HEADER_BYTES + length
-    if length and _is_whole(data, behind, last_lsn):
+    behind = _end_said(data, offset)
+    if behind >= content_end:
+        return None
+    if behind > offset + RECORD_HEADER_BYTES and _is_whole(data, behind, last_lsn, lsn_max):
         return behind
     for candidate in range(offset + 1, content_end - RECORD_HEADER_BYTES + 1):
-        if data[candidate + 16] in RECORD_NAMES and _is_whole(data, candidate, last_lsn):
+        if data[candidate + 16] in RECORD_NAMES and _is_whole(data, candidate, last_lsn, lsn_max):
             return candidate
     return None
 
 
-def _is_whole(data: bytes, offset: int, last_lsn: int) -> bool:
-    """Is there a record whose checksum holds, with an lsn that can come next?"""
+def _is_whole(data: bytes, offset: int, last_lsn: int, lsn_max: int) -> bool:
+    """Is there a record whose checksum holds, with an lsn that can stand here?"""
     if offset + RECORD_HEADER_BYTES > len(data):
         return False
-    lsn = int.from_bytes(data[offset + 8 : offset + 16], "little")
-    if not last_lsn < lsn < last_lsn + _LSN_JUMP_MAX:
+    if not last_lsn < int.from_bytes(data[offset + 8 : offset + 16], "little") <= lsn_max:
         return False
     try:
         return decode_record(data, offset) is not None

@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from artemis_py.storage.codec import BATCH, FILE_HEADER_BYTES, RECORD_HEADER_BYTES, decode_record
+from artemis_py.storage.codec import BATCH, FILE_HEADER_BYTES
 from artemis_py.storage.journal import JournalSettings, segment_name
 from artemis_py.storage.recovery import recover
 from tests.sim.check import nothing_half_done, survivors_match
-from tests.sim.disk import SimDisk
+from tests.sim.disk import File, SimDisk
 from tests.sim.incarnation import Incarnation
 from tests.sim.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal, records
 from tests.sim.projection import Projection
@@ -209,23 +209,22 @@ def test_rewritten_duplicate_ids_are_whole_or_absent() -> None:
     journal.queue_changed(dict(QUEUE))
     journal.duplicate_id("q", "one")
     journal.duplicate_id("q", "two")
-    rewritten = False
+    commit(journal, committer)
+    rewritten = 0
     for number in range(1, 6):
         one = message(number)
         journal.published(one, [QUEUE_ID], 0)
         journal.settled(QUEUE_ID, [one], "acked")
+        before = {name: disk.read(name) for name in disk.names()}
         commit(journal, committer)
         name = disk.names()[-1]
-        data = disk.read(name)
-        offset = FILE_HEADER_BYTES
-        while (record := decode_record(data, offset)) is not None:
-            rewritten |= len(record.payload) > 8 * RECORD_HEADER_BYTES and b"two" in record.payload
-            offset = record.end
-            disk.files[name].data = bytearray(data[:offset] + bytes(len(data) - offset))
-            copy = SimDisk(random.Random(1))
-            copy.files = {one: type(file)(bytearray(file.data)) for one, file in disk.files.items()}
-            assert recover(copy).index.duplicate_ids.get("q") == ["one", "two"] or not rewritten
-        disk.files[name].data = bytearray(data)
+        batch = disk.read(name)
+        rewritten += b"two" in batch
+        for record in records(disk, name):
+            torn = SimDisk(random.Random(1))
+            files = {**before, name: batch[: record.end] + bytes(len(batch) - record.end)}
+            torn.files = {file_name: File(bytearray(data)) for file_name, data in files.items()}
+            assert recover(torn).index.duplicate_ids == {"q": ["one", "two"]}
     assert rewritten
 
 
