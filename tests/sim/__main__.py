@@ -1,4 +1,4 @@
-"""``python -m tests.sim --seed N [--worlds K]``: run worlds one after the other; the same seed repeats the same world."""
+"""``python -m tests.sim --seed N [--worlds K]``: run worlds one after the other; a seed repeats its world."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.sim.world import World
 def main() -> int:
     """0 when every world held, else 1; each that did not is printed with its seed."""
     parser = argparse.ArgumentParser(prog="python -m tests.sim", description=__doc__)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32), help="the first world's seed")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32), help="of the first world")
     parser.add_argument("--worlds", type=int, default=1, help="how many worlds, with consecutive seeds")
     parser.add_argument("--lives", type=int, default=4, help="how often each world crashes")
     parser.add_argument("--steps", type=int, default=60, help="at most this many steps in each life")

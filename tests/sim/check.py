@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue import Queue
 from artemis_py.storage.recovery import Recovered
@@ -42,16 +44,16 @@ def _queue_matches(queue: Queue, projection: Projection) -> None:
 def promises_hold(projection: Projection, promised: list[Fact]) -> None:
     """Everything that was told to clients is in the durable state."""
     history = projection.history
+    there = {fields["name"] for fields in projection.queues.values()}
+    durable: dict[str, Collection[object]] = {
+        "body": history.bodies,
+        "message": history.message_ids,
+        "settled": history.settled,
+        "queue": there | history.queues_deleted,
+        "no queue": history.queues_deleted,
+    }
     for kind, value in promised:
-        kept = {
-            "body": lambda: value in history.bodies,
-            "message": lambda: value in history.message_ids,
-            "settled": lambda: value in history.settled,
-            "queue": lambda: any(fields["name"].endswith(value) for fields in projection.queues.values())
-            or any(name.endswith(value) for name in history.queues_deleted),
-            "no queue": lambda: any(name.endswith(value) for name in history.queues_deleted),
-        }[kind]()
-        if not kept:
+        if value not in durable[kind]:
             raise Broken(f"a client was told of {kind} {str(value)[:60]!r}, and it is not durable")
 
 

@@ -16,7 +16,7 @@ class PowerCut(BaseException):
 
 @dataclass
 class File:
-    """``data`` is what a reader sees now, ``durable`` what was there at the last sync, ``unsynced`` the writes since."""
+    """``data`` is what a reader sees, ``durable`` what was there at the last sync, ``unsynced`` the writes since."""
 
     data: bytearray = field(default_factory=bytearray)
     durable: bytearray = field(default_factory=bytearray)

@@ -1,4 +1,4 @@
-"""A disk that is full, fails, writes half, or cannot sync: nothing is promised after it, nothing promised before is lost."""
+"""A disk that is full, fails, writes half, or cannot sync: no promise after it, and none before is broken."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ from tests.sim.incarnation import Incarnation
 from tests.wire.client_frames import ServerFrame
 
 Fact: TypeAlias = tuple[str, Any]
-"""("body", bytes) was stored; ("message", id) was stored; ("settled", (queue id, message id)); ("queue", name) exists or
-existed; ("no queue", name) is deleted.
+"""("body", bytes) was stored; ("message", id) was stored; ("settled", (queue id, message id)); ("queue", name) exists
+or existed; ("no queue", name) is deleted.
 """
 
 ANYCAST = ("work", "ring", "auto.one", "auto.two", "via")
@@ -51,12 +51,12 @@ class Trader:
     """One STOMP client. ``promised`` grows with each RECEIPT and MESSAGE that it gets."""
 
     def __init__(self, life: Incarnation, rng: random.Random, name: str, numbers: list[int]) -> None:
+        self.name = name
         self.promised: list[Fact] = []
         self.errors: list[str] = []
         self.frames = 0
         self._life = life
         self._rng = rng
-        self._name = name
         self._numbers = numbers
         """The last number used, shared by all clients of a world."""
         self._client = life.connect()
@@ -187,11 +187,12 @@ class Trader:
         headers = [f"id:{key}", f"ack:{mode}", f"consumer-window-size:{rng.choice((-1, 0, 2000))}"]
         facts: list[Fact] = []
         if rng.random() < 0.3:
-            name = f"{self._name}-{rng.randrange(2)}"
-            if any(reading.durable and self._queue_name(reading).endswith(name) for reading in self._readings.values()):
+            name = f"d{rng.randrange(2)}"
+            queue_name = f"{self.name}.{name}"
+            if any(self._queue_name(reading) == queue_name for reading in self._readings.values()):
                 return
             headers += ["destination:/topic/news", f"durable-subscription-name:{name}"]
-            facts = [("queue", name)]
+            facts = [("queue", queue_name)]
         elif rng.random() < 0.2:
             headers.append("destination:/topic/news")
         else:
@@ -238,11 +239,11 @@ class Trader:
             return
         key = self._rng.choice(list(self._readings))
         reading = self._readings.pop(key)
-        name = self._queue_name(reading)
-        durable_name = f"{self._name}-{name[-1:]}"
-        if reading.durable and name.endswith(durable_name) and self._rng.random() < 0.6:
-            headers = [f"id:{key}", f"durable-subscription-name:{durable_name}"]
-            self._ask("UNSUBSCRIBE", *headers, facts=[("no queue", durable_name)])
+        queue_name = self._queue_name(reading)
+        client_id, _, name = queue_name.rpartition(".")
+        if client_id == self.name and self._rng.random() < 0.6:
+            headers = [f"id:{key}", f"durable-subscription-name:{name}"]
+            self._ask("UNSUBSCRIBE", *headers, facts=[("no queue", queue_name)])
         else:
             self._ask("UNSUBSCRIBE", f"id:{key}", facts=[])
 

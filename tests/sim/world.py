@@ -87,7 +87,9 @@ class World:
             recovered, base = self.live(recovered, base)
         return self.report
 
-    def live(self, recovered: Recovered, base: Projection, cut_after: int | None = None) -> tuple[Recovered, Projection]:
+    def live(
+        self, recovered: Recovered, base: Projection, cut_after: int | None = None
+    ) -> tuple[Recovered, Projection]:
         """One life, its crash, and what is left. ``cut_after`` disk operations the power goes; None: at random, or the
         disk fails instead.
         """
@@ -146,8 +148,8 @@ class World:
             self._dismiss(trader, promised)
             traders.remove(trader)
         if not traders or (len(traders) < 3 and rng.random() < 0.2):
-            self._numbers[0] += 1
-            traders.append(Trader(life, rng, f"c{self._numbers[0]}", self._numbers))
+            names = {"k0", "k1", "k2"} - {trader.name for trader in traders}
+            traders.append(Trader(life, rng, rng.choice(sorted(names)), self._numbers))
         elif rng.random() < 0.1:
             life.advance(rng.choice((1, 60, 500, 6000)))
         elif rng.random() < 0.06:
