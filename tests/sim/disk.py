@@ -121,14 +121,14 @@ class SimDisk(Disk):
             self.faults_raised += 1
             file.write(offset, data[: self._rng.randrange(len(data))])
             raise DiskError(f"{name}: {fault.error}")
-        if not cut or self._half():
+        if not cut or self._rng.random() < 0.8:
             file.write(offset, data)
         if cut:
             raise PowerCut
 
     def sync(self, name: str) -> None:
         cut = self._begin("sync", name)
-        if not cut or self._half():
+        if not cut or self._rng.random() < 0.2:
             self._file(name).sync()
         if cut:
             raise PowerCut
@@ -172,14 +172,14 @@ def _put(target: bytearray, offset: int, data: bytes) -> None:
 
 def _surviving(rng: random.Random, offset: int, size: int) -> list[tuple[int, int]]:
     """Which parts of a write of ``size`` bytes at ``offset`` reach the medium, as (start, end) inside the write."""
-    fate = rng.randrange(5)
+    fate = rng.randrange(7)
     if fate == 0:
         return []
     if fate == 1:
         return [(0, size)]
-    if fate == 2:
+    if fate <= 4:
         return [(0, rng.randrange(size + 1))]
-    if fate == 3:
+    if fate == 5:
         start = rng.randrange(size + 1)
         return [(start, rng.randrange(start, size + 1))]
     parts: list[tuple[int, int]] = []

@@ -172,8 +172,10 @@ class Trader:
             self._ask("BEGIN", f"transaction:{name}", facts=[])
             return
         name, work = rng.choice(list(self._work.items()))
+        if len(work.facts) < 2 and rng.random() < 0.5:
+            return
         del self._work[name]
-        if rng.random() < 0.7:
+        if rng.random() < 0.8:
             self._ask("COMMIT", f"transaction:{name}", facts=work.facts)
         else:
             self._ask("ABORT", f"transaction:{name}", facts=[])
