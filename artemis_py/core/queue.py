@@ -8,7 +8,6 @@ another address.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -550,8 +549,3 @@ class Queue:
         self.scheduled.clear()
         self._expiring.clear()
         return removed
-
-    def browse(self) -> Iterator[Message]:
-        """The ready messages in order; nothing changes."""
-        for entry in self.order:
-            yield entry.message

@@ -32,6 +32,11 @@ def durable(read: Callable[[Queue], int]) -> Callable[[Queue], int]:
 ADDRESS_GAUGES: Final[tuple[Gauge[Address], ...]] = (
     Gauge("artemis_routed_message_count", lambda it: it.routed_message_count, "Messages that reached a binding"),
     Gauge("artemis_unrouted_message_count", lambda it: it.unrouted_message_count, "Messages that reached no binding"),
+    Gauge(
+        "artemis_messages_dropped",
+        lambda it: it.dropped_message_count,
+        "Messages that a full address with policy DROP discarded",
+    ),
     Gauge("artemis_address_size", lambda it: it.size_bytes, "Estimated memory of the address' messages in bytes"),
     Gauge("artemis_number_of_pages", lambda it: it.number_of_pages, "Page files of the address"),
     Gauge("artemis_limit_percent", lambda it: it.limit_percent, "How full the address is, in percent of its limit"),

@@ -103,6 +103,11 @@ class BrokerCollector(Collector):
         yield gauge("artemis_session_count", "Sessions open now", server.sessions_open)
         yield gauge("artemis_total_session_count", "Sessions since the start", server.sessions_total)
         yield gauge("artemis_address_memory_usage", "Bytes of memory of all addresses", broker.memory_bytes)
+        yield gauge(
+            "artemis_messages_looped",
+            "Copies dropped because they were forwarded in a circle",
+            broker.router.looped_message_count,
+        )
         limit = self._global_max_size_bytes
         percent = broker.memory_bytes * 100 // limit if limit > 0 else 0
         yield gauge(

@@ -66,7 +66,7 @@ class Sending(SessionState):
         """The resolved destination, remembered with the shape while bindings stay as they are."""
         broker = self.service.broker
         route = shape.route
-        if route is None or route.generation != broker.generation:
+        if route is None or not broker.current(route):
             temporary = temporary_address(shape.destination, self.name)
             if temporary is not None:
                 self._use_temporary(*temporary)

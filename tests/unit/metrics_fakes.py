@@ -10,6 +10,7 @@ from typing import cast
 from artemis_py.core.broker import Broker
 from artemis_py.core.tally import Tally
 from artemis_py.metrics import MetricsExporter
+from artemis_py.records import MemoryLog
 
 BOUNDS_S = (0.001, 0.01, 0.1)
 
@@ -29,6 +30,7 @@ class FakeAddress:
     settings: FakeSettings = field(default_factory=FakeSettings)
     routed_message_count: int = 0
     unrouted_message_count: int = 0
+    dropped_message_count: int = 0
     size_bytes: int = 0
     number_of_pages: int = 0
     limit_percent: int = 0
@@ -49,12 +51,21 @@ class FakeQueue:
 
 
 @dataclass(eq=False)
+class FakeRouter:
+    """What the broker's router counts."""
+
+    looped_message_count: int = 0
+
+
+@dataclass(eq=False)
 class FakeBroker:
     """A broker of such addresses and queues."""
 
     name: str = "test-broker"
     started: bool = True
     memory_bytes: int = 0
+    router: FakeRouter = field(default_factory=FakeRouter)
+    log: MemoryLog = field(default_factory=MemoryLog)
     addresses: dict[str, FakeAddress] = field(default_factory=dict)
     queues: dict[str, FakeQueue] = field(default_factory=dict)
 

@@ -114,6 +114,8 @@ def test_our_additions_have_their_own_names_and_types() -> None:
     ours = {name: family.type for name, family in families.items() if name not in artemis and "process_" not in name}
     assert ours == {
         "artemis_messages_replaced": "gauge",
+        "artemis_messages_dropped": "gauge",
+        "artemis_messages_looped": "gauge",
         "artemis_connections": "gauge",
         "artemis_frames": "counter",
         "artemis_bytes": "counter",
