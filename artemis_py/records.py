@@ -96,7 +96,7 @@ class RecordLog(ABC):
         """An address has seen a duplicate id."""
 
     @abstractmethod
-    def begin_group(self) -> None:
+    def begin_group(self, *, transactional: bool = False) -> None:
         """What follows, until the matching ``end_group``, survives a crash together or not at all. Groups may nest: the
         outermost counts.
         """
@@ -163,7 +163,7 @@ class MemoryLog(RecordLog):
     def duplicate_id(self, address: str, duplicate_id: str) -> int:
         return 0
 
-    def begin_group(self) -> None:
+    def begin_group(self, *, transactional: bool = False) -> None:
         return
 
     def end_group(self) -> int:

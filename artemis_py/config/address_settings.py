@@ -131,9 +131,7 @@ class AddressSettings:
         shown="max-read-page-bytes",
         ignored=IN_MEMORY,
     )
-    disk_full_policy: str = choice(
-        "BLOCK", ("DROP", "FAIL", "BLOCK"), "what happens to messages when the disk is full", ignored=IN_MEMORY
-    )
+    disk_full_policy: str = choice("BLOCK", ("DROP", "FAIL", "BLOCK"), "what happens to messages when the disk is full")
 
     # What is created and deleted by itself
     auto_create_queues: bool = boolean(True, "create a queue when a client sends to it or subscribes")

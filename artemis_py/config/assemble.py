@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from artemis_py.config.acceptor_checks import make_acceptors
-from artemis_py.config.checks import check_addresses, check_filters, check_limits, check_rings
-from artemis_py.config.core_settings import CoreSettings
+from artemis_py.config.checks import check_addresses, check_filters, check_limits, check_persistence, check_rings
 from artemis_py.config.draft import Draft, NamedDraft
 from artemis_py.config.entities import AddressConfig, DivertConfig, QueueConfig
-from artemis_py.config.fields import settings_of
 from artemis_py.config.matching import WildcardSyntax, check_literal_markers, check_match
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
 from artemis_py.config.security_settings import SecurityConfig, SecuritySetting
@@ -40,6 +38,7 @@ def assemble(draft: Draft) -> BrokerConfig:
     check_addresses(draft, settings)
     check_filters(draft)
     check_limits(draft, settings)
+    check_persistence(draft)
     check_rings(draft, addresses, settings)
     if not draft.problems.has_errors:
         _add_notices(draft, core)
@@ -149,12 +148,6 @@ def _divert(draft: Draft, divert: NamedDraft) -> DivertConfig | None:
 def _add_notices(draft: Draft, core: dict[str, Any]) -> None:
     for name, (origin, reason) in draft.ignored.items():
         draft.problems.warning(origin, f"{name} is ignored: {reason}")
-    rows = settings_of(CoreSettings)
-    if core.get("persistence_enabled", True):
-        draft.problems.warning(
-            draft.core.origins.get("persistence_enabled", draft.origin),
-            f"persistence-enabled is true, but {rows['persistence-enabled'].reason}: nothing outlives a restart",
-        )
     if core.get("security_enabled", True):
         draft.problems.warning(
             draft.core.origins.get("security_enabled", draft.origin),

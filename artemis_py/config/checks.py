@@ -8,11 +8,11 @@ from typing import Final
 from artemis_py.config.address_settings import AddressSettings
 from artemis_py.config.draft import Draft, Values
 from artemis_py.config.entities import AddressConfig, Origin
+from artemis_py.config.fields import IN_MEMORY
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
 from artemis_py.errors import SelectorError
 
 _LIMITS: Final = ("max_size_bytes", "max_size_messages")
-_KEPT_IN_MEMORY: Final = "this version keeps all messages in memory"
 
 
 def check_addresses(draft: Draft, settings: SettingsRepository) -> None:
@@ -70,7 +70,18 @@ def check_limits(draft: Draft, settings: SettingsRepository) -> None:
     if paged is not None:
         draft.problems.warning(
             paged,
-            f"address-full-policy PAGE: {_KEPT_IN_MEMORY}, also those above max-size-bytes or max-size-messages",
+            f"address-full-policy PAGE: {IN_MEMORY}; so is what comes above max-size-bytes or max-size-messages",
+        )
+
+
+def check_persistence(draft: Draft) -> None:
+    """Look for what means nothing without a journal."""
+    if draft.core.values.get("persistence_enabled", True):
+        return
+    if draft.retention is not None:
+        draft.problems.warning(
+            draft.retention_origin,
+            "journal-retention-directory without persistence-enabled: there is no journal, and nothing is retained",
         )
 
 

@@ -34,6 +34,18 @@ _NO_TRANSACTION_TIMEOUT: Final = "a STOMP transaction ends with its connection"
 _NO_ANALYSER: Final = "there are no threads to watch: the broker works in turns on one thread"
 _NO_THREADS: Final = "the broker works in turns on one thread"
 _NO_INTERNALS: Final = "this version has no internal addresses"
+_COUNTED_AFTER: Final = "a failed delivery is in the journal when it has failed"
+_ONE_COUNT: Final = "every failed delivery is in the journal, and compaction keeps the last count"
+_IN_JOURNAL: Final = "addresses and queues are in the journal"
+_LOCK: Final = "the lock file is in journal-directory"
+_WRITTEN: Final = "files are written with pwrite and fdatasync"
+_MADE_WHEN_NEEDED: Final = "a journal file is made when the one before is full"
+_DELETED: Final = "a journal file in which nothing lives is deleted or retained, not used again"
+_NO_BUFFER: Final = "a batch is written when the one before is durable"
+_ONE_BATCH: Final = "one batch is written at a time"
+_ONE_OPEN: Final = "journal files are opened without a time limit"
+_NO_WAIT: Final = "a broker that finds the journal in use ends at once"
+_RATE: Final = "nothing is logged while the broker runs well"
 _PER_ADDRESS: Final = "this version limits the memory of each address (max-size-bytes), not of all together"
 
 
@@ -104,12 +116,12 @@ class CoreSettings:
         check=OFF_OR_POSITIVE,
     )
     id_cache_size: int = int32(20000, "duplicate ids remembered for each address", check=NOT_NEGATIVE)
-    persist_id_cache: bool = boolean(True, "keep duplicate ids over a restart", ignored=IN_MEMORY, silent=True)
+    persist_id_cache: bool = boolean(True, "keep duplicate ids over a restart")
     persist_delivery_count_before_delivery: bool = boolean(
-        False, "store delivery counts before delivery", ignored=IN_MEMORY
+        False, "store delivery counts before delivery", ignored=_COUNTED_AFTER
     )
     max_redelivery_records: int = int64(
-        10, "delivery counts stored per message", check=OFF_OR_NOT_NEGATIVE, ignored=IN_MEMORY
+        10, "delivery counts stored per message", check=OFF_OR_NOT_NEGATIVE, ignored=_ONE_COUNT
     )
 
     # Security
@@ -158,13 +170,9 @@ class CoreSettings:
         50, "the same as a share of the Java heap", check=POSITIVE, ignored=JAVA
     )
     global_max_messages: int = int64(-1, "messages of all addresses", check=OFF_OR_POSITIVE, ignored=_PER_ADDRESS)
-    max_disk_usage: int = int32(
-        90, "share of the disk that may be used", unit="%", check=OFF_OR_PERCENT, ignored=IN_MEMORY
-    )
-    min_disk_free: int = size(-1, "space to leave on the disk", check=OFF_OR_POSITIVE, ignored=IN_MEMORY)
-    disk_scan_period: int = int64(
-        5000, "how often the disk is looked at", unit="ms", check=OFF_OR_POSITIVE, ignored=IN_MEMORY
-    )
+    max_disk_usage: int = int32(90, "the disk of the journal is full from this share on; -1: no limit", unit="%", check=OFF_OR_PERCENT)
+    min_disk_free: int = size(-1, "the disk of the journal is full with so little left; set, it counts instead of max-disk-usage", check=OFF_OR_POSITIVE)
+    disk_scan_period: int = int64(5000, "how often the disk is looked at; -1: never", unit="ms", check=OFF_OR_POSITIVE)
     memory_warning_threshold: int = int32(25, "free heap that is warned of", unit="%", check=PERCENT, ignored=JAVA)
     memory_measure_interval: int = int64(
         -1, "how often the heap is looked at", unit="ms", check=OFF_OR_POSITIVE, ignored=JAVA
@@ -189,43 +197,43 @@ class CoreSettings:
     )
 
     # Journal and paging
-    persistence_enabled: bool = boolean(True, "keep durable messages over a restart", ignored=IN_MEMORY, silent=True)
-    journal_directory: str = text("data/journal", "where the journal is", check=NOT_EMPTY, ignored=IN_MEMORY)
-    bindings_directory: str = text("data/bindings", "where bindings are", check=NOT_EMPTY, ignored=IN_MEMORY)
+    persistence_enabled: bool = boolean(True, "keep durable messages over a restart")
+    journal_directory: str = text("data/journal", "where the journal is", check=NOT_EMPTY)
+    bindings_directory: str = text("data/bindings", "where bindings are", check=NOT_EMPTY, ignored=_IN_JOURNAL)
     paging_directory: str = text("data/paging", "where pages are", check=NOT_EMPTY, ignored=IN_MEMORY)
     large_messages_directory: str = text(
         "data/largemessages", "where large messages are", check=NOT_EMPTY, ignored=IN_MEMORY
     )
-    node_manager_lock_directory: str | None = text(None, "where the lock file is", ignored=IN_MEMORY)
-    create_journal_dir: bool = boolean(True, "make the directory when it is missing", ignored=IN_MEMORY)
-    create_bindings_dir: bool = boolean(True, "make the directory when it is missing", ignored=IN_MEMORY)
-    journal_type: str = choice("ASYNCIO", ("ASYNCIO", "NIO", "MAPPED"), "how the journal is written", ignored=IN_MEMORY)
-    journal_datasync: bool = boolean(True, "force the journal to disk", ignored=IN_MEMORY)
-    journal_sync_transactional: bool = boolean(True, "wait for the disk at COMMIT", ignored=IN_MEMORY)
-    journal_sync_non_transactional: bool = boolean(True, "wait for the disk at each message", ignored=IN_MEMORY)
+    node_manager_lock_directory: str | None = text(None, "where the lock file is", ignored=_LOCK)
+    create_journal_dir: bool = boolean(True, "make the directory when it is missing")
+    create_bindings_dir: bool = boolean(True, "make the directory when it is missing", ignored=_IN_JOURNAL)
+    journal_type: str = choice("ASYNCIO", ("ASYNCIO", "NIO", "MAPPED"), "how the journal is written", ignored=_WRITTEN)
+    journal_datasync: bool = boolean(True, "force the journal to disk")
+    journal_sync_transactional: bool = boolean(True, "wait for the disk at COMMIT")
+    journal_sync_non_transactional: bool = boolean(True, "wait for the disk at each message")
     large_message_sync: bool = boolean(True, "force large messages to disk", ignored=IN_MEMORY)
-    journal_file_size: int = size(10 * 1024**2, "size of a journal file", check=INT_SIZE, ignored=IN_MEMORY)
-    journal_min_files: int = int32(2, "journal files made at first", check=POSITIVE, ignored=IN_MEMORY)
-    journal_pool_files: int = int32(-1, "journal files kept", check=OFF_OR_POSITIVE, ignored=IN_MEMORY)
-    journal_buffer_size: int = size(490 * 1024, "buffer before the journal", check=INT_SIZE, ignored=IN_MEMORY)
+    journal_file_size: int = size(10 * 1024**2, "size of a journal file", check=INT_SIZE)
+    journal_min_files: int = int32(2, "journal files made at first", check=POSITIVE, ignored=_MADE_WHEN_NEEDED)
+    journal_pool_files: int = int32(-1, "journal files kept", check=OFF_OR_POSITIVE, ignored=_DELETED)
+    journal_buffer_size: int = size(490 * 1024, "buffer before the journal", check=INT_SIZE, ignored=_NO_BUFFER)
     journal_buffer_timeout: int | None = int64(
-        None, "longest wait of this buffer", unit="ns", check=NOT_NEGATIVE, ignored=IN_MEMORY
+        None, "longest wait of this buffer", unit="ns", check=NOT_NEGATIVE, ignored=_NO_BUFFER
     )
-    journal_max_io: int | None = int32(None, "writes under way at once", check=POSITIVE, ignored=IN_MEMORY)
-    journal_compact_min_files: int = int32(10, "files before compaction", check=NOT_NEGATIVE, ignored=IN_MEMORY)
+    journal_max_io: int | None = int32(None, "writes under way at once", check=POSITIVE, ignored=_ONE_BATCH)
+    journal_compact_min_files: int = int32(10, "files before compaction", check=NOT_NEGATIVE)
     journal_compact_percentage: int = int32(
-        30, "share of live records below which compaction begins", unit="%", check=PERCENT, ignored=IN_MEMORY
+        30, "share of live records below which compaction begins", unit="%", check=PERCENT
     )
     journal_file_open_timeout: int = int32(
-        5, "longest wait for a journal file", unit="s", check=POSITIVE, ignored=IN_MEMORY
+        5, "longest wait for a journal file", unit="s", check=POSITIVE, ignored=_ONE_OPEN
     )
     journal_device_block_size: int | None = int64(
-        None, "block size of the disk", unit="bytes", check=OFF_OR_NOT_NEGATIVE, ignored=IN_MEMORY
+        None, "block size of the disk", unit="bytes", check=OFF_OR_NOT_NEGATIVE, ignored=_WRITTEN
     )
     journal_lock_acquisition_timeout: int = int64(
-        -1, "longest wait for the lock", unit="ms", check=OFF_OR_POSITIVE, ignored=IN_MEMORY
+        -1, "longest wait for the lock", unit="ms", check=OFF_OR_POSITIVE, ignored=_NO_WAIT
     )
-    log_journal_write_rate: bool = boolean(False, "log how fast the journal is written", ignored=IN_MEMORY)
+    log_journal_write_rate: bool = boolean(False, "log how fast the journal is written", ignored=_RATE)
     page_sync_timeout: int | None = int32(
         None, "longest wait before a page is forced to disk", unit="ns", check=NOT_NEGATIVE, ignored=IN_MEMORY
     )

@@ -112,6 +112,7 @@ class Draft:
     ignored: dict[str, tuple[Origin, str]] = field(default_factory=dict)
     doubtful: set[str] = field(default_factory=set)
     retention: RetentionConfig | None = None
+    retention_origin: Origin = NOWHERE
 
     def ignore(self, name: str, origin: Origin, reason: str) -> None:
         """Note that ``name`` has no effect; only the first place of each name is kept."""

@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 from artemis_py.config.fields import (
     HONOURED,
     IGNORED,
-    IN_MEMORY,
     JAVA,
     NOT_ENFORCED,
     SINGLE_NODE,
@@ -83,6 +82,7 @@ _HONOURED: Final = (
 )
 
 _TRANSFORMER: Final = "Java classes cannot run here; the messages are forwarded unchanged"
+_NO_DATABASE: Final = "the journal is in files"
 _METRICS: Final = "which metrics are exported is fixed in this version"
 
 _WITHOUT: Final = (
@@ -90,7 +90,7 @@ _WITHOUT: Final = (
     _ignored("diverts/divert/transformer-class-name", "the same, as it was written before", _TRANSFORMER),
     _ignored("security-settings/security-setting-plugin", "a class that knows the permissions", JAVA),
     _ignored("resource-limit-settings", "limits for users", NOT_ENFORCED),
-    _ignored("store", "journal in files or in a database", IN_MEMORY, only_with="database-store"),
+    _ignored("store", "journal in files or in a database", _NO_DATABASE, only_with="database-store"),
     _ignored("connectors", "ways to other brokers", SINGLE_NODE, silent=True),
     _ignored("remoting-incoming-interceptors", "classes that see what comes in", JAVA),
     _ignored("remoting-outgoing-interceptors", "classes that see what goes out", JAVA),

@@ -117,6 +117,7 @@ def read_retention(reading: Reading, element: Element) -> None:
         unit_ms = _UNITS_MS.get(element.get("unit") or "DAYS", 0)
         count = limits.values.get("period")
         period_ms = None if count is None else count * unit_ms
+        reading.draft.retention_origin = origin
         reading.draft.retention = RetentionConfig(
             directory=directory, period_ms=period_ms, storage_limit=limits.values.get("storage_limit")
         )

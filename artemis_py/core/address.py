@@ -95,17 +95,28 @@ class Address:
         self.unrouted_message_count = 0
         self.dropped_message_count = 0
         self.number_of_pages = 0
+        self.disk_full = False
         self._apply(settings)
 
     def _apply(self, settings: AddressSettings) -> None:
         self.messages_max = settings.max_size_messages
         self.bytes_max = settings.max_size_bytes
-        limited = self.messages_max >= 0 or self.bytes_max >= 0
-        self.full_policy = settings.address_full_policy if limited and settings.address_full_policy != "PAGE" else None
-        """DROP, FAIL or BLOCK when a limit is set; None when nothing is ever refused."""
+        self._choose_policy()
         self.changes_expiry = (
             settings.no_expiry or max(settings.expiry_delay, settings.min_expiry_delay, settings.max_expiry_delay) >= 0
         )
+
+    def set_disk_full(self, full: bool) -> None:
+        """While the disk is full the address is full too, and ``disk-full-policy`` says what that means."""
+        self.disk_full = full
+        self._choose_policy()
+
+    def _choose_policy(self) -> None:
+        settings = self.settings
+        limited = self.messages_max >= 0 or self.bytes_max >= 0
+        own = settings.address_full_policy if limited and settings.address_full_policy != "PAGE" else None
+        self.full_policy = settings.disk_full_policy if self.disk_full else own
+        """DROP, FAIL or BLOCK when a limit is set or the disk is full; None when nothing is ever refused."""
 
     @property
     def size_bytes(self) -> int:
@@ -119,13 +130,17 @@ class Address:
 
     @property
     def is_full(self) -> bool:
-        """Is a limit reached? A limit of N messages keeps exactly N."""
+        """Is a limit that counts reached? A limit of N messages keeps exactly N."""
+        if self.disk_full or self.full_policy is None:
+            return self.disk_full
         account = self.account
         return 0 <= self.messages_max <= account.message_count or 0 <= self.bytes_max <= account.size_bytes
 
     def has_room_for(self, count: int, size_bytes: int) -> bool:
         """Would none of ``count`` messages of ``size_bytes`` together find the address full?"""
         account = self.account
+        if self.disk_full:
+            return False
         if self.messages_max >= 0 and account.message_count + count > self.messages_max:
             return False
         return not (self.bytes_max >= 0 and account.size_bytes + size_bytes > self.bytes_max)

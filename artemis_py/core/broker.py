@@ -32,7 +32,7 @@ class Broker(Registry, Publisher):
         self.name = config.name
         self.log = log
         self.started = False
-        self.router = Router(self, config.id_cache_size)
+        self.router = Router(self, config.id_cache_size, keeps_ids=config.persist_id_cache)
         self.outgoing: list[Consumer] = []
         """Consumers whose outbox is to be written out in this turn."""
         self._ready: list[Queue] = []

@@ -29,6 +29,7 @@ class Registry(Bindings, Host):
         self.queues: dict[str, Queue] = {}
         self.queue_id = 0
         self.generation = 0
+        self._disk_full = False
         """Grows with every binding made or removed: a route of an older generation is resolved again."""
         self._wildcards = WildcardIndex(config.wildcards)
 
@@ -106,11 +107,23 @@ class Registry(Bindings, Host):
         address.had_binding = True
         self._bindings_changed()
 
+    @property
+    def disk_full(self) -> bool:
+        """Is the disk too full to take messages in? Then every address is full."""
+        return self._disk_full
+
+    @disk_full.setter
+    def disk_full(self, full: bool) -> None:
+        self._disk_full = full
+        for address in self.addresses.values():
+            address.set_disk_full(full)
+
     # ---- creating and deleting -------------------------------------------------------------------
 
     def create_address(self, name: str, *, auto_created: bool, temporary: bool = False) -> Address:
         """A new address with the settings that match its name."""
         address = Address(name, self.config.settings_for(name), auto_created=auto_created, temporary=temporary)
+        address.set_disk_full(self._disk_full)
         self.addresses[name] = address
         if self.config.wildcards.routing_enabled and is_wildcard(name, self.config.wildcards):
             self._wildcards.add(name)

@@ -85,8 +85,9 @@ class Batch:
 class Router:
     """Takes messages in at an address and puts entries on queues. It holds no queue and dispatches nothing itself."""
 
-    def __init__(self, bindings: Bindings, id_cache_size: int) -> None:
+    def __init__(self, bindings: Bindings, id_cache_size: int, *, keeps_ids: bool = True) -> None:
         self._bindings = bindings
+        self._keeps_ids = keeps_ids
         self._id_cache_size = id_cache_size
         self.forwards: list[Forward] = []
         self.looped_message_count = 0
@@ -179,9 +180,11 @@ class Router:
             if duplicate_id is not None:
                 seen = self._duplicate_ids(address)
                 if duplicate_id in seen:
+                    message.lsn = self.log.last_lsn  # where the first one was written, at the latest
                     continue
                 seen.add(duplicate_id)
-                message.lsn = self._bindings.log.duplicate_id(address.name, duplicate_id)
+                if self._keeps_ids:
+                    message.lsn = self._bindings.log.duplicate_id(address.name, duplicate_id)
             kept.append(message)
         return kept
 

@@ -61,7 +61,7 @@ class Transaction:
         router = publisher.router
         self._renew(publisher)
         self._check(router)
-        router.log.begin_group()
+        router.log.begin_group(transactional=True)
         for route, message, due_ms in self.sends:
             router.publish(
                 Batch(route, [message], message.size_bytes, now_ms, plain=False, due_ms=due_ms), admitted=True

@@ -19,6 +19,7 @@ from artemis_py.errors import ArtemisError
 from artemis_py.metrics import MetricsExporter
 from artemis_py.records import MemoryLog, RecordLog
 from artemis_py.server.connection import Acceptance
+from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.http import HttpService
 from artemis_py.server.http.routes import health_routes, metrics_routes
 from artemis_py.server.malloc import keep_freed_memory
@@ -58,6 +59,7 @@ class Server:
         self.broker = Broker(config, log, clock_ms(), None if self.store is None else self.store.keepsake)
         self.turns = Turns(loop, self.broker, log, self.stats, clock_ms)
         self.turns.on_failure = self._fail
+        self._disk_watch = None if self.store is None else DiskWatch(config, self.broker, self.turns.schedule)
         self._stopping = stopping
         self.bound: list[tuple[AcceptorConfig, str, int]] = []
         self._stomp_servers: list[asyncio.Server] = []
@@ -104,6 +106,7 @@ class Server:
             await self._serve(acceptor, bound)
         self.turns.schedule()
         self._tick_http()
+        self._look_at_disk()
         if self._serves("HTTP"):
             self._loop.call_later(_PREPARE_METRICS_S, self._loop.run_in_executor, None, self._exporter.prepare)
 
@@ -132,6 +135,12 @@ class Server:
         self._http.tick(clock_ms())
         if not self._is_stopping:
             self._loop.call_later(_HTTP_TICK_S, self._tick_http)
+
+    def _look_at_disk(self) -> None:
+        if self._disk_watch is None or self._disk_watch.period_ms < 0 or self._is_stopping:
+            return
+        self._disk_watch.look()
+        self._loop.call_later(self._disk_watch.period_ms / 1000, self._look_at_disk)
 
     # ---- stop ------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from typing import Final
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.records import Keepsake
 from artemis_py.storage.committer import ThreadCommitter
-from artemis_py.storage.disk import DirectoryLock, FileDisk
+from artemis_py.storage.disk import DirectoryLock, DiskError, FileDisk
 from artemis_py.storage.journal import Journal, JournalSettings
 from artemis_py.storage.recovery import Recovered, recover
 from artemis_py.storage.retention import Retention, RetentionSettings
@@ -28,6 +28,8 @@ class Store:
 
     def __init__(self, config: BrokerConfig, wake: Callable[[], None]) -> None:
         directory = Path(config.journal_directory)
+        if not config.create_journal_dir and not directory.is_dir():
+            raise DiskError(f"{directory} does not exist, and create-journal-dir is false")
         self.disk = FileDisk(directory, data_only=config.journal_datasync)
         self._lock = DirectoryLock(directory)
         try:

@@ -95,16 +95,30 @@ class Sending(SessionState):
             if self._transaction_bytes() + message.memory_bytes > self.service.limits.transaction_bytes_max:
                 raise LimitError(f"Open transactions hold more than {self.service.limits.transaction_bytes_max} bytes")
             transaction.send(route, message, due_ms)
-        elif not broker.router.publish(Batch(route, [message], message.size_bytes, now_ms, shape.plain, due_ms)):
+        elif not self._publish(Batch(route, [message], message.size_bytes, now_ms, shape.plain, due_ms)):
             if route.address.full_policy == "BLOCK":
                 self.blocked_by = route.address
                 return False
             raise AddressFullError(f"Address {route.address.name} is full")
-        if broker.router.forwards:
-            broker.flush_forwards(now_ms)
+        self.lsn_written = max(self.lsn_written, message.lsn)
         if frame.receipt is not None:
             self.confirm(frame.receipt)
         return True
+
+    def _publish(self, batch: Batch) -> int:
+        """Publish with the copies that diverts make of it; a duplicate id is not remembered without all of them."""
+        broker = self.service.broker
+        if batch.plain:
+            accepted = broker.router.publish(batch)
+            if broker.router.forwards:
+                broker.flush_forwards(batch.now_ms)
+            return accepted
+        broker.log.begin_group()
+        accepted = broker.router.publish(batch)
+        if broker.router.forwards:
+            broker.flush_forwards(batch.now_ms)
+        broker.log.end_group()
+        return accepted
 
     def _head_for(self, frame: Send) -> Head:
         """The frame's head; a reply-to that names a temporary destination is replaced by the name others can use."""

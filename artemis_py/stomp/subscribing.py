@@ -31,6 +31,8 @@ class Subscribing(SessionState):
         self.by_consumer[subscription.consumer.id] = subscription
         if subscription.queue.address.temporary:
             self.temporary_addresses = (self.temporary_addresses or set()) | {subscription.queue.address.name}
+        if subscription.queue.durable:
+            self.lsn_written = max(self.lsn_written, self.service.broker.log.last_lsn)
         subscription.consumer.room_bytes = TURN_BYTES_MAX
         subscription.queue.wake(subscription.consumer)
 

@@ -79,7 +79,6 @@ class Journal(RecordLog):
         self.retains = settings.retains
         self._next_lsn = next_lsn
         self._pending: list[bytes] = []
-        self._pending_bytes = 0
         self._group: list[bytes] | None = None
         self._group_depth = 0
         self._transactional = False
@@ -149,8 +148,9 @@ class Journal(RecordLog):
         self.segments[-1].has_bindings = True
         return self._append(type_code, codec.encode_fields(fields))
 
-    def begin_group(self) -> None:
+    def begin_group(self, *, transactional: bool = False) -> None:
         self._group_depth += 1
+        self._transactional = self._transactional or transactional
         if self._group is None:
             self._group = []
 
@@ -163,11 +163,9 @@ class Journal(RecordLog):
             return 0
         if len(records) == 1:
             self._pending.append(records[0])
-            self._transactional = True
+            self._non_transactional = True
             return self.last_lsn
-        lsn = self._append(codec.GROUP, b"".join(records))
-        self._transactional = True
-        return lsn
+        return self._append(codec.GROUP, b"".join(records))
 
     # ---- becoming durable ------------------------------------------------------------------------
 

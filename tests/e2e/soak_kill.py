@@ -9,6 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.e2e.kill_log import problems_of_log
 from tests.e2e.kill_rounds import KillRun
 
 
@@ -25,6 +26,8 @@ def main() -> int:
         folder = Path(tempfile.mkdtemp(prefix="kill-"))
         run = KillRun(folder, seed, retention=options.retention)
         run.run(options.kills)
+        if options.retention:
+            run.trouble += problems_of_log(folder, run.ledger)
         print(run.summary(), flush=True)
         for problem in run.problems[:50]:
             print(f"  {problem}")

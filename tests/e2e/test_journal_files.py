@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import resource
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -166,6 +168,24 @@ def test_damage_in_the_middle_is_told_and_the_rest_lives(tmp_path: Path) -> None
     assert (path.parent / f"quarantined-{path.name}").read_bytes() == data
 
 
+def test_files_of_another_version_are_left_alone(tmp_path: Path) -> None:
+    file = configured(tmp_path)
+    with started(file) as broker:
+        with connected(broker.port) as client:
+            client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"of tomorrow")
+        assert broker.stop() == 0
+    path = log_files([tmp_path / "journal"])[0].path
+    data = bytearray(path.read_bytes())
+    data[8] += 1
+    data[60:64] = crc32(data[:60]).to_bytes(4, "little")
+    path.write_bytes(data)
+    refused = subprocess.run([*COMMAND, "run", str(file)], capture_output=True, text=True, timeout=WAIT_S, check=False)
+    assert refused.returncode == 1
+    assert "format version 2" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert path.read_bytes() == data
+
+
 # ---- retention -----------------------------------------------------------------------------------
 
 
@@ -187,6 +207,25 @@ def test_the_retained_log_tells_what_became_of_every_message(tmp_path: Path) -> 
     assert lives["nobody"] == ["published"]
     assert lives["newer"] == ["published", "delivered", "acked"]
     assert lives["last"] == ["published"]
+    go_on_without_the_journal(tmp_path, file)
+
+
+def go_on_without_the_journal(folder: Path, file: Path) -> None:
+    """A journal that begins anew beside retained files goes on with their numbers."""
+    shutil.rmtree(folder / "journal")
+    before = [event.lsn for event in LogReader([folder / "kept"]).events()]
+    with started(file) as broker:
+        with connected(broker.port) as client:
+            client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"a new beginning")
+        assert broker.stop() == 0
+    events = list(LogReader([folder / "kept", folder / "journal"]).events())
+    lsns = [event.lsn for event in events]
+    assert lsns == sorted(set(lsns))
+    assert lsns[: len(before)] == before
+    ids = [event.kept.message.id for event in events if isinstance(event, Published)]
+    assert len(ids) == len(set(ids))
+    assert isinstance(events[-1], Published)
+    assert bytes(events[-1].kept.message.body) == b"a new beginning"
 
 
 def live_a_life(client: StompSocket) -> None:

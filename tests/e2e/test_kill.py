@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.kill_ledger import Key, Ledger, Session
+from tests.e2e.kill_log import problems_of_log
 from tests.e2e.kill_rounds import KillRun
 
 KILLS = 20
 SOAK_KILLS = 200
+RETAINED_KILLS = 6
 
 
 def run_and_judge(folder: Path, seed: int, kills: int) -> str:
@@ -43,6 +45,16 @@ def test_no_promise_is_broken_in_a_long_run(tmp_path: Path, seed: int, capsys: p
     summary = run_and_judge(tmp_path, seed, SOAK_KILLS)
     with capsys.disabled():
         print(f"\nlong kill test: {summary}")
+
+
+@pytest.mark.e2e
+@pytest.mark.timeout(120)
+def test_the_retained_log_tells_the_same(tmp_path: Path, seed: int) -> None:
+    run = KillRun(tmp_path, seed, retention=True)
+    run.run(RETAINED_KILLS)
+    assert run.problems == [], run.summary()
+    assert any((tmp_path / "retained").iterdir()), "nothing was retained"
+    assert problems_of_log(tmp_path, run.ledger) == []
 
 
 # ---- the judge -----------------------------------------------------------------------------------

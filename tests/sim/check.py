@@ -32,7 +32,7 @@ def _queue_matches(queue: Queue, projection: Projection) -> None:
     items = projection.items(queue.id)
     if len(items) != queue.tally.durable_count:
         raise Broken(f"{queue.name} holds {queue.tally.durable_count} persistent messages; written down: {len(items)}")
-    live = [message.id for message in queue.browse() if message.head.persistent]
+    live = [message.id for message in (entry.message for entry in queue.order) if message.head.persistent]
     waiting = [item for item in items if not item.due_ms]
     waiting.sort(key=lambda item: -item.identity[4])
     ready = set(live)
@@ -51,6 +51,7 @@ def promises_hold(projection: Projection, promised: list[Fact]) -> None:
         "settled": history.settled,
         "queue": there | history.queues_deleted,
         "no queue": history.queues_deleted,
+        "seen": history.seen,
     }
     for kind, value in promised:
         if value not in durable[kind]:

@@ -45,6 +45,8 @@ class History:
     copied_ids: set[str] = field(default_factory=set)
     duplicate_ids_published: set[str] = field(default_factory=set)
     duplicate_ids: set[str] = field(default_factory=set)
+    seen: set[tuple[str, str]] = field(default_factory=set)
+    """(address, duplicate id), those from before the start too."""
     queues_made: set[str] = field(default_factory=set)
     queues_deleted: set[str] = field(default_factory=set)
 
@@ -65,6 +67,7 @@ class Projection:
         fresh = copy.deepcopy(self)
         fresh.history = History()
         fresh.history.message_ids = {item.identity[0] for items in self._items.values() for item in items}
+        fresh.history.seen = {(name, one) for name, ids in self._duplicate_ids.items() for one in ids}
         return fresh
 
     def items(self, queue_id: int) -> list[Item]:
@@ -155,6 +158,7 @@ class Projection:
     def _duplicate_id(self, address: str, duplicate_id: str) -> None:
         self._duplicate_ids.setdefault(address, []).append(duplicate_id)
         self.history.duplicate_ids.add(duplicate_id)
+        self.history.seen.add((address, duplicate_id))
 
 
 def view_of(keepsake: Keepsake, duplicate_ids_kept: int) -> View:

@@ -11,7 +11,7 @@ from tests.wire.client_frames import ServerFrame
 
 Fact: TypeAlias = tuple[str, Any]
 """("body", bytes) was stored; ("message", id) was stored; ("settled", (queue id, message id)); ("queue", name) exists
-or existed; ("no queue", name) is deleted.
+or existed; ("no queue", name) is deleted; ("seen", (address, duplicate id)).
 """
 
 ANYCAST = ("work", "ring", "auto.one", "auto.two", "via")
@@ -136,8 +136,9 @@ class Trader:
             headers.append("persistent:true")
         headers += self._extras(number, persistent and destination in STORED)
         facts: list[Fact] = [("body", body)] if persistent and destination in STORED else []
-        if any(line.startswith("_AMQ_DUPL_ID:old") for line in headers):
-            facts = []
+        repeated = next((line.partition(":")[2] for line in headers if line.startswith("_AMQ_DUPL_ID:old")), None)
+        if repeated is not None:
+            facts = [("seen", (destination, repeated))]
         work = self._pick_work()
         if work is None:
             self._ask("SEND", *headers, facts=facts, body=body)

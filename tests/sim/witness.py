@@ -60,8 +60,8 @@ class WitnessedJournal(Journal):
     def duplicate_id(self, address: str, duplicate_id: str) -> int:
         return self._note(super().duplicate_id(address, duplicate_id), "duplicate_id", address, duplicate_id)
 
-    def begin_group(self) -> None:
-        super().begin_group()
+    def begin_group(self, *, transactional: bool = False) -> None:
+        super().begin_group(transactional=transactional)
         self._depth += 1
         if self._inner is None:
             self._inner = []

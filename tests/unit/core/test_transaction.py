@@ -278,7 +278,7 @@ class GroupLog(MemoryLog):
         self.told.append("published")
         return 0
 
-    def begin_group(self) -> None:
+    def begin_group(self, *, transactional: bool = False) -> None:
         """Note it."""
         self.told.append("begin")
 

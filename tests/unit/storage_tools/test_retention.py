@@ -10,9 +10,11 @@ from random import Random
 import pytest
 
 from artemis_py.storage.disk import DiskError, FileDisk
+from artemis_py.storage.index import Index
+from artemis_py.storage.journal import Journal, JournalSettings
 from artemis_py.storage.retention import Mark, Retention, RetentionSettings, retained_name
 from artemis_py.storage.scan import log_file, log_files
-from tests.unit.storage_tools.parts import FILE_BYTES, START_MS, Story
+from tests.unit.storage_tools.parts import FILE_BYTES, START_MS, ImmediateCommitter, Story
 
 DAY_MS = 86_400_000
 
@@ -130,6 +132,18 @@ def test_a_new_journal_goes_on_behind_the_kept_one(tmp_path: Path, rng: Random) 
 
 def test_nothing_kept_is_no_mark(tmp_path: Path) -> None:
     assert Shelf(tmp_path).retention.mark() is None
+
+
+def test_the_journal_looks_after_its_chores_every_ten_seconds(tmp_path: Path) -> None:
+    disk = FileDisk(tmp_path)
+    done: list[int] = []
+    journal = Journal(
+        disk, ImmediateCommitter(disk), JournalSettings(), Index(), [], 1, 0, disk.delete, lambda: done.append(second)
+    )
+    for second in range(25):
+        journal.now_ms = START_MS + second * 1000
+        journal.seal()
+    assert done == [0, 10, 20]
 
 
 def log_first_lsn(folder: Path) -> int:

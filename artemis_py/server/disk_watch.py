@@ -1,0 +1,92 @@
+"""``max-disk-usage`` and ``min-disk-free``: senders are held back before the disk of the journal is full."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from artemis_py.config.settings import BrokerConfig
+from artemis_py.core.broker import Broker
+
+_MEBIBYTE: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class DiskSpace:
+    """A file system at one moment: the share that is used, from 0 to 1, and what this process may still write."""
+
+    used_fraction: float
+    free_bytes: int
+
+
+def space_of(directory: str) -> DiskSpace:
+    """The file system that holds ``directory``. Raises OSError."""
+    found = os.statvfs(directory)
+    total = found.f_blocks or 1
+    return DiskSpace(1 - found.f_bavail / total, found.f_bavail * found.f_frsize)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+class DiskWatch:
+    """Tells the broker when the disk is full and when it is not any more; ``disk-full-policy`` does the rest.
+
+    Full means: the share used has reached ``max-disk-usage`` percent; or, when ``min-disk-free`` is set, which then
+    counts alone, no more than that is free (Artemis manual, "Max Disk Usage"). It does not look by itself: somebody
+    calls ``look`` every ``period_ms`` (-1: never).
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        broker: Broker,
+        schedule: Callable[[], None],
+        *,
+        probe: Callable[[str], DiskSpace] = space_of,
+        say: Callable[[str], None] = _say,
+    ) -> None:
+        self.period_ms = config.disk_scan_period
+        self._directory = config.journal_directory
+        self._used_percent_max = config.max_disk_usage
+        self._free_bytes_min = config.min_disk_free
+        self._broker = broker
+        self._schedule = schedule
+        self._probe = probe
+        self._say = say
+        self._could_look = True
+
+    def look(self) -> None:
+        """Look once. A file system that cannot be looked at leaves things as they are, and that is said once."""
+        try:
+            space = self._probe(self._directory)
+        except OSError as error:
+            if self._could_look:
+                self._say(f"warning: the disk of {self._directory} cannot be looked at: {error.strerror or error}")
+            self._could_look = False
+            return
+        self._could_look = True
+        full = self._is_full(space)
+        if full == self._broker.disk_full:
+            return
+        self._broker.disk_full = full
+        self._say(self._news(full, space))
+        self._schedule()
+
+    def _is_full(self, space: DiskSpace) -> bool:
+        if self._free_bytes_min >= 0:
+            return space.free_bytes <= self._free_bytes_min
+        return 0 <= self._used_percent_max <= space.used_fraction * 100
+
+    def _news(self, full: bool, space: DiskSpace) -> str:
+        figures = f"{space.used_fraction:.0%} used, {space.free_bytes // _MEBIBYTE:,} MiB free"
+        if not full:
+            return f"the disk of {self._directory} has room again ({figures}): messages are taken in as before"
+        limit = f"max-disk-usage {self._used_percent_max} %"
+        if self._free_bytes_min >= 0:
+            limit = f"min-disk-free {self._free_bytes_min:,} bytes"
+        return f"warning: the disk of {self._directory} is full ({figures}; {limit}): disk-full-policy applies to senders"
