@@ -12,8 +12,8 @@ from artemis_py.storage.recovery import recover
 from tests.sim.projection import Projection
 from tests.sim.world import DUPLICATE_IDS_KEPT, Report, World
 
-SHORT_WORLDS = 250
-LONG_WORLDS = 40
+SHORT_WORLDS = 200
+LONG_WORLDS = 20
 SOAK_WORLDS = 4000
 
 
@@ -35,8 +35,8 @@ def test_long_worlds_roll_over_compact_and_tear(rng: random.Random) -> None:
     first = rng.getrandbits(32)
     reports = [_run(seed, lives=6, steps=300) for seed in range(first, first + LONG_WORLDS)]
     assert max(report.segments for report in reports) > 10
-    assert sum(report.damages for report in reports) > 5
-    assert sum(report.faults for report in reports) > 5
+    assert sum(report.damages for report in reports) > 3
+    assert sum(report.faults for report in reports) > 3
     assert sum(report.errors for report in reports) < sum(report.frames for report in reports) / 10
 
 

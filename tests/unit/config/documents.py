@@ -43,7 +43,7 @@ def warnings_of(core: str) -> list[str]:
         str(problem)
         for problem in problems_of(core)
         if problem.severity != "error"
-        and not problem.message.startswith(("security-enabled is true", "persistence-enabled is true"))
+        and not problem.message.startswith("security-enabled is true")
     ]
 
 

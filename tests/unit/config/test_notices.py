@@ -6,6 +6,8 @@ import pytest
 
 from tests.unit.config.documents import load_core, queue, setting, settings, warnings_of
 
+_RETENTION = '<journal-retention-directory period="7" unit="DAYS">kept</journal-retention-directory>'
+
 
 def ignored(core: str) -> list[str]:
     return [warning for warning in warnings_of(core) if " is ignored: " in warning]
@@ -56,17 +58,53 @@ def test_a_database_is_named() -> None:
     tables = ["message-table-name", "bindings-table-name", "large-message-table-name", "page-store-table-name"]
     inside = "".join(f"<{table}>t</{table}>" for table in tables)
     assert ignored(f"<store><database-store>{inside}</database-store></store>") == [
-        "broker.xml:3: store is ignored: this version keeps all messages in memory"
+        "broker.xml:3: store is ignored: the journal is in files"
     ]
 
 
-def test_that_nothing_outlives_a_restart_is_said_unless_persistence_is_off() -> None:
-    def said(core: str) -> list[int]:
-        return [each.line for each in load_core(core).notices if "nothing outlives a restart" in each.message]
+@pytest.mark.parametrize("core", ["", "<persistence-enabled>true</persistence-enabled>"])
+def test_persistence_is_nothing_to_speak_of(core: str) -> None:
+    assert [each.message for each in load_core(core).notices if "persistence" in each.message] == []
 
-    assert said("") == [2]
-    assert said("\n<persistence-enabled>true</persistence-enabled>") == [4]
-    assert said("<persistence-enabled>false</persistence-enabled>") == []
+
+@pytest.mark.parametrize(
+    ("core", "said"),
+    [
+        (_RETENTION, []),
+        ("<persistence-enabled>false</persistence-enabled>", []),
+        (
+            "<persistence-enabled>false</persistence-enabled>\n" + _RETENTION,
+            [
+                "broker.xml:4: journal-retention-directory without persistence-enabled: there is no journal, and "
+                "nothing is retained"
+            ],
+        ),
+    ],
+)
+def test_retention_needs_persistence(core: str, said: list[str]) -> None:
+    assert warnings_of(core) == said
+
+
+@pytest.mark.parametrize(
+    "core",
+    [
+        "<journal-directory>elsewhere</journal-directory>",
+        "<journal-file-size>1M</journal-file-size>",
+        "<journal-sync-transactional>false</journal-sync-transactional>",
+        "<journal-sync-non-transactional>false</journal-sync-non-transactional>",
+        "<journal-datasync>false</journal-datasync>",
+        "<journal-compact-min-files>3</journal-compact-min-files>",
+        "<journal-compact-percentage>50</journal-compact-percentage>",
+        "<create-journal-dir>false</create-journal-dir>",
+        "<persist-id-cache>false</persist-id-cache>",
+        "<max-disk-usage>50</max-disk-usage>",
+        "<min-disk-free>1G</min-disk-free>",
+        "<disk-scan-period>100</disk-scan-period>",
+        setting("<disk-full-policy>FAIL</disk-full-policy>"),
+    ],
+)
+def test_what_concerns_the_journal_and_its_disk_is_honoured(core: str) -> None:
+    assert warnings_of(core) == []
 
 
 def test_that_pages_stay_in_memory_is_said_once_where_something_would_page() -> None:
@@ -75,7 +113,7 @@ def test_that_pages_stay_in_memory_is_said_once_where_something_would_page() -> 
 
     limit = "<max-size-bytes>1M</max-size-bytes>"
     (only,) = said(settings(("a", limit), ("b", limit + "<address-full-policy>PAGE</address-full-policy>")))
-    assert only.startswith("broker.xml:4: address-full-policy PAGE: this version keeps all messages in memory")
+    assert only.startswith("broker.xml:4: address-full-policy PAGE: this version keeps what is queued in memory;")
     assert said(setting("<address-full-policy>PAGE</address-full-policy>")) == []
     assert said(setting("<address-full-policy>DROP</address-full-policy>" + limit)) == []
 

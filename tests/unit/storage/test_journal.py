@@ -58,7 +58,7 @@ def test_each_kind_of_write_syncs_as_its_setting_says(transactional: bool, non_t
     commit(journal, committer)
     assert journal.syncs - before == non_transactional
     before = journal.syncs
-    journal.begin_group()
+    journal.begin_group(transactional=True)
     journal.published(message(2), [QUEUE_ID], 0)
     journal.published(message(3), [QUEUE_ID], 0)
     journal.end_group()

@@ -1,0 +1,134 @@
+"""``max-disk-usage``, ``min-disk-free`` and ``disk-full-policy``, on a disk that the test fills."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from artemis_py.config.settings import BrokerConfig
+from artemis_py.core.broker import Broker
+from artemis_py.core.transaction import Transaction
+from artemis_py.server.disk_watch import DiskSpace, DiskWatch, space_of
+from tests.unit.core.parts import broker_of, queue_config, send, send_in
+
+
+class Disk:
+    """A disk that is as full as it is told to be."""
+
+    def __init__(self) -> None:
+        self.space: DiskSpace | None = DiskSpace(0.5, 1000)
+        self.lines: list[str] = []
+        self.turns = 0
+
+    def probe(self, directory: str) -> DiskSpace:
+        if self.space is None:
+            raise OSError(5, "Input/output error")
+        return self.space
+
+    def note_turn(self) -> None:
+        self.turns += 1
+
+
+def watched(policy: str = "BLOCK", limits: dict[str, Any] | None = None, **core: Any) -> tuple[Broker, Disk, DiskWatch]:
+    """A broker with one queue whose address has this disk-full-policy, its disk, and who looks at it."""
+    settings = {"#": {"disk_full_policy": policy} | (limits or {})}
+    broker = broker_of(queue_config(), settings=settings, **core)
+    disk = Disk()
+    config = BrokerConfig(**core)
+    return broker, disk, DiskWatch(config, broker, disk.note_turn, probe=disk.probe, say=disk.lines.append)
+
+
+@pytest.mark.parametrize(
+    ("core", "used_fraction", "free_bytes", "full"),
+    [
+        ({}, 0.89, 1, False),
+        ({}, 0.9, 1, True),
+        ({"max_disk_usage": 50}, 0.5, 1, True),
+        ({"max_disk_usage": 50}, 0.49, 1, False),
+        ({"max_disk_usage": -1}, 1.0, 0, False),
+        ({"min_disk_free": 100}, 0.99, 101, False),
+        ({"min_disk_free": 100}, 0.01, 100, True),
+        ({"min_disk_free": 100, "max_disk_usage": 1}, 0.5, 101, False),
+    ],
+)
+def test_when_a_disk_is_full(core: dict[str, Any], used_fraction: float, free_bytes: int, full: bool) -> None:
+    broker, disk, watch = watched(**core)
+    disk.space = DiskSpace(used_fraction, free_bytes)
+    watch.look()
+    assert broker.disk_full is full
+
+
+@pytest.mark.parametrize(("policy", "taken", "kept"), [("BLOCK", 0, 0), ("FAIL", 0, 0), ("DROP", 3, 0)])
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {},
+        {"max_size_messages": 100, "address_full_policy": "DROP"},
+        {"max_size_messages": 0, "address_full_policy": "PAGE"},
+    ],
+)
+def test_what_a_full_disk_means_to_senders(policy: str, taken: int, kept: int, limits: dict[str, Any]) -> None:
+    broker, disk, watch = watched(policy, limits)
+    disk.space = DiskSpace(0.95, 5)
+    watch.look()
+    address = broker.addresses["a"]
+    assert (address.full_policy, address.is_full) == (policy, True)
+    assert send(broker, count=3) == taken
+    assert broker.queues["q"].message_count == kept
+    disk.space = DiskSpace(0.5, 500)
+    watch.look()
+    assert not address.is_full
+    assert send(broker, count=3) == 3
+    assert broker.queues["q"].message_count == 3
+
+
+def test_a_commit_waits_for_the_disk() -> None:
+    broker, disk, watch = watched()
+    transaction = Transaction()
+    send_in(transaction, broker)
+    assert transaction.blocked_by() is None
+    disk.space = DiskSpace(0.95, 5)
+    watch.look()
+    assert transaction.blocked_by() is broker.addresses["a"]
+
+
+def test_an_address_made_meanwhile_is_full_too() -> None:
+    broker, disk, watch = watched("FAIL")
+    disk.space = DiskSpace(0.95, 5)
+    watch.look()
+    assert send(broker, "new") == 0
+    assert broker.addresses["new"].is_full
+
+
+def test_only_news_are_told() -> None:
+    """And each has a turn made, in which waiting senders go on."""
+    _, disk, watch = watched()
+    for fraction in (0.5, 0.95, 0.96, 0.5, 0.4):
+        disk.space = DiskSpace(fraction, 1 << 20)
+        watch.look()
+    assert [line.partition(" (")[0] for line in disk.lines] == [
+        "warning: the disk of data/journal is full",
+        "the disk of data/journal has room again",
+    ]
+    assert "95% used, 1 MiB free; max-disk-usage 90 %" in disk.lines[0]
+    assert disk.turns == 2
+
+
+def test_a_disk_that_cannot_be_looked_at_changes_nothing() -> None:
+    broker, disk, watch = watched()
+    disk.space = DiskSpace(0.95, 5)
+    watch.look()
+    disk.space = None
+    watch.look()
+    watch.look()
+    assert broker.disk_full
+    assert disk.lines[1:] == ["warning: the disk of data/journal cannot be looked at: Input/output error"]
+
+
+def test_a_real_file_system(tmp_path: Path) -> None:
+    space = space_of(str(tmp_path))
+    assert 0 <= space.used_fraction <= 1
+    assert space.free_bytes == pytest.approx(os.statvfs(tmp_path).f_bavail * os.statvfs(tmp_path).f_frsize, rel=0.05)
