@@ -106,7 +106,7 @@ def test_only_an_open_broker_binds_other_than_loopback(start_broker: Callable[[s
     text = configuration(everywhere)
     guarded = start_broker(text.replace("<security-enabled>false", "<security-enabled>true"))
     assert set(guarded.ports) == {"inside"}
-    assert re.search(r"warning: .*acceptor stomp is not opened: .*security", guarded.said)
+    assert re.search(r"warning: .*acceptor 'stomp' is not opened: .*security", guarded.said)
     assert set(start_broker(text).ports) == {"stomp", "inside"}
 
 
