@@ -109,7 +109,15 @@ def _add_process(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--pid", type=positive(int), help="the broker's process: its CPU time and memory, children included"
     )
-    group.add_argument("--start-command", metavar="COMMAND", help="scenario 10: starts the broker in the foreground")
+    group.add_argument(
+        "--start-command", metavar="COMMAND", help="scenarios 10 and recovery: starts the broker in the foreground"
+    )
+    group.add_argument(
+        "--directory",
+        default=".",
+        help="scenario 4: where fdatasync is measured; on the broker's disk (default: the current directory)",
+    )
+    group.add_argument("--metrics-url", metavar="URL", help="artemis_py's /metrics: adds the messages per sync")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -126,7 +134,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.list:
         for scenario in SCENARIOS.values():
-            print(f"{scenario.id:<4}{scenario.title}{'' if scenario.id in DEFAULT else '  (only when asked for)'}")
+            print(f"{scenario.id:<9}{scenario.title}{'' if scenario.id in DEFAULT else '  (only when asked for)'}")
         return 0
     try:
         scenarios = choose(DEFAULT if args.scenario is None else [name.strip() for name in args.scenario.split(",")])
@@ -180,4 +188,6 @@ def _options(args: argparse.Namespace) -> Options:
         consumers=args.consumers,
         distinct=args.distinct,
         start_command=args.start_command,
+        directory=args.directory,
+        metrics_url=args.metrics_url,
     )

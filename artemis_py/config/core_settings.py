@@ -170,8 +170,14 @@ class CoreSettings:
         50, "the same as a share of the Java heap", check=POSITIVE, ignored=JAVA
     )
     global_max_messages: int = int64(-1, "messages of all addresses", check=OFF_OR_POSITIVE, ignored=_PER_ADDRESS)
-    max_disk_usage: int = int32(90, "the disk of the journal is full from this share on; -1: no limit", unit="%", check=OFF_OR_PERCENT)
-    min_disk_free: int = size(-1, "the disk of the journal is full with so little left; set, it counts instead of max-disk-usage", check=OFF_OR_POSITIVE)
+    max_disk_usage: int = int32(
+        90, "the disk of the journal is full from this share on; -1: no limit", unit="%", check=OFF_OR_PERCENT
+    )
+    min_disk_free: int = size(
+        -1,
+        "the disk of the journal is full with so little left; set, it counts instead of max-disk-usage",
+        check=OFF_OR_POSITIVE,
+    )
     disk_scan_period: int = int64(5000, "how often the disk is looked at; -1: never", unit="ms", check=OFF_OR_POSITIVE)
     memory_warning_threshold: int = int32(25, "free heap that is warned of", unit="%", check=PERCENT, ignored=JAVA)
     memory_measure_interval: int = int64(

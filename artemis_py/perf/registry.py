@@ -7,8 +7,11 @@ from typing import Final
 
 from artemis_py.errors import PerfError
 from artemis_py.perf.backlog import Backlog
+from artemis_py.perf.durable import Durable, DurableIndividual
+from artemis_py.perf.durable_sync import DurableSync, DurableSyncProducers
 from artemis_py.perf.idle import Idle
 from artemis_py.perf.latency import Latency
+from artemis_py.perf.recovery import Recovery
 from artemis_py.perf.scenario import Scenario
 from artemis_py.perf.startup import Startup
 from artemis_py.perf.streams import (
@@ -29,6 +32,9 @@ SCENARIOS: Final[dict[str, type[Scenario]]] = {
         TransientUnique,
         TransientSingle,
         TransientLarge,
+        Durable,
+        DurableIndividual,
+        DurableSync,
         FanOut,
         Lanes,
         LanesSingle,
@@ -36,7 +42,9 @@ SCENARIOS: Final[dict[str, type[Scenario]]] = {
         Latency,
         Idle,
         Startup,
+        DurableSyncProducers,
         SyncProducers,
+        Recovery,
     )
 }
 DEFAULT: Final = ("1", "1u", "2", "5", "6", "7", "8", "9")

@@ -15,6 +15,7 @@ from artemis_py.errors import PerfError
 from artemis_py.perf.process import ProcessTree, machine_cpu_s
 from artemis_py.perf.progress import Progress
 from artemis_py.perf.result import MEGABYTE, MILLION
+from artemis_py.perf.syncs import syncs_of
 from artemis_py.perf.target import Target
 
 BATCH_FIRST: Final = 1_000
@@ -42,6 +43,8 @@ class Options:
     consumers: int = 10
     distinct: bool = False
     start_command: str | None = None
+    directory: str = "."
+    metrics_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,16 @@ class Run:
             others = after.machine_s - before.machine_s - spent - own
             cores = os.cpu_count() or 1
             metrics["other_load_percent"] = max(0.0, 100 * others / (after.wall_s - before.wall_s) / cores)
+
+    @contextmanager
+    def syncs(self, metrics: dict[str, float], count: Callable[[], int]) -> Iterator[None]:
+        """Counts the broker's syncs during the block, where its metrics are known, for ``count()`` messages."""
+        url = self.options.metrics_url
+        before = None if url is None else syncs_of(url)
+        yield
+        after = None if url is None else syncs_of(url)
+        if before is not None and after is not None and after > before:
+            metrics["messages_per_sync"] = count() / (after - before)
 
     def need_receipts(self, scenario: str) -> None:
         """Raises PerfError when the broker is said to send none."""

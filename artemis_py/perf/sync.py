@@ -36,8 +36,8 @@ class SyncProducers(Scenario):
             if run.options.warmup_s > 0:
                 Rounds(run, windows).send_for(run.options.warmup_s, None)
             metrics: dict[str, float] = {}
-            with run.cpu(metrics) as counted:
-                rounds = Rounds(run, windows)
+            rounds = Rounds(run, windows)
+            with run.cpu(metrics) as counted, run.syncs(metrics, lambda: len(rounds.latencies_ns)):
                 elapsed = rounds.send_for(run.options.seconds, run.options.messages)
                 counted(len(rounds.latencies_ns))
             count = len(rounds.latencies_ns)

@@ -89,4 +89,6 @@ class DiskWatch:
         limit = f"max-disk-usage {self._used_percent_max} %"
         if self._free_bytes_min >= 0:
             limit = f"min-disk-free {self._free_bytes_min:,} bytes"
-        return f"warning: the disk of {self._directory} is full ({figures}; {limit}): disk-full-policy applies to senders"
+        return (
+            f"warning: the disk of {self._directory} is full ({figures}; {limit}): disk-full-policy applies to senders"
+        )

@@ -81,6 +81,7 @@ class Journal(RecordLog):
         self._pending: list[bytes] = []
         self._group: list[bytes] | None = None
         self._group_depth = 0
+        self._group_transactional = False
         self._transactional = False
         self._non_transactional = False
         self._retiring: list[tuple[int, Segment]] = []
@@ -90,16 +91,20 @@ class Journal(RecordLog):
     # ---- records ---------------------------------------------------------------------------------
 
     def _append(self, type_code: int, payload: bytes) -> int:
-        lsn = self._next_lsn
-        self._next_lsn = lsn + 1
-        self.last_lsn = lsn
-        record = codec.encode_record(type_code, lsn, payload)
+        record = self._number(type_code, payload)
         if self._group is not None:
             self._group.append(record)
         else:
             self._pending.append(record)
             self._non_transactional = True
-        return lsn
+        return self.last_lsn
+
+    def _number(self, type_code: int, payload: bytes) -> bytes:
+        """A record with the next lsn."""
+        lsn = self._next_lsn
+        self._next_lsn = lsn + 1
+        self.last_lsn = lsn
+        return codec.encode_record(type_code, lsn, payload)
 
     def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
         kept = Kept(message, self._next_lsn, queue_ids)
@@ -150,7 +155,7 @@ class Journal(RecordLog):
 
     def begin_group(self, *, transactional: bool = False) -> None:
         self._group_depth += 1
-        self._transactional = self._transactional or transactional
+        self._group_transactional = self._group_transactional or transactional
         if self._group is None:
             self._group = []
 
@@ -159,13 +164,15 @@ class Journal(RecordLog):
         if self._group_depth:
             return 0
         records, self._group = self._group, None
+        transactional, self._group_transactional = self._group_transactional, False
         if not records:
             return 0
-        if len(records) == 1:
-            self._pending.append(records[0])
+        self._pending.append(records[0] if len(records) == 1 else self._number(codec.GROUP, b"".join(records)))
+        if transactional:
+            self._transactional = True
+        else:
             self._non_transactional = True
-            return self.last_lsn
-        return self._append(codec.GROUP, b"".join(records))
+        return self.last_lsn
 
     # ---- becoming durable ------------------------------------------------------------------------
 

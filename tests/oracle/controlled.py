@@ -19,8 +19,8 @@ from artemis_py.server import lifecycle
 class ControlledServer(lifecycle.Server):
     """The server of ``run`` with an ear at standard input."""
 
-    def __init__(self, config: Any, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(config, loop)
+    def __init__(self, config: Any, loop: asyncio.AbstractEventLoop, stopping: asyncio.Event) -> None:
+        super().__init__(config, loop, stopping)
         threading.Thread(target=self._listen_to_orders, args=(loop,), daemon=True).start()
 
     def _listen_to_orders(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -32,10 +32,10 @@ class ControlledServer(lifecycle.Server):
         try:
             if operation == "ring-size":
                 self.broker.set_ring_size(queue_name, int(rest[0]))
+            elif operation == "pause":
+                self.broker.pause(queue_name)
             else:
-                queue = self.broker.queues[queue_name]
-                queue.gate.paused = operation == "pause"
-                self.broker.note_ready(queue)
+                self.broker.resume(queue_name)
         except ArtemisError as error:
             print(f"refused: {error}", flush=True)
             return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from zlib import crc32
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +16,7 @@ U16 = st.integers(0, 2**16 - 1)
 U32 = st.integers(0, 2**32 - 1)
 U64 = st.integers(0, 2**64 - 1)
 PAYLOADS = st.binary(max_size=300)
-TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
 IDS = st.lists(U64, max_size=20)
 
 
@@ -129,6 +131,6 @@ def test_zeros_and_nothing_are_the_end(tail: bytes) -> None:
 def test_a_header_of_another_version_says_so() -> None:
     data = bytearray(codec.encode_file_header(FileHeader(1, 1, 1, 1)))
     data[8] = codec.FORMAT_VERSION + 1
-    data[60:64] = codec.crc32(bytes(data[:60])).to_bytes(4, "little")
+    data[60:64] = crc32(bytes(data[:60])).to_bytes(4, "little")
     with pytest.raises(CodecError, match=f"version {codec.FORMAT_VERSION + 1}"):
         codec.decode_file_header(bytes(data))

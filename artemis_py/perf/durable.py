@@ -1,0 +1,263 @@
+"""Scenarios 3 and 3i: durable messages with receipts, read with acknowledgements."""
+
+from __future__ import annotations
+
+import re
+import selectors
+import time
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+from artemis_py.errors import PerfError
+from artemis_py.perf.frames import BLOCK_NUMBER, body_of, frame, send_headers
+from artemis_py.perf.link import Link, raise_if_error
+from artemis_py.perf.reader import FrameReader
+from artemis_py.perf.scenario import Run, Scenario, warm_up
+from artemis_py.perf.target import Headers, Target
+
+PERSISTENT: Final[Headers] = (("persistent", "true"),)
+GROUP: Final = 100
+RECEIPTS_OPEN_MAX: Final = 100
+# Room for a thousand messages and more that are not acknowledged yet, in the words of each broker.
+WINDOW: Final[Headers] = (
+    ("consumer-window-size", "1048576"),
+    ("prefetch-count", "1000"),
+    ("activemq.prefetchSize", "1000"),
+)
+RECEIVE_BYTES: Final = 256 * 1024
+POLL_S: Final = 0.25
+_ACK_ID: Final = re.compile(rb"\nack:([^\n]*)")
+_MESSAGE_ID: Final = re.compile(rb"\nmessage-id:([^\n]*)")
+
+
+class Durable(Scenario):
+    """A receipt for every hundredth message and one ACK for every hundred. The clock stops when the last message is
+    acknowledged and every receipt, that of the last ACK too, has come.
+    """
+
+    id = "3"
+    title = "durable 100 B, receipts and acks per 100"
+    mode: ClassVar[str] = "client"
+    acks_each: ClassVar[bool] = False
+
+    def run(self, run: Run) -> dict[str, float]:
+        """Messages per second, messages per sync where that is known, the broker's CPU time and memory."""
+        run.need_receipts(self.id)
+        if run.target.version == "1.0":
+            raise PerfError(f"scenario {self.id} needs STOMP 1.1 or 1.2")
+        body = body_of(run.options.size or 100)
+        queue = run.queue()
+        with Link(run.target) as consumer, Link(run.target) as producer:
+            headers = (("id", "0"), ("destination", queue), ("ack", self.mode), *WINDOW, *run.target.subscribe_headers)
+            consumer.confirmed("SUBSCRIBE", headers)
+            source = Source(producer, group_of(run.target, queue, body))
+            sink = Sink(consumer, self.acks_each)
+            traffic = Traffic(run, source, sink)
+            count = -(-warm_up(run, traffic.send) // GROUP) * GROUP
+            metrics: dict[str, float] = {"messages": count}
+            with run.cpu(metrics) as counted, run.syncs(metrics, lambda: count):
+                metrics["messages_per_second"] = count / traffic.send(count)
+                counted(count)
+            metrics |= run.resident_mb()
+            producer.goodbye()
+            surplus = consumer.goodbye()
+        self._nothing_left(run, queue, surplus)
+        return metrics
+
+    def _nothing_left(self, run: Run, queue: str, surplus: int) -> None:
+        """Raises PerfError when an acknowledged message comes again."""
+        with Link(run.target) as late:
+            late.subscribe(queue)
+            surplus += late.goodbye()
+        if surplus:
+            raise PerfError(f"{surplus:,} messages came again or were never sent")
+
+
+class DurableIndividual(Durable):
+    """An ACK for each message."""
+
+    id = "3i"
+    title = "durable 100 B, receipts per 100, an ack each"
+    mode = "client-individual"
+    acks_each = True
+
+
+def group_of(target: Target, queue: str, body: bytes) -> bytes:
+    """A hundred durable SENDs, of which the last asks for a receipt."""
+    headers = (*send_headers(target, queue, body), *PERSISTENT)
+    last = frame("SEND", (*headers, ("receipt", BLOCK_NUMBER.decode())), body)
+    return frame("SEND", headers, body) * (GROUP - 1) + last
+
+
+class Wire:
+    """One connection in non-blocking mode: whole frames in, bytes out as far as the socket takes them."""
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self.unsent = bytearray()
+        self._tail = b""
+
+    def read(self) -> bytes:
+        """The frames that have come whole. Bodies hold no NUL, so the last NUL ends one. Raises PerfError."""
+        try:
+            data = self.link.sock.recv(RECEIVE_BYTES)
+        except BlockingIOError:
+            return b""
+        except OSError as error:
+            raise PerfError(f"the broker broke the connection: {error.strerror}") from error
+        if not data:
+            self._raise_last_words()
+            raise PerfError("the broker closed the connection")
+        data = self._tail + data
+        end = data.rfind(b"\0") + 1
+        self._tail = data[end:]
+        return data[:end]
+
+    def write(self) -> None:
+        """Send what the socket takes. Raises PerfError."""
+        try:
+            del self.unsent[: self.link.sock.send(self.unsent)]
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise PerfError(f"the broker broke the connection: {error.strerror}") from error
+
+    def look_at(self, data: bytes) -> int:
+        """Take frames apart; returns how many are receipts. Raises PerfError at an ERROR."""
+        reader = FrameReader()
+        reader.feed(data)
+        receipts = 0
+        for found in reader.frames():
+            raise_if_error(found)
+            receipts += found.command == "RECEIPT"
+        return receipts
+
+    def _raise_last_words(self) -> None:
+        if self._tail:
+            text = " ".join(self._tail.decode(errors="replace").split())
+            raise PerfError(f"the broker closed the connection after {text[:300]}")
+
+
+class Source(Wire):
+    """The producer: groups of a hundred, while not too many receipts are awaited."""
+
+    def __init__(self, link: Link, group: bytes) -> None:
+        super().__init__(link)
+        self._group = group
+        self.awaited = 0
+
+    def fill(self, groups: Iterator[int]) -> None:
+        """Have something to send, if more may be under way."""
+        while not self.unsent and self.awaited < RECEIPTS_OPEN_MAX:
+            number = next(groups, None)
+            if number is None:
+                return
+            self.unsent += self._group.replace(BLOCK_NUMBER, b"%08d" % number)
+            self.awaited += 1
+
+    def take(self) -> bool:
+        """Read receipts; True when any came."""
+        data = self.read()
+        if not data:
+            return False
+        receipts = data.count(b"RECEIPT\n")
+        if receipts != data.count(b"\0"):
+            receipts = self.look_at(data)
+        self.awaited -= receipts
+        return True
+
+
+class Sink(Wire):
+    """The consumer: acknowledges each message, or the hundredth and with it those before."""
+
+    def __init__(self, link: Link, acks_each: bool) -> None:
+        super().__init__(link)
+        self._acks_each = acks_each
+        modern = link.target.version == "1.2"
+        self._pattern = _ACK_ID if modern else _MESSAGE_ID
+        self._before = b"ACK\nid:" if modern else b"ACK\nsubscription:0\nmessage-id:"
+        self._between = b"\n\n\0" + self._before
+        self.expected = 0
+        self.received = 0
+        self.awaited = 0
+
+    def take(self) -> bool:
+        """Read messages and receipts, and have the ACKs ready; True when any came."""
+        data = self.read()
+        if not data:
+            return False
+        ids = self._pattern.findall(data)
+        if len(ids) != data.count(b"\0"):
+            self.awaited -= self.look_at(data)
+        self._acknowledge(ids)
+        return True
+
+    def _acknowledge(self, ids: list[bytes]) -> None:
+        seen, self.received = self.received, self.received + len(ids)
+        if self.received > self.expected:
+            raise PerfError(f"the consumer received {self.received - self.expected:,} messages more than were sent")
+        wanted = ids if self._acks_each else ids[GROUP - 1 - seen % GROUP :: GROUP]
+        if not wanted:
+            return
+        self.unsent += self._before + self._between.join(wanted)
+        if self.received == self.expected:
+            self.unsent += b"\nreceipt:last"
+            self.awaited += 1
+        self.unsent += b"\n\n\0"
+
+
+class Traffic:
+    """Moves messages from source to sink, with one selector."""
+
+    def __init__(self, run: Run, source: Source, sink: Sink) -> None:
+        self._run = run
+        self._source = source
+        self._sink = sink
+
+    def send(self, count: int) -> float:
+        """Send ``count`` messages, rounded up to whole groups; returns the seconds until all is acknowledged."""
+        groups = iter(range(-(-count // GROUP)))
+        source, sink = self._source, self._sink
+        sink.expected += -(-count // GROUP) * GROUP
+        started = time.perf_counter()
+        with selectors.DefaultSelector() as selector:
+            for wire in (source, sink):
+                wire.link.sock.setblocking(False)
+                selector.register(wire.link.sock, selectors.EVENT_READ, wire)
+            try:
+                self._loop(selector, groups, started)
+                return time.perf_counter() - started
+            finally:
+                for wire in (source, sink):
+                    wire.link.sock.settimeout(self._run.target.stall_s)
+
+    def _loop(self, selector: selectors.BaseSelector, groups: Iterator[int], started: float) -> None:
+        source, sink = self._source, self._sink
+        moved_at = started
+        while True:
+            source.fill(groups)
+            if sink.received == sink.expected and not (source.awaited or sink.awaited or sink.unsent):
+                return
+            for wire in (source, sink):
+                if wire.unsent:
+                    wire.write()
+                events = selectors.EVENT_READ | (selectors.EVENT_WRITE if wire.unsent else 0)
+                if selector.get_key(wire.link.sock).events != events:
+                    selector.modify(wire.link.sock, events, wire)
+            moved = False
+            for key, events in selector.select(POLL_S):
+                if events & selectors.EVENT_READ:
+                    moved |= key.data.take()
+                moved |= bool(events & selectors.EVENT_WRITE)
+            moved_at = self._watch(moved, moved_at, started)
+
+    def _watch(self, moved: bool, moved_at: float, started: float) -> float:
+        run, sink = self._run, self._sink
+        now = time.perf_counter()
+        how_far = f"{sink.received:,} of {sink.expected:,} received, {self._source.awaited} receipts awaited"
+        if not moved and now - moved_at > run.target.stall_s:
+            raise PerfError(f"stalled: nothing moved for {run.target.stall_s:g} s; {how_far}")
+        if now - started > run.options.limit_s:
+            raise PerfError(f"not finished after {run.options.limit_s:g} s; {how_far}")
+        run.progress.show(lambda: how_far)
+        return now if moved else moved_at

@@ -1,0 +1,61 @@
+"""What a sync costs on the disk, and how many the broker made."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+import urllib.request
+from typing import Final
+
+from artemis_py.errors import PerfError
+from artemis_py.perf.result import percentile
+
+PROBES: Final = 400
+WRITE_BYTES: Final = 256
+FILE_BYTES: Final = 1 << 20
+SYNCS: Final = "artemis_journal_syncs"
+SCRAPE_S: Final = 5.0
+
+
+def fdatasync_ns(directory: str, count: int = PROBES) -> list[int]:
+    """How long a write of 256 bytes with its ``fdatasync`` takes, each in ns, in a file of zeros made beforehand.
+
+    Raises PerfError when the directory cannot be written to.
+    """
+    took: list[int] = []
+    block = b"x" * WRITE_BYTES
+    try:
+        with tempfile.TemporaryFile(dir=directory) as file:
+            descriptor = file.fileno()
+            os.pwrite(descriptor, bytes(FILE_BYTES), 0)
+            os.fsync(descriptor)
+            for number in range(count):
+                started = time.perf_counter_ns()
+                os.pwrite(descriptor, block, number * WRITE_BYTES % FILE_BYTES)
+                os.fdatasync(descriptor)
+                took.append(time.perf_counter_ns() - started)
+    except OSError as error:
+        raise PerfError(f"fdatasync cannot be measured in {directory}: {error.strerror or error}") from error
+    return took
+
+
+def median_us(took_ns: list[int]) -> float:
+    """The median in µs."""
+    return percentile(sorted(took_ns), 50) / 1000
+
+
+def syncs_of(metrics_url: str) -> float | None:
+    """How many syncs the broker's journal has made, by its ``/metrics``; None when it does not say.
+
+    Raises PerfError when nothing answers there.
+    """
+    try:
+        with urllib.request.urlopen(metrics_url, timeout=SCRAPE_S) as answer:
+            text = answer.read().decode()
+    except (OSError, ValueError) as error:
+        raise PerfError(f"no metrics at {metrics_url}: {error}") from error
+    for line in text.splitlines():
+        if line.startswith((SYNCS + "{", SYNCS + " ", SYNCS + "_total")):
+            return float(line.rpartition(" ")[2])
+    return None
