@@ -251,8 +251,8 @@ class Connection(asyncio.BufferedProtocol):
             self.mark_dirty()
 
     def shut(self, now_ms: int) -> None:
-        """The broker stops: what is unsettled stays unsettled, the socket closes."""
-        self.session.lost(now_ms)
+        """The broker stops: what is unsettled stays unsettled and counts as no attempt, the socket closes."""
+        self.session.lost(now_ms, failed=False)
         if self._transport is not None:
             self._transport.close()
 

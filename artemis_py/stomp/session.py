@@ -191,10 +191,10 @@ class Session(Sending, Subscribing, Acknowledging):
             self.last_in_ms = now_ms
             self._close_with(message, None)
 
-    def lost(self, now_ms: int) -> None:
-        """The socket is gone: what was not settled counts as a failed delivery."""
+    def lost(self, now_ms: int, *, failed: bool = True) -> None:
+        """The socket is gone: what was not settled counts as a failed delivery, unless the broker itself ends it."""
         if self.state == _OPEN:
-            self._leave(failed=True, now_ms=now_ms)
+            self._leave(failed=failed, now_ms=now_ms)
         self.state = _CLOSING
 
     def _leave(self, *, failed: bool, now_ms: int) -> None:

@@ -101,6 +101,18 @@ def test_a_killed_broker_leaves_no_lock(tmp_path: Path) -> None:
         assert broker.stop() == 0
 
 
+def test_an_orderly_stop_is_no_failed_delivery(tmp_path: Path) -> None:
+    """One failure would be enough for the dead-letter address, but a broker that stops is not the consumer's failure."""
+    file = configured(tmp_path)
+    with started(file) as broker, connected(broker.port) as client:
+        client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"in delivery")
+        client.subscribe("/queue/q")
+        assert client.message().body == b"in delivery"
+        assert broker.stop() == 0
+    with started(file) as broker:
+        assert bodies_of(broker.port, "/queue/q", 1) == [b"in delivery"]
+
+
 # ---- a disk that fails ---------------------------------------------------------------------------
 
 
