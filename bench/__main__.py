@@ -21,7 +21,7 @@ from bench.rabbitmq import RabbitMq
 
 BROKERS = (ArtemisPy, ActiveMqClassic, CoilMq, Artemis, RabbitMq, Relay)
 DEFAULT_BROKERS = "artemis_py,activemq,coilmq,artemis,rabbitmq"
-DEFAULT_SCENARIOS = "1,1u,2,5,6,8,12,7,9,10"
+DEFAULT_SCENARIOS = "1,1u,2,5,6,8,12,3,3i,4,11,7,9,10,recovery"
 
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:

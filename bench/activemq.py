@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.perf.target import Target
-from bench.broker import LOOPBACK, Broker
+from bench.broker import DURABLE, LOOPBACK, Broker
 
 JARS: Final = Path("/usr/share/activemq/lib")
 QUIET_LOGGER: Final = Path("/usr/share/java/slf4j-nop.jar")
@@ -22,7 +22,7 @@ class ActiveMqClassic(Broker):
 
     name = "activemq"
     title = "ActiveMQ Classic"
-    compared = True
+    unsupported = DURABLE
 
     def absent(self) -> str | None:
         """Looks for the package and for Java."""

@@ -1,4 +1,6 @@
-"""Apache ActiveMQ Artemis, when an unpacked distribution is at hand. Shown for comparison, not part of the ratios."""
+"""Apache ActiveMQ Artemis, when an unpacked distribution is at hand. It counts in the ratios of durable scenarios; in
+the others it is shown.
+"""
 
 from __future__ import annotations
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 import socket
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from artemis_py.perf.target import Target
 
 LOOPBACK = "127.0.0.1"
+DURABLE: Final = frozenset({"3", "3i", "4", "11", "recovery"})
 CACHE = Path(__file__).resolve().parent.parent / ".cache" / "bench"
 
 
 class Broker(ABC):
-    """One broker on this machine. ``compared`` says whether it counts as a peer when ratios are formed."""
+    """One broker on this machine. ``unsupported``: scenarios that it is not asked for."""
 
     name: ClassVar[str]
     title: ClassVar[str]
-    compared: ClassVar[bool] = False
     unsupported: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
@@ -36,6 +36,10 @@ class Broker(ABC):
     def target(self, port: int) -> Target:
         """How the load generator talks to it."""
         return Target(LOOPBACK, port)
+
+    def metrics_url(self) -> str | None:
+        """Where it tells how many syncs it made; asked after ``command``."""
+        return None
 
 
 def free_port() -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from artemis_py.perf.report import align, number, with_unit
 from artemis_py.perf.result import METRICS, Outcome
 from bench.driver import Measured
-from bench.targets import TARGETS
+from bench.targets import TARGETS, peers_of
 
 OWN = "artemis_py"
 DETAILS = (
@@ -18,6 +18,9 @@ DETAILS = (
     "p50_us",
     "p99_us",
     "p999_us",
+    "messages_per_sync",
+    "fdatasync_us",
+    "start_ms",
     "fill_per_second",
     "drain_per_second",
     "connects_per_second",
@@ -36,7 +39,8 @@ class Verdict:
 def verdict(found: Sequence[Measured], scenario: str) -> Verdict:
     """Compares the headline of one scenario."""
     own = next((one.headline(scenario) for one in found if one.broker.name == OWN), None)
-    peers = [value for one in found if one.broker.compared and (value := one.headline(scenario)) is not None]
+    names = peers_of(scenario)
+    peers = [value for one in found if one.broker.name in names and (value := one.headline(scenario)) is not None]
     ratio = None
     if own is not None and peers:
         metric = METRICS[_outcome(found, scenario).headline]

@@ -74,7 +74,12 @@ def _measure_group(measured: Measured, scenarios: Sequence[Scenario], options: O
     with tempfile.TemporaryDirectory(prefix=f"bench-{broker.name}-", ignore_cleanup_errors=True) as home:
         try:
             command = broker.command(Path(home), port)
-            run = Run(broker.target(port), replace(options, start_command=shlex.join(command)), None, progress)
+            run = Run(
+                broker.target(port),
+                replace(options, start_command=shlex.join(command), directory=home, metrics_url=broker.metrics_url()),
+                None,
+                progress,
+            )
             if not wanted[0].needs_broker:
                 run_once(wanted[0], run, measured.outcomes[wanted[0].id])
                 return

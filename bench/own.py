@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.version import VERSION
-from bench.broker import LOOPBACK, Broker, free_port
+from bench.broker import DURABLE, LOOPBACK, Broker, free_port
 
 # What a user would write, with limits on memory out of the way: a queue is filled on purpose.
 CONFIGURATION: Final = """\
@@ -15,7 +15,8 @@ CONFIGURATION: Final = """\
 <configuration xmlns="urn:activemq">
   <core xmlns="urn:activemq:core">
     <name>bench</name>
-    <persistence-enabled>false</persistence-enabled>
+    <persistence-enabled>true</persistence-enabled>
+    <max-disk-usage>-1</max-disk-usage>
     <journal-directory>{home}/journal</journal-directory>
     <bindings-directory>{home}/bindings</bindings-directory>
     <paging-directory>{home}/paging</paging-directory>
@@ -42,6 +43,9 @@ class ArtemisPy(Broker):
     name = "artemis_py"
     title = "artemis_py"
 
+    def __init__(self) -> None:
+        self._http_port: int | None = None
+
     def absent(self) -> str | None:
         """Never."""
         return None
@@ -53,9 +57,14 @@ class ArtemisPy(Broker):
     def command(self, home: Path, port: int) -> list[str]:
         """A configuration of its own, run by this interpreter."""
         file = home / "broker.xml"
-        text = CONFIGURATION.format(home=home, host=LOOPBACK, port=port, http_port=free_port())
+        self._http_port = free_port()
+        text = CONFIGURATION.format(home=home, host=LOOPBACK, port=port, http_port=self._http_port)
         file.write_text(text, encoding="utf-8")
         return [sys.executable, "-m", "artemis_py", "run", str(file)]
+
+    def metrics_url(self) -> str | None:
+        """The acceptor for HTTP of the configuration written last."""
+        return None if self._http_port is None else f"http://{LOOPBACK}:{self._http_port}/metrics"
 
 
 class Relay(Broker):
@@ -63,7 +72,7 @@ class Relay(Broker):
 
     name = "relay"
     title = "relay (ceiling)"
-    unsupported = frozenset({"6", "6s", "7", "8", "12"})
+    unsupported = frozenset({"6", "6s", "7", "8", "12"}) | DURABLE
 
     def absent(self) -> str | None:
         """Never."""

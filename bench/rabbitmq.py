@@ -1,4 +1,4 @@
-"""RabbitMQ from Debian's package ``rabbitmq-server``, as a node of its own. Not part of the ratios."""
+"""RabbitMQ from Debian's package ``rabbitmq-server``, as a node of its own. Part of the ratios of durable scenarios."""
 
 from __future__ import annotations
 

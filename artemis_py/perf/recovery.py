@@ -58,9 +58,9 @@ class Recovery(Scenario):
                 if source.unsent:
                     link.send(bytes(source.unsent))
                     source.unsent.clear()
-                source.fill(groups)
-                if not source.unsent:
+                else:
                     source.take()
+                source.fill(groups)
                 run.progress.show(lambda: "filling")
             link.goodbye()
 

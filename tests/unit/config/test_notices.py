@@ -75,8 +75,10 @@ def test_persistence_is_nothing_to_speak_of(core: str) -> None:
         (
             "<persistence-enabled>false</persistence-enabled>\n" + _RETENTION,
             [
-                ("broker.xml:4: journal-retention-directory without persistence-enabled: there is no journal, and "
-                "nothing is retained")
+                (
+                    "broker.xml:4: journal-retention-directory without persistence-enabled: there is no journal, and "
+                    "nothing is retained"
+                )
             ],
         ),
     ],

@@ -20,6 +20,7 @@ class Faults:
     double_at: int = 0
     close_at: int = 0
     extra_at_goodbye: bool = False
+    ignores_acks: bool = False
     refuse_login: bool = False
     receipts: bool = True
     chunk_bytes: int = 0
@@ -27,10 +28,12 @@ class Faults:
 
 @dataclass
 class Client:
-    """One connection and its subscription id per destination."""
+    """One connection, its subscription id per destination, and what it must acknowledge, oldest first."""
 
     sock: socket.socket
     subscriptions: dict[str, str] = field(default_factory=dict)
+    modes: dict[str, str] = field(default_factory=dict)
+    unacked: dict[str, tuple[str, bytes]] = field(default_factory=dict)
 
 
 class FakeBroker:
@@ -39,6 +42,7 @@ class FakeBroker:
     def __init__(self, faults: Faults | None = None) -> None:
         self.faults = faults or Faults()
         self.sent = 0
+        self.acks = 0
         self.connects: list[ServerFrame] = []
         self.subscribes: list[ServerFrame] = []
         self.sends: list[ServerFrame] = []
@@ -94,16 +98,41 @@ class FakeBroker:
         elif found.command == "SUBSCRIBE":
             self.subscribes.append(found)
             client.subscriptions[destination] = found.headers["id"]
+            client.modes[destination] = found.headers.get("ack", "auto")
             for body in self._waiting.pop(destination, []):
                 self._deliver(client, destination, body)
         elif found.command == "SEND":
             self.sends.append(found)
             self._route(destination, found.body)
-        elif found.command == "DISCONNECT" and self.faults.extra_at_goodbye:
-            for subscribed in client.subscriptions:
-                self._deliver(client, subscribed, b"one more")
+        elif found.command == "ACK":
+            self._acknowledge(client, found.headers.get("id") or found.headers["message-id"])
+        elif found.command == "DISCONNECT":
+            self._take_leave(client)
         if "receipt" in found.headers and self.faults.receipts:
             self._write(client, frame("RECEIPT", (("receipt-id", found.headers["receipt"]),)))
+
+    def _acknowledge(self, client: Client, message_id: str) -> None:
+        if message_id not in client.unacked:
+            return
+        destination, _ = client.unacked[message_id]
+        settled = [message_id]
+        if client.modes[destination] == "client":
+            ids = list(client.unacked)
+            settled = ids[: ids.index(message_id) + 1]
+        self.acks += 1
+        for one in settled:
+            if self.faults.ignores_acks:
+                return
+            del client.unacked[one]
+
+    def _take_leave(self, client: Client) -> None:
+        if self.faults.extra_at_goodbye:
+            for subscribed in client.subscriptions:
+                self._deliver(client, subscribed, b"one more")
+        for destination, body in client.unacked.values():
+            self._waiting[destination].append(body)
+        client.unacked.clear()
+        client.subscriptions.clear()
 
     def _route(self, destination: str, body: bytes) -> None:
         readers = [client for client in self._clients if destination in client.subscriptions]
@@ -114,12 +143,15 @@ class FakeBroker:
 
     def _deliver(self, client: Client, destination: str, body: bytes) -> None:
         self.sent += 1
-        headers = (
+        headers: tuple[tuple[str, str], ...] = (
             ("subscription", client.subscriptions[destination]),
             ("message-id", str(self.sent)),
             ("destination", destination),
             ("content-length", str(len(body))),
         )
+        if client.modes.get(destination, "auto") != "auto":
+            headers = (*headers, ("ack", str(self.sent)))
+            client.unacked[str(self.sent)] = (destination, body)
         message = frame("MESSAGE", headers, body)
         if self.sent == self.faults.error_at:
             message += frame("ERROR", (("message", "disk on fire"),), b"all is lost")

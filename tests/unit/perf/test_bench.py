@@ -16,6 +16,7 @@ from bench.coilmq import CoilMq
 from bench.comparison import headline_rows, other_load, text, verdict
 from bench.driver import Measured, group, measure
 from bench.own import ArtemisPy, Relay
+from bench.rabbitmq import RabbitMq
 from bench.targets import TARGETS
 
 
@@ -60,6 +61,42 @@ def test_ratio_to_the_better_peer(
     met: bool | None,
 ) -> None:
     found = verdict(compare(scenario, own, activemq, coilmq), scenario)
+    assert found.ratio == (None if ratio is None else pytest.approx(ratio))
+    assert found.met is met
+
+
+def compare_durable(scenario: str, own: float, rabbitmq: float | None, artemis: float | None) -> list[Measured]:
+    return [
+        measured(ArtemisPy(), scenario, own),
+        measured(CoilMq(), scenario, 1e12),
+        measured(RabbitMq(), scenario, rabbitmq),
+        measured(Artemis(), scenario, artemis),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "own", "rabbitmq", "artemis", "ratio", "met"),
+    [
+        ("3", 500.0, 100.0, 90.0, 5.0, True),
+        ("3", 499.0, 100.0, None, 4.99, False),
+        ("3", 600.0, 100.0, 200.0, 3.0, False),
+        ("3i", 400.0, 100.0, None, 4.0, True),
+        ("11", 500.0, None, None, None, None),
+        ("4", 1.6, 3.2, None, 2.0, True),
+        ("4", 1.61, None, None, None, False),
+        ("recovery", 200_000.0, 100_000.0, None, 2.0, True),
+        ("recovery", 199_999.0, None, None, None, False),
+    ],
+)
+def test_durable_scenarios_are_compared_with_brokers_that_sync(
+    scenario: str,
+    own: float,
+    rabbitmq: float | None,
+    artemis: float | None,
+    ratio: float | None,
+    met: bool | None,
+) -> None:
+    found = verdict(compare_durable(scenario, own, rabbitmq, artemis), scenario)
     assert found.ratio == (None if ratio is None else pytest.approx(ratio))
     assert found.met is met
 

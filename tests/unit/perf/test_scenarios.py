@@ -49,12 +49,13 @@ def measure(scenario: str, run: Run) -> dict[str, float]:
     return choose([scenario])[0].run(run)
 
 
-@pytest.mark.parametrize("scenario", ["1", "1s", "1u", "2", "5", "6", "6s", "8", "12"])
+@pytest.mark.parametrize("scenario", ["1", "1s", "1u", "2", "3", "3i", "4", "5", "6", "6s", "8", "11", "12"])
 def test_every_message_is_counted(broker: FakeBroker, scenario: str) -> None:
     metrics = measure(scenario, load(broker))
     assert metrics["messages"] == MESSAGES
     assert metrics["messages_per_second"] > 0
-    assert len(broker.sends) == (MESSAGES // 10 if scenario == "5" else MESSAGES)
+    probes = scenario in ("3", "3i")  # one more message, to see that nothing comes again
+    assert len(broker.sends) == (MESSAGES // 10 if scenario == "5" else MESSAGES + probes)
 
 
 def test_frames_may_be_split_anywhere() -> None:
