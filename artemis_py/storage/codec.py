@@ -223,6 +223,21 @@ def encode_message(kept: Kept) -> bytes:
     return b"%b%b%b%b%b" % (fields, states, address, head.block, message.body)
 
 
+_heads: dict[tuple[bytes, str, int, bool, str | None], Head] = {}
+_HEADS_MAX: Final = 4096
+
+
+def _head_of(block: bytes, address: str, priority: int, sized: bool, routing_type: str | None) -> Head:
+    """The head of a message that was read: one for all messages with the same headers, as when they were sent."""
+    key = (block, address, priority, sized, routing_type)
+    head = _heads.get(key)
+    if head is None:
+        if len(_heads) >= _HEADS_MAX:
+            _heads.clear()
+        head = _heads[key] = Head(block, address, priority, True, sized, routing_type)
+    return head
+
+
 def decode_message(payload: bytes) -> Kept:
     """Raises CodecError when the payload is too short for what it announces."""
     try:
@@ -238,7 +253,7 @@ def decode_message(payload: bytes) -> Kept:
     address = payload[position : position + address_size].decode()
     position += address_size
     block = payload[position : position + head_size]
-    head = Head(block, address, priority, True, bool(sized), _ROUTING_TYPES[routing])
+    head = _head_of(block, address, priority, bool(sized), _ROUTING_TYPES[routing])
     message = Message(head, payload[position + head_size :], message_id, timestamp_ms, expires_ms, _NOWHERE, 0)
     kept = Kept(message, lsn, [state[0] for state in states])
     for queue_id, attempts, due_ms, order in states:
