@@ -102,7 +102,7 @@ def test_a_killed_broker_leaves_no_lock(tmp_path: Path) -> None:
 
 
 def test_an_orderly_stop_is_no_failed_delivery(tmp_path: Path) -> None:
-    """One failure would be enough for the dead-letter address, but a broker that stops is not the consumer's failure."""
+    """One failure would be enough for the dead-letter address; a broker that stops is not the consumer's failure."""
     file = configured(tmp_path)
     with started(file) as broker, connected(broker.port) as client:
         client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"in delivery")
