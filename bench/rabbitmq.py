@@ -27,6 +27,7 @@ log.file = false
 
 class RabbitMq(Broker):
     """With the STOMP plug-in, classic queues."""
+
     unsupported = frozenset({"recovery"})  # its start is the same with and without messages: they are loaded later
 
     name = "rabbitmq"
