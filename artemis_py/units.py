@@ -1,4 +1,4 @@
-"""Byte sizes and durations as people write them: ``10MiB``, ``700ms``."""
+"""Byte sizes as people write them: ``10MiB``."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ LONG_MAX: Final = 2**63 - 1
 _FACTORS: Final = {"k": 1024, "m": 1024**2, "g": 1024**3}
 _BYTES: Final = re.compile(r"\s*([0-9]+)\s*(?:([kmg])i?)?b?\s*", re.IGNORECASE | re.ASCII)
 _PLAIN_LONG: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)?", re.ASCII)
-_MILLISECONDS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 def parse_bytes(text: str) -> int:
@@ -33,33 +31,3 @@ def parse_bytes(text: str) -> int:
     if not LONG_MIN <= value <= LONG_MAX:
         raise ValueError(f"byte size past 64 bits: {text!r}")
     return value
-
-
-def parse_duration_ms(text: str) -> int:
-    """Read a duration: a bare number of milliseconds, or a number with ``ms``, ``s``, ``m``, ``h`` or ``d``.
-
-    ``1s`` is 1000, ``0.5s`` is 500, ``700ms`` and ``700`` are 700; ``-1`` (meaning "none" where it is allowed) is
-    returned as it is. A fraction of a millisecond is refused. Raises ValueError for anything else.
-    """
-    stripped = text.strip()
-    if stripped == "-1":
-        return -1
-    found = _DURATION.fullmatch(stripped)
-    if found is None:
-        raise ValueError(f"no duration: {text!r}")
-    number, unit = found[1], found[2] or "ms"
-    whole, _, fraction = number.partition(".")
-    scale = _MILLISECONDS[unit]
-    denominator: int = 10 ** len(fraction)
-    value, rest = divmod(int(whole + fraction) * scale, denominator)
-    if rest or value > LONG_MAX:
-        raise ValueError(f"no whole number of milliseconds: {text!r}")
-    return value
-
-
-def format_bytes(size: int) -> str:
-    """Write a size with the largest unit that divides it: 10485760 becomes ``10MiB``, 1000 stays ``1000``."""
-    for factor, unit in ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB")):
-        if size and size % factor == 0:
-            return f"{size // factor}{unit}"
-    return str(size)

@@ -70,6 +70,7 @@ class Server:
             self.stats,
             turn_bounds_s=TURN_BUCKET_BOUNDS_S,
             global_max_size_bytes=config.global_max_size or -1,
+            store_directory=None if self.store is None else Path(config.journal_directory),
         )
         routes = {**metrics_routes(self._exporter), **health_routes(self._not_ready_because)}
         self._http = HttpService(routes, now_ms=clock_ms, call_soon=loop.call_soon)

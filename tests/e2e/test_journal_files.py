@@ -15,7 +15,7 @@ import pytest
 from artemis_py.storage import reader
 from artemis_py.storage.reader import Changed, Delivered, LogReader, Published, Settled
 from artemis_py.storage.scan import log_files
-from tests.e2e.broker_process import COMMAND, STOMP, WAIT_S, BrokerProcess
+from tests.e2e.broker_process import COMMAND, HTTP, STOMP, WAIT_S, BrokerProcess
 from tests.e2e.stomp_socket import Closed, StompSocket, connected
 
 pytestmark = pytest.mark.e2e
@@ -91,6 +91,16 @@ def test_a_second_broker_is_told_who_has_the_directory(tmp_path: Path) -> None:
         with connected(first.port) as client:
             client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"still here")
         assert first.stop() == 0
+
+
+def test_the_use_of_the_disk_is_measured(tmp_path: Path) -> None:
+    """The share of the file system that the journal is on; without a journal it is 0."""
+    file = configured(tmp_path)
+    http = f'<acceptor name="http">{HTTP}</acceptor></acceptors>'
+    file.write_text(file.read_text("utf-8").replace("</acceptors>", http), "utf-8")
+    with started(file) as broker:
+        assert 0 < broker.metric("artemis_disk_store_usage") <= 1
+        assert broker.stop() == 0
 
 
 def test_a_killed_broker_leaves_no_lock(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.units import format_bytes, parse_bytes, parse_duration_ms
+from artemis_py.units import parse_bytes
 
 
 @pytest.mark.parametrize(
@@ -56,35 +56,3 @@ def test_byte_sizes(text: str, size: int) -> None:
 def test_texts_that_are_no_byte_size(text: str) -> None:
     with pytest.raises(ValueError, match="byte size"):
         parse_bytes(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "milliseconds"),
-    [
-        ("700", 700),
-        ("700ms", 700),
-        ("1s", 1000),
-        ("0.5s", 500),
-        ("1.25 s", 1250),
-        ("2m", 120_000),
-        ("1h", 3_600_000),
-        ("1d", 86_400_000),
-        ("0", 0),
-        ("-1", -1),
-    ],
-)
-def test_durations(text: str, milliseconds: int) -> None:
-    assert parse_duration_ms(text) == milliseconds
-
-
-@pytest.mark.parametrize("text", ["", "s", "1 year", "-2", "-1s", "1.5", "0.0001s", "1e3", "99999999999999999999"])
-def test_texts_that_are_no_duration(text: str) -> None:
-    with pytest.raises(ValueError, match=r"duration|milliseconds"):
-        parse_duration_ms(text)
-
-
-@pytest.mark.parametrize(
-    ("size", "text"), [(0, "0"), (1000, "1000"), (1024, "1KiB"), (10 * 1024**2, "10MiB"), (3 * 1024**3, "3GiB")]
-)
-def test_sizes_are_written_with_the_largest_unit(size: int, text: str) -> None:
-    assert format_bytes(size) == text
