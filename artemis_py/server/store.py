@@ -45,7 +45,7 @@ class Store:
             raise
         self.report = _report(recovered, directory)
         self.keepsake: Keepsake = recovered.index.keepsake()
-        self._committer = ThreadCommitter(self.disk, wake)
+        self._committer = ThreadCommitter(wake)
         settings = JournalSettings(
             file_bytes=config.journal_file_size,
             compact_files_min=config.journal_compact_min_files,

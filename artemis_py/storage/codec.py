@@ -58,6 +58,12 @@ RECORD_NAMES: Final = {
     QUEUE: "queue", QUEUE_DELETED: "queue-deleted", DUPLICATE: "duplicate-id", GROUP: "group", DELIVERED: "delivered",
     DUPLICATES_CLEARED: "duplicate-ids-cleared",
 }  # fmt: skip
+FLAG_TRANSIENT: Final = 1
+"""Of a message in a page: not persistent, so gone after a restart."""
+FLAG_PAGED: Final = 2
+"""Of a message in the journal: it lives in a page, and stands here only for readers of the retained log."""
+FLAG_LARGE: Final = 4
+"""The body is in a file of its own."""
 REASONS: Final = ("acked", "replaced", "expired", "killed")
 
 _FILE_HEADER: Final = Struct("<8sHHIQQQ20x")

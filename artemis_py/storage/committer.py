@@ -16,25 +16,42 @@ from artemis_py.storage.disk import Disk, DiskError
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
-    """One batch: where it goes, and the lsn that is durable when it is."""
+class Write:
+    """Bytes for one place in one file."""
 
+    disk: Disk
     name: str
     offset: int
     data: bytes
-    lsn: int
     sync: bool
-    create_bytes: int
-    """Make the file first, this large; 0 when it exists."""
+    create_bytes: int = -1
+    """Make the file first, this large; -1 when it exists."""
 
 
-def carry_out(disk: Disk, commit: Commit) -> None:
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One batch: its writes, in order, and the lsn that is durable when all of them are. What a record speaks of (a
+    page, a large body) is written before the record, so a crash in between leaves nothing that anybody refers to.
+    """
+
+    writes: list[Write]
+    lsn: int
+
+    @property
+    def size_bytes(self) -> int:
+        """How much is to be written, new files included."""
+        return sum(len(write.data) + max(write.create_bytes, 0) for write in self.writes)
+
+
+def carry_out(commit: Commit) -> None:
     """Write a batch and make it durable. Raises DiskError."""
-    if commit.create_bytes:
-        disk.create(commit.name, commit.create_bytes)
-    disk.write(commit.name, commit.offset, commit.data)
-    if commit.sync:
-        disk.sync(commit.name)
+    for write in commit.writes:
+        if write.create_bytes >= 0:
+            write.disk.create(write.name, write.create_bytes)
+        if write.data:
+            write.disk.write(write.name, write.offset, write.data)
+        if write.sync:
+            write.disk.sync(write.name)
 
 
 class Committer(ABC):
@@ -70,10 +87,9 @@ class ThreadCommitter(Committer):
     thread.
     """
 
-    def __init__(self, disk: Disk, wake: Callable[[], None]) -> None:
+    def __init__(self, wake: Callable[[], None]) -> None:
         self.busy = False
         self.failure: DiskError | None = None
-        self._disk = disk
         self._wake = wake
         self._done: Commit | None = None
         self._work: SimpleQueue[Commit | Callable[[], None] | None] = SimpleQueue()
@@ -85,7 +101,7 @@ class ThreadCommitter(Committer):
             try:
                 if isinstance(work, Commit):
                     if self.failure is None:
-                        carry_out(self._disk, work)
+                        carry_out(work)
                         self._done = work
                 else:
                     work()
@@ -106,7 +122,7 @@ class ThreadCommitter(Committer):
 
     def run_now(self, commit: Commit) -> None:
         try:
-            carry_out(self._disk, commit)
+            carry_out(commit)
             self._done = commit
         except DiskError as error:
             self.failure = error

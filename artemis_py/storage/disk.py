@@ -37,8 +37,8 @@ class Disk(ABC):
         """Make everything written to the file durable."""
 
     @abstractmethod
-    def read(self, name: str) -> bytes:
-        """The whole file."""
+    def read(self, name: str, offset: int = 0, size: int = -1) -> bytes:
+        """The file from ``offset`` on, at most ``size`` bytes (-1: all)."""
 
     @abstractmethod
     def rename(self, name: str, new_name: str) -> None:
@@ -104,9 +104,11 @@ class FileDisk(Disk):
         except OSError as error:
             raise self._failed(name, error) from None
 
-    def read(self, name: str) -> bytes:
+    def read(self, name: str, offset: int = 0, size: int = -1) -> bytes:
         try:
-            return (self.directory / name).read_bytes()
+            with (self.directory / name).open("rb", buffering=0) as file:
+                file.seek(offset)
+                return file.read(size)
         except OSError as error:
             raise self._failed(name, error) from None
 

@@ -16,7 +16,7 @@ from artemis_py.message import Message
 from artemis_py.records import RecordLog
 from artemis_py.storage import codec
 from artemis_py.storage.codec import FileHeader, Kept
-from artemis_py.storage.committer import Commit, Committer
+from artemis_py.storage.committer import Commit, Committer, Write
 from artemis_py.storage.disk import Disk, DiskError
 from artemis_py.storage.index import Index, Segment
 
@@ -84,6 +84,8 @@ class Journal(RecordLog):
         self._group_transactional = False
         self._transactional = False
         self._non_transactional = False
+        self._syncing = False
+        """Does the batch under way end in a sync?"""
         self._retiring: list[tuple[int, Segment]] = []
         self._create_current = False
         self._start_segment()
@@ -202,7 +204,7 @@ class Journal(RecordLog):
         done = self._committer.finished()
         if done is not None:
             self.durable_lsn = done.lsn
-            self.syncs += done.sync
+            self.syncs += self._syncing
             self._retire_durably_empty()
 
     def seal(self) -> None:
@@ -214,9 +216,10 @@ class Journal(RecordLog):
         self._compact()
         self._note_empty()
         if not self._pending:
+            self._retire_durably_empty()
             return
         commit = self._make_commit()
-        if self.inline and len(commit.data) <= _INLINE_BYTES_MAX and not commit.create_bytes:
+        if self.inline and commit.size_bytes <= _INLINE_BYTES_MAX:
             self._committer.run_now(commit)
             self.poll()
         else:
@@ -229,7 +232,7 @@ class Journal(RecordLog):
         parts = [codec.encode_record(codec.BATCH, self._next_lsn, codec.encode_batch(batch))]
         self.last_lsn = self._next_lsn
         self._next_lsn += 1
-        create_bytes = 0
+        create_bytes = -1
         if self._create_current:
             self._create_current = False
             create_bytes = self._settings.file_bytes
@@ -240,13 +243,14 @@ class Journal(RecordLog):
         sync = (self._transactional and settings.sync_transactional) or (
             self._non_transactional and settings.sync_non_transactional
         )
-        commit = Commit(segment.name, segment.written_bytes, data, self._next_lsn - 1, sync, create_bytes)
+        self._syncing = sync
+        write = Write(self._disk, segment.name, segment.written_bytes, data, sync, create_bytes)
         segment.written_bytes += len(data)
         self._pending = []
         self._transactional = self._non_transactional = False
         if segment.written_bytes >= settings.file_bytes:
             self._start_segment()
-        return commit
+        return Commit([write], self._next_lsn - 1)
 
     def _start_segment(self) -> None:
         number = self.segments[-1].number + 1 if self.segments else self._settings.number_min
@@ -267,7 +271,7 @@ class Journal(RecordLog):
             if segment.has_bindings:
                 segment.has_bindings = False
                 self._write_bindings()
-            self._retiring.append((self._next_lsn, segment))
+            self._retiring.append((self._next_lsn if self._pending else self.last_lsn, segment))
             del self.segments[0]
 
     def _retire_durably_empty(self) -> None:

@@ -265,6 +265,8 @@ def live_a_life(client: StompSocket) -> None:
     client.subscribe("/queue/ring", id="ring")
     client.acknowledge(client.message())
     send("/queue/e", b"expired", expires="1")
+    client.subscribe("/queue/e", id="e")  # a consumer's offer finds it expired, however soon the broker is stopped
+    client.ask("UNSUBSCRIBE", {"id": "e"})
     client.subscribe("/queue/DLQ", id="dlq")
     send("/queue/d", b"dead")
     client.subscribe("/queue/d", id="d")

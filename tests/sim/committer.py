@@ -6,16 +6,15 @@ from collections import deque
 from collections.abc import Callable
 
 from artemis_py.storage.committer import Commit, Committer, carry_out
-from artemis_py.storage.disk import Disk, DiskError
+from artemis_py.storage.disk import DiskError
 
 
 class SteppedCommitter(Committer):
     """Behaves as ``ThreadCommitter`` does, at the times that a test chooses with ``step``."""
 
-    def __init__(self, disk: Disk, wake: Callable[[], None]) -> None:
+    def __init__(self, wake: Callable[[], None]) -> None:
         self.busy = False
         self.failure: DiskError | None = None
-        self.disk = disk
         self._wake = wake
         self._done: Commit | None = None
         self._work: deque[Commit | Callable[[], None]] = deque()
@@ -34,7 +33,7 @@ class SteppedCommitter(Committer):
             if not isinstance(work, Commit):
                 work()
             elif self.failure is None:
-                carry_out(self.disk, work)
+                carry_out(work)
                 self._done = work
         except DiskError as error:
             self.failure = error
@@ -56,7 +55,7 @@ class SteppedCommitter(Committer):
     def run_now(self, commit: Commit) -> None:
         assert not self.busy, "a batch is carried out while another is under way"
         try:
-            carry_out(self.disk, commit)
+            carry_out(commit)
             self._done = commit
         except DiskError as error:
             self.failure = error

@@ -151,8 +151,9 @@ class SimDisk(Disk):
         if cut:
             raise PowerCut
 
-    def read(self, name: str) -> bytes:
-        return bytes(self._file(name).data)
+    def read(self, name: str, offset: int = 0, size: int = -1) -> bytes:
+        data = self._file(name).data
+        return bytes(data[offset:] if size < 0 else data[offset : offset + size])
 
     def names(self) -> list[str]:
         return sorted(self.files)

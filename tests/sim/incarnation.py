@@ -35,11 +35,12 @@ class Incarnation:
         now_ms: int,
     ) -> None:
         self.base = base
+        self.disk = disk
         self.loop = FakeLoop(now_ms)
         self.clients: list[Client] = []
         self.together = False
         self.stats = ServerStats()
-        self.committer = SteppedCommitter(disk, self._wake)
+        self.committer = SteppedCommitter(self._wake)
         self.journal = WitnessedJournal(
             disk,
             self.committer,

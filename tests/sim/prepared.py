@@ -27,7 +27,7 @@ def message(number: int, body: bytes | None = None) -> Message:
 def open_journal(disk: SimDisk, settings: JournalSettings | None = None) -> tuple[Journal, SteppedCommitter, Recovered]:
     """Recover what is on the disk, and go on."""
     recovered = recover(disk)
-    committer = SteppedCommitter(disk, lambda: None)
+    committer = SteppedCommitter(lambda: None)
     journal = Journal(
         disk,
         committer,

@@ -37,7 +37,7 @@ def _client(life: Incarnation, name: str = "x") -> Client:
 
 def _occupy(life: Incarnation) -> None:
     """Have an empty batch under way, so that what follows is not durable before ``drain``."""
-    life.committer.submit(Commit(life.journal.segments[-1].name, 0, b"", life.journal.durable_lsn, False, 0))
+    life.committer.submit(Commit([], life.journal.durable_lsn))
 
 
 def _receipts(client: Client) -> list[str | None]:
@@ -45,9 +45,7 @@ def _receipts(client: Client) -> list[str | None]:
 
 
 def _disk_of(life: Incarnation) -> SimDisk:
-    disk = life.committer.disk
-    assert isinstance(disk, SimDisk)
-    return disk
+    return life.disk
 
 
 def _cut_each(life: Incarnation) -> None:

@@ -26,10 +26,9 @@ Told = tuple[int, int, str, object]
 class ImmediateCommitter(Committer):
     """Carries out what it is given before it returns."""
 
-    def __init__(self, disk: FileDisk) -> None:
+    def __init__(self) -> None:
         self.busy = False
         self.failure = None
-        self._disk = disk
         self._done: Commit | None = None
 
     def submit(self, commit: Commit) -> None:
@@ -40,7 +39,7 @@ class ImmediateCommitter(Committer):
         return done
 
     def run_now(self, commit: Commit) -> None:
-        carry_out(self._disk, commit)
+        carry_out(commit)
         self._done = commit
 
     def later(self, work: Callable[[], None]) -> None:
@@ -74,7 +73,7 @@ class Story:
         keeper = None if kept is None else Retention(self.disk, self.folder, kept, lambda: self.now_ms)
         settings = JournalSettings(file_bytes=FILE_BYTES, compact_files_min=3, compact_percentage=60, retains=True)
         retire = self.disk.delete if keeper is None else keeper.retire
-        self.journal = Journal(self.disk, ImmediateCommitter(self.disk), settings, Index(), [], 1, 0, retire)
+        self.journal = Journal(self.disk, ImmediateCommitter(), settings, Index(), [], 1, 0, retire)
 
     def declare(self) -> None:
         """The queues become known."""

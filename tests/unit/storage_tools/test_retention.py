@@ -138,7 +138,7 @@ def test_the_journal_looks_after_its_chores_every_ten_seconds(tmp_path: Path) ->
     disk = FileDisk(tmp_path)
     done: list[int] = []
     journal = Journal(
-        disk, ImmediateCommitter(disk), JournalSettings(), Index(), [], 1, 0, disk.delete, lambda: done.append(second)
+        disk, ImmediateCommitter(), JournalSettings(), Index(), [], 1, 0, disk.delete, lambda: done.append(second)
     )
     for second in range(25):
         journal.now_ms = START_MS + second * 1000
