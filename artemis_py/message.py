@@ -46,21 +46,27 @@ def encode_headers(headers: list[tuple[str, str]]) -> bytes:
 
 
 class Account:
-    """How much one address holds in memory: messages counted once, however many of its queues refer to them."""
+    """How much one address holds in memory: messages counted once, however many of its queues refer to them. ``total``
+    is the account of all addresses together.
+    """
 
-    __slots__ = ("message_count", "size_bytes")
+    __slots__ = ("_total", "message_count", "size_bytes")
 
-    def __init__(self) -> None:
+    def __init__(self, total: Account | None = None) -> None:
         self.size_bytes = 0
         self.message_count = 0
+        self._total = total
 
     def charge(self, count: int, size_bytes: int) -> None:
+        """So many messages, of so many bytes together, came into memory."""
         self.message_count += count
         self.size_bytes += size_bytes
+        if self._total is not None:
+            self._total.charge(count, size_bytes)
 
-    def credit(self, size_bytes: int) -> None:
-        self.message_count -= 1
-        self.size_bytes -= size_bytes
+    def credit(self, count: int, size_bytes: int) -> None:
+        """So many messages left memory."""
+        self.charge(-count, -size_bytes)
 
 
 class Head:

@@ -7,11 +7,13 @@ leaves when ``lsn <= durable_lsn``. Storage never calls the core back.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from artemis_py.errors import ArtemisError
-from artemis_py.message import Message
+from artemis_py.message import Account, Message
+from artemis_py.paged import Page, PagedMessage, Settled
 
 
 @dataclass(slots=True)
@@ -24,13 +26,29 @@ class Survivor:
 
 
 @dataclass(slots=True)
+class KeptStream:
+    """The pages of one address that a restart finds. ``settled`` tells by queue number and page number what a queue is
+    done with; ``attempts`` by queue number and place: failed deliveries, when the next may come.
+    """
+
+    number: int
+    address: str
+    pages: list[Page] = field(default_factory=list)
+    settled: dict[tuple[int, int], Settled] = field(default_factory=dict)
+    attempts: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class Keepsake:
-    """What a log gives back at a start: messages by queue number, each queue's in order, and the bindings."""
+    """What a log gives back at a start: messages by queue number, each queue's in order, what is in pages, and the
+    bindings.
+    """
 
     messages: dict[int, list[Survivor]] = field(default_factory=dict)
     queues: list[dict[str, Any]] = field(default_factory=list)
     addresses: list[dict[str, Any]] = field(default_factory=list)
     duplicate_ids: dict[str, list[str]] = field(default_factory=dict)
+    streams: list[KeptStream] = field(default_factory=list)
     message_id: int = 0
     queue_id: int = 0
 
@@ -74,6 +92,37 @@ class RecordLog(ABC):
     @abstractmethod
     def fell_due(self, queue_id: int, messages: list[Message]) -> int:
         """Scheduled messages took their places at the head of the queue, in this order."""
+
+    # What happens to messages in pages. None of it is abstract: a broker without a journal has pages, too, but nothing
+    # of them survives.
+
+    def page_opened(self, page: Page, address: str) -> int:
+        """The stream of an address got a new page."""
+        return self.last_lsn
+
+    def published_in_page(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
+        """As ``published``, of a message that lives in a page. Only called when the log ``retains``, for its readers."""
+        return self.last_lsn
+
+    def paged(self, page: Page) -> int:
+        """A page grew to the counts and sizes that it has now. What stands behind them does not count."""
+        return self.last_lsn
+
+    def page_settled(self, queue_id: int, messages: list[PagedMessage], reason: str) -> int:
+        """A durable queue is done with persistent messages of one page."""
+        return self.last_lsn
+
+    def page_purged(self, queue_id: int, page: Page, kept: list[PagedMessage]) -> int:
+        """A durable queue is done with all of a page but the persistent messages ``kept``, which consumers hold."""
+        return self.last_lsn
+
+    def page_attempted(self, queue_id: int, message: PagedMessage, attempts: int, due_ms: int) -> int:
+        """A delivery of a message that is in a page failed; see ``attempted``."""
+        return self.last_lsn
+
+    def page_dropped(self, page: Page) -> int:
+        """Every queue is done with a page."""
+        return self.last_lsn
 
     def delivered(self, queue_id: int, messages: list[Message]) -> int:
         """A durable queue's consumer was sent these. Only called when the log ``retains``."""
@@ -126,6 +175,67 @@ class RecordLog(ABC):
     @abstractmethod
     def seal(self) -> None:
         """The turn is over: hand what was gathered to whoever makes it durable."""
+
+
+@dataclass(slots=True)
+class Found:
+    """A message of a queue as it was found in a page; ``due_ms`` above 0: scheduled. ``end`` is where the next one
+    stands.
+    """
+
+    message: PagedMessage
+    due_ms: int
+    end: int
+
+
+class Chunk(ABC):
+    """A part of a page, as it was fetched. ``page`` and ``offset`` say what was asked for; the next part begins at
+    ``end``.
+    """
+
+    page: Page
+    offset: int
+    end: int
+
+    @abstractmethod
+    def read(self, queue_id: int, known: dict[int, PagedMessage], account: Account) -> Iterator[Found]:
+        """The messages of one queue in it, in order. One that is in memory already (``known``, by place) is not made
+        again. Transient messages from before a restart are passed over.
+        """
+
+
+class PageLog(ABC):
+    """Where addresses put what finds no room in memory, and fetch it again: bytes in files, by page.
+
+    Nothing here waits for a disk: writes leave with the turn's batch, and what was asked for arrives in a later turn.
+    """
+
+    backlog_bytes: int
+    """Gathered and not written yet. Who adds to pages minds it: memory is what pages are to save."""
+
+    @abstractmethod
+    def open(self, page: Page, address: str) -> int:
+        """Begin a page; returns how many bytes stand before its first message."""
+
+    @abstractmethod
+    def encode(self, message: Message, place: int, queue_ids: list[int], due_ms: int) -> bytes:
+        """A message as it stands in a page."""
+
+    @abstractmethod
+    def append(self, page: Page, record: bytes, *, durable: bool) -> None:
+        """Put an encoded message behind the others. ``durable``: whoever is told of it waits for the disk."""
+
+    @abstractmethod
+    def request(self, page: Page, offset: int) -> None:
+        """Ask for a part of a page from ``offset`` on; ``arrivals`` will have it, once that much is written."""
+
+    @abstractmethod
+    def arrivals(self) -> list[Chunk]:
+        """What has arrived since the last call."""
+
+    @abstractmethod
+    def drop(self, page: Page) -> None:
+        """Nobody needs a page any more; its file goes when everything written to the log so far is durable."""
 
 
 class MemoryLog(RecordLog):

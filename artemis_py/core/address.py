@@ -6,6 +6,7 @@ from collections import OrderedDict
 from typing import Final
 
 from artemis_py.config.settings import AddressSettings
+from artemis_py.core.paging import PageStream
 from artemis_py.core.queue import Queue
 from artemis_py.message import Account
 from artemis_py.selector import Selector
@@ -36,6 +37,32 @@ class Divert:
         self.selector = selector
         self.routing_type = routing_type
         """STRIP, PASS, ANYCAST or MULTICAST."""
+
+
+class Memory:
+    """What all addresses hold in memory together, and may (``global-max-size``, ``global-max-messages``; -1: no
+    limit). As in Artemis the number of messages counts only where there is a limit on bytes.
+    """
+
+    __slots__ = ("account", "bytes_max", "messages_max")
+
+    def __init__(self, bytes_max: int = -1, messages_max: int = -1) -> None:
+        self.account = Account()
+        self.bytes_max = bytes_max
+        self.messages_max = messages_max if bytes_max > 0 else -1
+
+    @property
+    def is_full(self) -> bool:
+        """Is a limit reached?"""
+        account = self.account
+        return 0 < self.bytes_max <= account.size_bytes or 0 < self.messages_max <= account.message_count
+
+    def has_room_for(self, count: int, size_bytes: int) -> bool:
+        """Would ``count`` messages of ``size_bytes`` together stay under the limits?"""
+        account = self.account
+        if 0 < self.bytes_max < account.size_bytes + size_bytes:
+            return False
+        return not 0 < self.messages_max < account.message_count + count
 
 
 class DuplicateIds:
@@ -74,17 +101,29 @@ class Address:
     """One address. It counts and limits what its messages hold in memory; the router decides where they go."""
 
     def __init__(
-        self, name: str, settings: AddressSettings, *, auto_created: bool = False, temporary: bool = False
+        self,
+        name: str,
+        settings: AddressSettings,
+        *,
+        auto_created: bool = False,
+        temporary: bool = False,
+        memory: Memory | None = None,
+        can_page: bool = False,
     ) -> None:
         self.name = name
         self.settings = settings
+        self.memory = memory or Memory()
+        self.can_page = can_page
+        """Are there files for pages? Without them the policy PAGE lets everything stay in memory."""
         self.routing_types: set[str] = set()
         self.queues: list[Queue] = []
         self.diverts: list[Divert] = []
         self.plan: Plan | None = None
         self.anycast_turn = 0
         """Which anycast queue is next, where there are several."""
-        self.account = Account()
+        self.account = Account(self.memory.account)
+        self.stream: PageStream | None = None
+        """Its pages; None while it never needed one."""
         self.auto_created = auto_created
         self.temporary = temporary
         self.deleted = False
@@ -94,7 +133,6 @@ class Address:
         self.routed_message_count = 0
         self.unrouted_message_count = 0
         self.dropped_message_count = 0
-        self.number_of_pages = 0
         self.disk_full = False
         self._apply(settings)
 
@@ -113,10 +151,14 @@ class Address:
 
     def _choose_policy(self) -> None:
         settings = self.settings
-        limited = self.messages_max >= 0 or self.bytes_max >= 0
-        own = settings.address_full_policy if limited and settings.address_full_policy != "PAGE" else None
+        own: str | None = settings.address_full_policy
+        if own == "PAGE" and not self.can_page:
+            own = None
         self.full_policy = settings.disk_full_policy if self.disk_full else own
-        """DROP, FAIL or BLOCK when a limit is set or the disk is full; None when nothing is ever refused."""
+        """What happens to messages when a limit is reached: PAGE, DROP, FAIL or BLOCK; None: they stay in memory."""
+        self.has_page_limit = settings.page_full_policy is not None and (
+            settings.page_limit_bytes is not None or settings.page_limit_messages is not None
+        )
 
     @property
     def size_bytes(self) -> int:
@@ -129,21 +171,70 @@ class Address:
         return self.account.size_bytes * 100 // self.bytes_max if self.bytes_max > 0 else 0
 
     @property
+    def number_of_pages(self) -> int:
+        """Pages that some queue is not done with."""
+        return 0 if self.stream is None else len(self.stream.pages)
+
+    @property
+    def is_paging(self) -> bool:
+        """Do arrivals go to pages?"""
+        return self.stream is not None and self.stream.active
+
+    @property
     def is_full(self) -> bool:
         """Is a limit that counts reached? A limit of N messages keeps exactly N."""
         if self.disk_full or self.full_policy is None:
             return self.disk_full
         account = self.account
-        return 0 <= self.messages_max <= account.message_count or 0 <= self.bytes_max <= account.size_bytes
+        return (
+            0 <= self.messages_max <= account.message_count
+            or 0 <= self.bytes_max <= account.size_bytes
+            or self.memory.is_full
+        )
+
+    @property
+    def refusal(self) -> str | None:
+        """What happens to a message that comes now: DROP, FAIL, BLOCK; None: it is taken, into memory or a page."""
+        stream = self.stream
+        if stream is not None and stream.active and not self.disk_full:
+            if stream.is_behind:
+                return "BLOCK"
+            return None if self.pages_have_room(0) else self.settings.page_full_policy
+        if not self.is_full or self.full_policy == "PAGE":
+            return None
+        return self.full_policy
+
+    def pages_have_room(self, planned_count: int) -> bool:
+        """Do ``page-limit-messages`` (for the queue that has most) and ``page-limit-bytes`` (in whole pages) let one
+        more in, after ``planned_count`` others? Both need a ``page-full-policy`` (Artemis manual, "Paging").
+        """
+        stream = self.stream
+        if stream is None or not self.has_page_limit:
+            return True
+        settings = self.settings
+        limit = settings.page_limit_messages
+        if limit is not None and limit <= max(stream.message_count.values(), default=0) + planned_count:
+            return False
+        limit = settings.page_limit_bytes
+        return limit is None or len(stream.pages) <= limit // settings.page_size_bytes
+
+    @property
+    def may_go_on(self) -> bool:
+        """May a sender that was made to wait go on?"""
+        return self.deleted or self.refusal != "BLOCK"
 
     def has_room_for(self, count: int, size_bytes: int) -> bool:
-        """Would none of ``count`` messages of ``size_bytes`` together find the address full?"""
-        account = self.account
-        if self.disk_full:
+        """Would none of ``count`` messages of ``size_bytes`` together find the address full, or paging?"""
+        if self.disk_full or self.is_paging:
             return False
+        if self.full_policy is None:
+            return True
+        account = self.account
         if self.messages_max >= 0 and account.message_count + count > self.messages_max:
             return False
-        return not (self.bytes_max >= 0 and account.size_bytes + size_bytes > self.bytes_max)
+        if self.bytes_max >= 0 and account.size_bytes + size_bytes > self.bytes_max:
+            return False
+        return self.memory.has_room_for(count, size_bytes)
 
     def expiry_of(self, expires_ms: int, now_ms: int) -> int:
         """The expiry that the settings give a message which asks for ``expires_ms`` (0: none). Artemis manual, "Message

@@ -17,7 +17,7 @@ from artemis_py.core.sweep import Sweep
 from artemis_py.core.transaction import Publisher
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.message import Head, Message
-from artemis_py.records import Keepsake, RecordLog
+from artemis_py.records import Keepsake, PageLog, RecordLog
 
 _FORWARD_ROUNDS_MAX: Final = 32
 
@@ -27,8 +27,15 @@ class Broker(Registry, Publisher):
     ``server/turns.py``).
     """
 
-    def __init__(self, config: BrokerConfig, log: RecordLog, now_ms: int, kept: Keepsake | None = None) -> None:
-        super().__init__(config)
+    def __init__(
+        self,
+        config: BrokerConfig,
+        log: RecordLog,
+        now_ms: int,
+        kept: Keepsake | None = None,
+        pages: PageLog | None = None,
+    ) -> None:
+        super().__init__(config, pages)
         self.name = config.name
         self.log = log
         self.started = False
@@ -75,6 +82,7 @@ class Broker(Registry, Publisher):
                 entry.redelivered = survivor.attempts > 0
                 entries.append((entry, survivor.due_ms))
             queue.take_back(entries, now_ms)
+        self.restore_streams(kept.streams)
 
     # ---- numbers ---------------------------------------------------------------------------------
 
@@ -96,7 +104,7 @@ class Broker(Registry, Publisher):
     @property
     def memory_bytes(self) -> int:
         """What all addresses hold in memory."""
-        return sum(address.account.size_bytes for address in self.addresses.values())
+        return self.memory.account.size_bytes
 
     # ---- sending ---------------------------------------------------------------------------------
 
@@ -196,6 +204,16 @@ class Broker(Registry, Publisher):
             self.log.begin_group()
 
     # ---- turn ------------------------------------------------------------------------------------
+
+    def take_in(self) -> None:
+        """Hand out what has arrived from pages."""
+        if self.pages is None:
+            return
+        for chunk in self.pages.arrivals():
+            stream = self.streams.get(chunk.page.stream)
+            for reader in () if stream is None else stream.arrived(chunk):
+                if not reader.queue.deleted:
+                    reader.queue.page_arrived(reader.consumer)
 
     def tick(self, now_ms: int) -> None:
         """Whatever is due at ``now_ms``: schedules, redelivery delays, gates, expiry scans, deletions."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from artemis_py.core.entry import Entry
 from artemis_py.core.order.priority import Cursor
 from artemis_py.message import Head, Message
 from artemis_py.selector import Selector
+
+if TYPE_CHECKING:
+    from artemis_py.core.paging import PageReader
 
 UNLIMITED: Final = -1
 _PER_MESSAGE_IDENTIFIERS: Final = frozenset({"AMQTimestamp", "AMQExpiration", "AMQSize"})
@@ -30,8 +33,8 @@ class Consumer:
     # fmt: off
     __slots__ = (
         "_head_only", "_last_head", "_last_verdict", "browses", "closed", "credit_bytes", "cursor", "destructive",
-        "handed", "held", "id", "listed", "no_local", "outbox", "owner", "parked", "priority", "room_bytes", "selector",
-        "settles", "weigh", "window_bytes",
+        "handed", "held", "id", "listed", "no_local", "outbox", "owner", "page_reader", "parked", "priority", "room_bytes",
+        "selector", "settles", "weigh", "window_bytes",
     )
     # fmt: on
 
@@ -71,6 +74,8 @@ class Consumer:
         self.handed: list[Entry] = []
         """Entries that never stood on the queue; they go out before the outbox."""
         self.cursor: Cursor | None = None
+        self.page_reader: PageReader | None = None
+        """Where a consumer with a cursor is in its queue's pages."""
         self.listed = False
         """True while the broker's list of consumers with output has it."""
         self.parked = True

@@ -17,12 +17,19 @@ class Overflow(ABC):
         ready.
         """
 
+    @abstractmethod
+    def has_space(self, ready_count: int) -> bool:
+        """May one more come from a page without an entry being given up for it?"""
+
 
 class Unbounded(Overflow):
     """Keeps everything."""
 
     def excess(self, ready_count: int, added_count: int) -> int:
         return 0
+
+    def has_space(self, ready_count: int) -> bool:
+        return True
 
 
 class Ring(Overflow):
@@ -40,3 +47,6 @@ class Ring(Overflow):
         if over <= 0:
             return 0
         return min(over, added_count)
+
+    def has_space(self, ready_count: int) -> bool:
+        return ready_count < self.size

@@ -7,146 +7,16 @@ another address.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from heapq import heappop, heappush
-from typing import TYPE_CHECKING
-
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.distribution import Distribution
 from artemis_py.core.entry import ACKED, EXPIRED, KILLED, REPLACED, Entry
-from artemis_py.core.gate import Gate
-from artemis_py.core.order.priority import PriorityOrder
-from artemis_py.core.overflow import Overflow
-from artemis_py.core.redelivery import Redelivery
-from artemis_py.core.tally import Tally
+from artemis_py.core.queue_pages import READY_MIN, QueuePages
 from artemis_py.errors import LimitError
 from artemis_py.message import Message
-from artemis_py.records import RecordLog
-from artemis_py.selector import Selector
-
-if TYPE_CHECKING:
-    from artemis_py.core.address import Address
+from artemis_py.paged import PagedMessage
 
 
-class Host(ABC):
-    """What a queue needs of the broker around it. None of these runs any queue: they only note work for later in the
-    turn.
-    """
-
-    log: RecordLog
-
-    @abstractmethod
-    def note_ready(self, queue: Queue) -> None:
-        """The queue may have something to dispatch."""
-
-    @abstractmethod
-    def note_output(self, consumer: Consumer) -> None:
-        """The consumer's outbox has entries."""
-
-    @abstractmethod
-    def note_due(self, due_ms: int, queue: Queue, entry: Entry) -> None:
-        """The entry is scheduled and falls due at ``due_ms``."""
-
-    @abstractmethod
-    def note_dead(self, queue: Queue, entry: Entry) -> None:
-        """The entry failed for the last time; a copy belongs on the dead-letter address."""
-
-    @abstractmethod
-    def note_expired(self, queue: Queue, entry: Entry) -> None:
-        """The entry expired; a copy belongs on the expiry address."""
-
-
-class Queue:
-    """One queue. Counts are plain ints; see ``Tally`` for what they mean."""
-
-    def __init__(  # noqa: PLR0913 - the recipe names each part
-        self,
-        id: int,
-        name: str,
-        address: Address,
-        host: Host,
-        *,
-        order: PriorityOrder,
-        distribution: Distribution,
-        overflow: Overflow,
-        gate: Gate,
-        redelivery: Redelivery,
-        routing_type: str,
-        durable: bool = True,
-        selector: Selector | None = None,
-        non_destructive: bool = False,
-        consumers_max: int = -1,
-        purge_on_no_consumers: bool = False,
-        enabled: bool = True,
-        auto_created: bool = False,
-        temporary: bool = False,
-    ) -> None:
-        self.id = id
-        """The number that the log knows the queue by."""
-        self.name = name
-        self.address = address
-        self.order = order
-        self.distribution = distribution
-        self.overflow = overflow
-        self.gate = gate
-        self.redelivery = redelivery
-        self.routing_type = routing_type
-        self.durable = durable
-        self.selector = selector
-        self.non_destructive = non_destructive
-        self.consumers_max = consumers_max
-        self.purge_on_no_consumers = purge_on_no_consumers
-        self.enabled = enabled
-        self.auto_created = auto_created
-        self.temporary = temporary
-        self.no_local = 0
-        """The connection whose messages do not enter; 0 for none."""
-        self.ring_size_changed: int | None = None
-        """The ring-size set while the broker ran; None while that of the configuration holds."""
-        self.deleted = False
-        self.noted_ready = False
-        self.was_used = False
-        """A consumer left, or a message was settled: only then may auto-delete take the queue (unless told
-        otherwise).
-        """
-        self.idle_since_ms = 0
-        self.tally = Tally()
-        self.scheduled: dict[int, Entry] = {}
-        self._host = host
-        self._expiring: list[tuple[int, int, int, Entry]] = []
-        self._expiring_added = 0
-        self._dry = False
-        """Some consumer was parked because nothing matched; arrivals wake it."""
-
-    # ---- what stands on the queue ----------------------------------------------------------------
-
-    @property
-    def message_count(self) -> int:
-        """Ready, in delivery and scheduled. A message that is only being read (non-destructive) is counted once."""
-        return self.order.count + self.tally.held_count + len(self.scheduled)
-
-    @property
-    def delivering_count(self) -> int:
-        """Sent to a consumer and not settled."""
-        return self.tally.held_count + self.tally.read_count
-
-    @property
-    def consumer_count(self) -> int:
-        """Consumers attached."""
-        return len(self.distribution.consumers)
-
-    @property
-    def accepts_all(self) -> bool:
-        """True when every message routed here is taken: no filter, enabled, and not waiting for a consumer."""
-        return self.selector is None and self.enabled and not (self.purge_on_no_consumers or self.no_local)
-
-    def accepts(self, message: Message) -> bool:
-        """Does this message enter the queue?"""
-        if not self.enabled or (self.purge_on_no_consumers and not self.distribution.consumers):
-            return False
-        if self.no_local and message.origin == self.no_local:
-            return False
-        return self.selector is None or self.selector.matches(message.lookup)
+class Queue(QueuePages):
+    """One queue."""
 
     # ---- arrivals --------------------------------------------------------------------------------
 
@@ -156,6 +26,8 @@ class Queue:
         """
         consumers = self.distribution.consumers
         if len(consumers) != 1 or self.order.count or consumers[0].outbox or self.overflow.keeps_none:
+            return None
+        if self.backlogs and self.paged_count:
             return None
         consumer = consumers[0]
         if consumer.settles and consumer.cursor is None and consumer.room_bytes > 0 and self.gate.is_open:
@@ -198,14 +70,8 @@ class Queue:
                 entry.sequence = self.order.last_sequence(entry.message.head.priority)
                 self._watch_expiry(entry)
 
-    def _watch_expiry(self, entry: Entry) -> None:
-        self._expiring_added += 1
-        heappush(self._expiring, (entry.message.expires_ms, self._expiring_added, entry.sequence, entry))
-
     def _after_growth(self, added: int, now_ms: int) -> None:
-        if self._dry:
-            self._dry = False
-            self.distribution.wake_all()
+        self._wake_dry()
         if self.overflow.excess(self.order.count, added):
             if not self.overflow.keeps_none:
                 self.dispatch(now_ms)
@@ -241,9 +107,10 @@ class Queue:
         restored = 0
         waiting = [entry for entry in entries if self.scheduled.get(entry.message.id) is entry]
         if self.durable:
-            durable = [entry.message for entry in waiting if entry.message.head.persistent]
-            if durable:
-                self._host.log.fell_due(self.id, durable)
+            durable = [one.message for one in waiting if one.message.head.persistent]
+            in_journal = [message for message in durable if message.__class__ is not PagedMessage]
+            if in_journal:
+                self._host.log.fell_due(self.id, in_journal)
         for entry in reversed(waiting):
             del self.scheduled[entry.message.id]
             self.tally.leave_scheduled(entry.message)
@@ -275,13 +142,20 @@ class Queue:
 
     # ---- dispatch --------------------------------------------------------------------------------
 
+    def _note_ready(self) -> None:
+        self._host.note_ready(self)
+
     def dispatch(self, now_ms: int) -> None:
         """Offer ready entries to consumers until nothing is ready or everybody is parked."""
+        order = self.order
+        if self.backlogs:
+            self._begin_reading(now_ms)
         if not self.gate.is_open:
             return
-        order = self.order
+        if self.backlogs and order.count < READY_MIN and self._takers_are_here():
+            self._read_ahead(now_ms)
         distribution = self.distribution
-        while order.count:
+        while order.count or (self.backlogs and self.paged_count):
             consumer = distribution.pick()
             if consumer is None:
                 return
@@ -296,7 +170,9 @@ class Queue:
         cursor = consumer.cursor
         if cursor is None:
             order = self.order
-            while order.count:
+            while order.count or (self.backlogs and self._read_ahead(now_ms)):
+                if self.backlogs and not self._read_before(now_ms):
+                    return None
                 entry = order.pop()
                 expires_ms = entry.message.expires_ms
                 if not expires_ms or expires_ms > now_ms:
@@ -312,7 +188,7 @@ class Queue:
                 if consumer.destructive:
                     self.order.remove(found, found.sequence)
                 return found
-        return None
+        return self._search(consumer, now_ms) if self.backlogs else None
 
     def _deliver(self, consumer: Consumer, entry: Entry) -> None:
         consumer.take(entry)
@@ -382,9 +258,10 @@ class Queue:
                 if self.redelivery.delay_ms > 0:
                     due_ms = now_ms + self.redelivery.delay_after(entry.attempts, entry.message.id)
                     delayed.append((entry, due_ms))
-                if self.durable and entry.message.head.persistent:
-                    self._host.log.attempted(self.id, entry.message, entry.attempts, due_ms)
+                self._note_attempt(entry, due_ms)
             self.order.restore(entry)
+            if isinstance(entry.message, PagedMessage):
+                self.backlogs[entry.message.page.stream].came_back(entry.message)
             if entry.message.expires_ms:
                 self._watch_expiry(entry)
             restored += 1
@@ -392,10 +269,17 @@ class Queue:
         for entry, due_ms in delayed:
             if self.order.remove(entry, entry.sequence):
                 self._put_aside(entry, due_ms)
-        if self._dry:
-            self._dry = False
-            self.distribution.wake_all()
+        self._wake_dry()
         self._host.note_ready(self)
+
+    def _note_attempt(self, entry: Entry, due_ms: int) -> None:
+        """What a restart must know of a failed delivery."""
+        message = entry.message
+        if self.durable and message.head.persistent:
+            if isinstance(message, PagedMessage):
+                self._host.log.page_attempted(self.id, message, entry.attempts, due_ms)
+            else:
+                self._host.log.attempted(self.id, message, entry.attempts, due_ms)
 
     def _kill(self, entry: Entry) -> None:
         self.was_used = True
@@ -409,34 +293,6 @@ class Queue:
         self.tally.expired += 1
         self._forget([entry.message], EXPIRED)
 
-    def _forget(self, messages: list[Message], reason: str) -> None:
-        """The queue no longer holds the messages, in whatever state they were."""
-        tally = self.tally
-        durable: list[Message] | None = None
-        for message in messages:
-            tally.size_bytes -= message.size_bytes
-            if message.head.persistent:
-                tally.leave_durable(message)
-                if self.durable:
-                    if durable is None:
-                        durable = []
-                    durable.append(message)
-            message.refs -= 1
-            if not message.refs:
-                message.account.credit(message.memory_bytes)
-        if durable is not None:
-            self._host.log.settled(self.id, durable, reason)
-
-    # ---- expiry ----------------------------------------------------------------------------------
-
-    def expire_due(self, now_ms: int) -> None:
-        """Remove ready entries whose time is over. What is in delivery or scheduled is left alone."""
-        expiring = self._expiring
-        while expiring and expiring[0][0] <= now_ms:
-            _, _, sequence, entry = heappop(expiring)
-            if self.order.remove(entry, sequence):
-                self._expire(entry)
-
     # ---- consumers -------------------------------------------------------------------------------
 
     def attach(self, consumer: Consumer, now_ms: int) -> None:
@@ -449,14 +305,14 @@ class Queue:
         self.distribution.add(consumer)
         self.gate.consumer_came(self.consumer_count, now_ms)
         self.wake(consumer)
-        if self.order.count and self.gate.is_open:
+        if (self.order.count or self.paged_count) and self.gate.is_open:
             self._host.note_ready(self)
 
     def wake(self, consumer: Consumer) -> None:
         """The consumer has room or credit again."""
         if consumer.has_room and not consumer.closed:
             self.distribution.wake(consumer)
-            if self.order.count:
+            if self.order.count or self.paged_count:
                 self._host.note_ready(self)
 
     def detach(self, consumer: Consumer, *, failed: bool, now_ms: int) -> None:
@@ -472,6 +328,7 @@ class Queue:
         self.distribution.remove(consumer)
         if consumer.cursor is not None:
             self.order.close_cursor(consumer.cursor)
+            consumer.page_reader = None
         self.gate.consumer_left(self.consumer_count)
         self.was_used = True
         if not self.consumer_count:
@@ -548,4 +405,4 @@ class Queue:
             removed += 1
         self.scheduled.clear()
         self._expiring.clear()
-        return removed
+        return removed + self._remove_paged()

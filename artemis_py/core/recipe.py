@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from artemis_py.config.settings import AddressSettings, QueueConfig
 from artemis_py.core.address import Address
+from artemis_py.core.backlog import ReadAhead
 from artemis_py.core.distribution import Distribution, Exclusive, RoundRobin
 from artemis_py.core.gate import Gate
+from artemis_py.core.host import Host
 from artemis_py.core.order.priority import PriorityOrder
 from artemis_py.core.overflow import Overflow, Ring, Unbounded
-from artemis_py.core.queue import Host, Queue
+from artemis_py.core.queue import Queue
 from artemis_py.core.redelivery import Redelivery
 from artemis_py.selector import compile_selector
 
@@ -75,6 +77,7 @@ def build_queue(
         overflow=overflow_for(ring_size_of(config, settings)),
         gate=_gate_for(config, settings),
         redelivery=redelivery_for(settings),
+        read_ahead=ReadAhead.of(settings),
         routing_type=config.routing_type,
         durable=config.durable,
         selector=compile_selector(config.filter) if config.filter else None,

@@ -8,11 +8,14 @@ from typing import Any, Final
 
 from artemis_py.config.settings import BrokerConfig, DivertConfig, QueueConfig
 from artemis_py.config.wildcards import WildcardIndex, is_wildcard
-from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert
-from artemis_py.core.queue import Host, Queue
+from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, Memory
+from artemis_py.core.host import Host
+from artemis_py.core.paging import PageStream
+from artemis_py.core.queue import Queue
 from artemis_py.core.recipe import build_queue, overflow_for
 from artemis_py.core.router import Bindings, Route
 from artemis_py.errors import BrokerError, NotFoundError
+from artemis_py.records import KeptStream, PageLog
 from artemis_py.selector import compile_selector
 
 ROUTING_TYPES: Final = (ANYCAST, MULTICAST)
@@ -23,8 +26,13 @@ class Registry(Bindings, Host):
     host.
     """
 
-    def __init__(self, config: BrokerConfig) -> None:
+    def __init__(self, config: BrokerConfig, pages: PageLog | None = None) -> None:
         self.config = config
+        self.memory = Memory(config.global_max_size, config.global_max_messages)
+        self.pages = pages
+        """Files for what finds no room in memory; without them nothing is paged."""
+        self.streams: dict[int, PageStream] = {}
+        self._stream_number = 0
         self.addresses: dict[str, Address] = {}
         self.queues: dict[str, Queue] = {}
         self.queue_id = 0
@@ -122,12 +130,37 @@ class Registry(Bindings, Host):
 
     def create_address(self, name: str, *, auto_created: bool, temporary: bool = False) -> Address:
         """A new address with the settings that match its name."""
-        address = Address(name, self.config.settings_for(name), auto_created=auto_created, temporary=temporary)
+        address = Address(
+            name,
+            self.config.settings_for(name),
+            auto_created=auto_created,
+            temporary=temporary,
+            memory=self.memory,
+            can_page=self.pages is not None,
+        )
         address.set_disk_full(self._disk_full)
         self.addresses[name] = address
         if self.config.wildcards.routing_enabled and is_wildcard(name, self.config.wildcards):
             self._wildcards.add(name)
         return address
+
+    def open_stream(self, address: Address) -> PageStream:
+        assert self.pages is not None, "an address pages only where there are files for it"
+        self._stream_number += 1
+        stream = PageStream(
+            self._stream_number, address.name, address.account, self.log, self.pages, address.settings.page_size_bytes
+        )
+        self.streams[stream.number] = stream
+        return stream
+
+    def restore_streams(self, kept: Iterable[KeptStream]) -> None:
+        """Give addresses their pages back. To be done when all queues have what they had in memory."""
+        by_id = {queue.id: queue for queue in self.queues.values()}
+        for one in sorted(kept, key=lambda stream: stream.number):
+            address = self.addresses.get(one.address) or self.create_address(one.address, auto_created=True)
+            self._stream_number = one.number - 1
+            stream = address.stream = self.open_stream(address)
+            stream.restore(one, by_id)
 
     def create_queue(
         self, address: Address, config: QueueConfig, *, auto_created: bool, temporary: bool = False
@@ -190,6 +223,8 @@ class Registry(Bindings, Host):
     def delete_address(self, address: Address) -> None:
         """Remove an address without queues."""
         address.deleted = True
+        if address.stream is not None:
+            del self.streams[address.stream.number]
         if not address.temporary:
             self.log.address_changed({"name": address.name, "deleted": True})
         del self.addresses[address.name]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, DuplicateIds, Plan
 from artemis_py.core.entry import Entry
+from artemis_py.core.paging import PageStream
 from artemis_py.core.queue import Queue
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, Message
 from artemis_py.records import RecordLog
@@ -58,6 +60,10 @@ class Bindings(ABC):
     def next_message_id(self) -> int:
         """A number that no message has had."""
 
+    @abstractmethod
+    def open_stream(self, address: Address) -> PageStream:
+        """Pages for an address that never had any."""
+
 
 @dataclass(slots=True)
 class Batch:
@@ -102,32 +108,51 @@ class Router:
     def publish(self, batch: Batch, *, admitted: bool = False) -> int:
         """Route messages in order; returns how many the address took.
 
-        Fewer than given are taken only when the address is full and its policy is FAIL or BLOCK. ``admitted`` says
-        that nobody is there to be blocked or told any more (a commit, a copy made by the broker): then only DROP
-        still applies.
+        Fewer than given are taken only when the address is full (or its pages are) and the policy is FAIL or BLOCK.
+        ``admitted`` says that nobody is there to be blocked or told any more (a commit, a copy made by the broker):
+        then only DROP still applies.
         """
         address = batch.route.address
-        policy = address.full_policy
         count = len(batch.messages)
-        if policy is None or (admitted and policy != "DROP"):
+        if address.has_room_for(count, batch.size_bytes + MESSAGE_OVERHEAD_BYTES * count):
             self._publish(batch)
             return count
-        if not address.is_full and address.has_room_for(count, batch.size_bytes + MESSAGE_OVERHEAD_BYTES * count):
-            self._publish(batch)
-            return count
-        return self._publish_while_room(batch, policy)
+        return self._publish_while_room(batch, admitted)
 
-    def _publish_while_room(self, batch: Batch, policy: str) -> int:
+    def _publish_while_room(self, batch: Batch, admitted: bool) -> int:
         address = batch.route.address
-        for index, message in enumerate(batch.messages):
-            if not address.is_full:
-                self._publish(replace(batch, messages=[message], size_bytes=message.size_bytes))
-            elif policy == "DROP":
+        messages = batch.messages
+        for index, message in enumerate(messages):
+            refusal = address.refusal
+            if refusal == "DROP":
                 address.routed_message_count += 1
                 address.dropped_message_count += 1
-            else:
+            elif refusal is not None and not admitted:
                 return index
-        return len(batch.messages)
+            elif self._pages(address) and not address.has_page_limit:
+                self._publish_rest(batch, messages[index:])
+                break
+            else:
+                self._publish(replace(batch, messages=[message], size_bytes=message.size_bytes))
+        return len(messages)
+
+    def _publish_rest(self, batch: Batch, messages: list[Message]) -> None:
+        """From here on nothing in the batch can be refused one by one: it goes to pages."""
+        rest = replace(batch)
+        rest.narrow(messages)
+        self._publish(rest)
+
+    def _pages(self, address: Address) -> bool:
+        """Does the next message go to a page? Paging begins with the first that finds the address full."""
+        if address.is_paging:
+            return True
+        if address.full_policy != "PAGE" or not address.is_full:
+            return False
+        stream = address.stream
+        if stream is None:
+            stream = address.stream = self._bindings.open_stream(address)
+        stream.begin()
+        return True
 
     def _publish(self, batch: Batch) -> None:
         address = batch.route.address
@@ -274,13 +299,31 @@ class Router:
                 self.forward_dead(target, address, None, message, "no_route", batch.hops)
 
     def _enqueue(self, batch: Batch, shares: list[tuple[Queue, list[Message]]]) -> None:
-        messages = batch.messages
+        stream = batch.route.address.stream
+        if stream is not None and stream.active:
+            self._enqueue_paged(batch, shares, stream)
+            return
         if not batch.plain:
             self._record(batch, shares)
+        waiting = self._hand_over(batch, shares)
+        if len(waiting) == 1 and waiting[0][1] is batch.messages:
+            count = len(batch.messages)
+            batch.route.address.account.charge(count, batch.size_bytes + MESSAGE_OVERHEAD_BYTES * count)
+            _put(waiting[0][0], batch.messages, batch.size_bytes, batch)
+        elif waiting:
+            self._put_on_several(batch, waiting)
+
+    def _hand_over(
+        self, batch: Batch, shares: list[tuple[Queue, list[Message]]]
+    ) -> list[tuple[Queue, list[Message]]]:
+        """Give plain messages straight to consumers that wait for them; returns the shares of the other queues."""
+        if not batch.plain or batch.due_ms:
+            return shares
+        messages = batch.messages
         shared: list[Entry] | None = None
         waiting: list[tuple[Queue, list[Message]]] = []
         for queue, taken in shares:
-            consumer = queue.direct_consumer() if batch.plain and not batch.due_ms else None
+            consumer = queue.direct_consumer()
             if consumer is None:
                 waiting.append((queue, taken))
             elif taken is messages:
@@ -290,12 +333,39 @@ class Router:
             else:
                 size_bytes = sum(message.size_bytes for message in taken)
                 queue.hand_over(consumer, [Entry(message) for message in taken], size_bytes)
-        if len(waiting) == 1 and waiting[0][1] is messages:
-            account = batch.route.address.account
-            account.charge(len(messages), batch.size_bytes + MESSAGE_OVERHEAD_BYTES * len(messages))
-            _put(waiting[0][0], messages, batch.size_bytes, batch)
-        elif waiting:
-            self._put_on_several(batch, waiting)
+        return waiting
+
+    def _enqueue_paged(self, batch: Batch, shares: list[tuple[Queue, list[Message]]], stream: PageStream) -> None:
+        """Put messages into pages, each once with the queues that it goes to. A ring that keeps nothing gets its own
+        at once: it would never come to read them.
+        """
+        keeping_none = [share for share in shares if share[0].overflow.keeps_none]
+        if keeping_none:
+            self._put_on_several(batch, keeping_none)
+            shares = [share for share in shares if not share[0].overflow.keeps_none]
+        if self.log.retains and not batch.plain:
+            self._record(batch, shares, self.log.published_in_page)
+        waiting = self._hand_over(batch, shares)
+        for queue, taken in waiting:
+            queue.prepare_paged(stream)
+        if all(taken is batch.messages for _, taken in waiting):
+            if waiting:
+                stream.append(batch.messages, [queue for queue, _ in waiting], batch.due_ms)
+        else:
+            self._append_each(batch, waiting, stream)
+        for queue, taken in waiting:
+            size_bytes = batch.size_bytes if taken is batch.messages else sum(one.size_bytes for one in taken)
+            queue.arrive_paged(stream, taken, size_bytes)
+
+    def _append_each(self, batch: Batch, shares: list[tuple[Queue, list[Message]]], stream: PageStream) -> None:
+        """Messages of one batch that go to different queues."""
+        targets: dict[int, list[Queue]] = {}
+        for queue, taken in shares:
+            for message in taken:
+                targets.setdefault(message.id, []).append(queue)
+        for message in batch.messages:
+            if message.id in targets:
+                stream.append([message], targets[message.id], batch.due_ms)
 
     def _put_on_several(self, batch: Batch, waiting: list[tuple[Queue, list[Message]]]) -> None:
         """Several queues refer to one message: it is charged once, and kept until all of them have seen it."""
@@ -309,20 +379,26 @@ class Router:
         for message in distinct.values():
             message.refs -= 1
             if not message.refs:
-                account.credit(message.memory_bytes)
+                account.credit(1, message.memory_bytes)
 
-    def _record(self, batch: Batch, shares: list[tuple[Queue, list[Message]]]) -> None:
+    def _record(
+        self,
+        batch: Batch,
+        shares: list[tuple[Queue, list[Message]]],
+        write: Callable[[Message, list[int], int], int] | None = None,
+    ) -> None:
         """Write persistent messages to the log, each once with the durable queues that it goes to. A log that retains
-        gets those without such a queue too.
+        gets those without such a queue too. ``write`` is ``published`` or its like.
         """
         log = self._bindings.log
+        write = write or log.published
         due_ms = batch.due_ms
         durable = [(queue.id, taken) for queue, taken in shares if queue.durable]
         if len(durable) == 1 and not log.retains:
             queue_id, taken = durable[0]
             for message in taken:
                 if message.head.persistent:
-                    message.lsn = log.published(message, [queue_id], due_ms)
+                    message.lsn = write(message, [queue_id], due_ms)
             return
         targets: dict[int, tuple[Message, list[int]]] = {}
         if log.retains:
@@ -332,7 +408,7 @@ class Router:
                 if message.head.persistent:
                     targets.setdefault(message.id, (message, []))[1].append(queue_id)
         for message, queue_ids in targets.values():
-            message.lsn = log.published(message, queue_ids, due_ms)
+            message.lsn = write(message, queue_ids, due_ms)
 
 
 def _targets(route: Route, plan: Plan) -> list[Queue]:

@@ -35,6 +35,8 @@ class Sweep:
             self._next_expiry_ms = now_ms + self._expiry_period_ms
             for queue in registry.queues.values():
                 queue.expire_due(now_ms)
+                if queue.backlogs:
+                    queue.expire_paged(now_ms)
         if self._next_deletion_ms is not None and now_ms >= self._next_deletion_ms:
             self._next_deletion_ms = now_ms + self._deletion_period_ms
             self._delete_unused(registry, now_ms)

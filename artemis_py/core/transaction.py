@@ -46,9 +46,9 @@ class Transaction:
         self.size_bytes += message.memory_bytes
 
     def blocked_by(self) -> Address | None:
-        """A full address with policy BLOCK that the commit must wait for, or None."""
+        """An address that takes nothing now, and that the commit must wait for, or None."""
         for route, _, _ in self.sends:
-            if route.address.full_policy == "BLOCK" and route.address.is_full:
+            if route.address.refusal == "BLOCK":
                 return route.address
         return None
 
@@ -85,7 +85,7 @@ class Transaction:
         duplicate_ids: set[tuple[str, str]] = set()
         for route, message, _ in self.sends:
             address = route.address
-            if address.full_policy == "FAIL":
+            if address.full_policy == "FAIL" or address.settings.page_full_policy == "FAIL":
                 count, size = planned.get(address.name, (0, 0))
                 if not _fits(address, count, size):
                     raise AddressFullError(f"Address {address.name} is full")
@@ -110,7 +110,13 @@ class Transaction:
 
 def _fits(address: Address, planned_count: int, planned_bytes: int) -> bool:
     """Would the next message, after ``planned_count`` others of the same transaction, still find room?"""
+    if address.is_paging:
+        return address.pages_have_room(planned_count)
+    if address.full_policy != "FAIL":
+        return True
     account = address.account
+    if not address.memory.has_room_for(planned_count + 1, planned_bytes):
+        return False
     if 0 <= address.messages_max <= account.message_count + planned_count:
         return False
     return not 0 <= address.bytes_max <= account.size_bytes + planned_bytes

@@ -160,8 +160,8 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def may_go_on(self) -> bool:
         """Has the address that a blocked sender waits for got room?"""
-        address = self.session.blocked_by
-        return address is None or address.deleted or not address.is_full
+        awaited = self.session.blocked_by
+        return awaited is None or awaited.may_go_on
 
     def unblock(self, now_ms: int) -> None:
         """Let a sender go on if the address that it waits for has room."""

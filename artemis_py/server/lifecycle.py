@@ -17,14 +17,13 @@ from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.errors import ArtemisError
 from artemis_py.metrics import MetricsExporter
-from artemis_py.records import MemoryLog, RecordLog
 from artemis_py.server.connection import Acceptance
 from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.http import HttpService
 from artemis_py.server.http.routes import health_routes, metrics_routes
 from artemis_py.server.malloc import keep_freed_memory
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
-from artemis_py.server.store import Store
+from artemis_py.server.store import open_store
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService
 from artemis_py.storage.codec import CodecError
@@ -54,12 +53,12 @@ class Server:
         self._loop = loop
         self.stats = ServerStats()
         self.failure: ArtemisError | None = None
-        self.store = Store(config, self._wake) if config.persistence_enabled else None
-        log: RecordLog = MemoryLog() if self.store is None else self.store.log
-        self.broker = Broker(config, log, clock_ms(), None if self.store is None else self.store.keepsake)
-        self.turns = Turns(loop, self.broker, log, self.stats, clock_ms)
+        self.store = store = open_store(config, self._wake)
+        self.broker = Broker(config, store.log, clock_ms(), store.keepsake, store.pages)
+        self.turns = Turns(loop, self.broker, store.log, self.stats, clock_ms)
         self.turns.on_failure = self._fail
-        self._disk_watch = None if self.store is None else DiskWatch(config, self.broker, self.turns.schedule)
+        keeps = config.persistence_enabled
+        self._disk_watch = DiskWatch(config, self.broker, self.turns.schedule) if keeps else None
         self._stopping = stopping
         self.bound: list[tuple[AcceptorConfig, str, int]] = []
         self._stomp_servers: list[asyncio.Server] = []
@@ -70,7 +69,7 @@ class Server:
             self.stats,
             turn_bounds_s=TURN_BUCKET_BOUNDS_S,
             global_max_size_bytes=config.global_max_size or -1,
-            store_directory=None if self.store is None else Path(config.journal_directory),
+            store_directory=Path(config.journal_directory) if keeps else None,
         )
         routes = {**metrics_routes(self._exporter), **health_routes(self._not_ready_because)}
         self._http = HttpService(routes, now_ms=clock_ms, call_soon=loop.call_soon)
@@ -162,8 +161,7 @@ class Server:
         self._http.stop()
         for server in self._http_servers:
             server.close()
-        if self.store is not None:
-            self.store.close()
+        self.store.close()
 
     def abandon(self) -> None:
         """End at once: no frame leaves any more."""
@@ -242,9 +240,8 @@ def _report(config: BrokerConfig, server: Server) -> None:
     """Say at start what is ignored or refused, and where the broker listens."""
     for notice in config.notices:
         print(f"{notice.severity}: {notice}", file=sys.stderr)
-    if server.store is not None:
-        for line in server.store.report:
-            print(line, file=sys.stderr)
+    for line in server.store.report:
+        print(line, file=sys.stderr)
     for acceptor, host, port in server.bound:
         shown = f"[{host}]" if ":" in host else host
         print(

@@ -1,7 +1,7 @@
 """The turn: the server's whole work, in one order.
 
 1. read every ready connection;
-2. take in what else happened (connections lost, senders with room again);
+2. take in what else happened (pages read, connections lost, senders with room again);
 3. ``broker.tick``: what is due;
 4. dispatch, and write out what consumers got;
 5. seal the turn's records;
@@ -93,6 +93,7 @@ class Turns:
             return
         log.inline = len(self.readable) <= 1 and not self.waiting
         self._read(now_ms)
+        broker.take_in()
         self._take_in(now_ms)
         broker.tick(now_ms)
         self._beat(now_ms)

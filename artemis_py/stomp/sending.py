@@ -55,7 +55,7 @@ class Sending(SessionState):
         return self._not_all_accepted(route, start + accepted)
 
     def _not_all_accepted(self, route: Route, position: int) -> int:
-        if route.address.full_policy == "BLOCK":
+        if route.address.refusal == "BLOCK":
             self.blocked_by = route.address
             return position
         self.service.traffic.came("SEND")
@@ -96,7 +96,7 @@ class Sending(SessionState):
                 raise LimitError(f"Open transactions hold more than {self.service.limits.transaction_bytes_max} bytes")
             transaction.send(route, message, due_ms)
         elif not self._publish(Batch(route, [message], message.size_bytes, now_ms, shape.plain, due_ms)):
-            if route.address.full_policy == "BLOCK":
+            if route.address.refusal == "BLOCK":
                 self.blocked_by = route.address
                 return False
             raise AddressFullError(f"Address {route.address.name} is full")

@@ -92,7 +92,7 @@ class Session(Sending, Subscribing, Acknowledging):
 
     def unblock(self, now_ms: int) -> None:
         """Go on with what waited for room on an address, if there is room now."""
-        if self.blocked_by is None or (self.blocked_by.is_full and not self.blocked_by.deleted):
+        if self.blocked_by is None or not self.blocked_by.may_go_on:
             return
         self.blocked_by = None
         self.last_in_ms = now_ms

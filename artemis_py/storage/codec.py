@@ -52,11 +52,22 @@ DUPLICATE: Final = 9
 GROUP: Final = 10
 DELIVERED: Final = 11
 DUPLICATES_CLEARED: Final = 12
+PAGE_OPENED: Final = 13
+PAGE_GREW: Final = 14
+PAGE_SETTLED: Final = 15
+PAGE_PURGED: Final = 16
+PAGE_ATTEMPTED: Final = 17
+PAGE_DROPPED: Final = 18
+PAGE_PLACES: Final = 19
+PAGED: Final = 20
+"""Only in page files."""
 
 RECORD_NAMES: Final = {
     BATCH: "batch", MESSAGE: "message", SETTLED: "settled", ATTEMPTED: "attempted", DUE: "due", ADDRESS: "address",
     QUEUE: "queue", QUEUE_DELETED: "queue-deleted", DUPLICATE: "duplicate-id", GROUP: "group", DELIVERED: "delivered",
-    DUPLICATES_CLEARED: "duplicate-ids-cleared",
+    DUPLICATES_CLEARED: "duplicate-ids-cleared", PAGE_OPENED: "page-opened", PAGE_GREW: "page-grew",
+    PAGE_SETTLED: "page-settled", PAGE_PURGED: "page-purged", PAGE_ATTEMPTED: "page-attempted",
+    PAGE_DROPPED: "page-dropped", PAGE_PLACES: "page-places", PAGED: "paged",
 }  # fmt: skip
 FLAG_TRANSIENT: Final = 1
 """Of a message in a page: not persistent, so gone after a restart."""
@@ -184,13 +195,14 @@ class QueueState:
 class Kept:
     """A message that some durable queue still needs, as the journal knows it."""
 
-    __slots__ = ("details", "lsn", "message", "queue_ids")
+    __slots__ = ("details", "flags", "lsn", "message", "queue_ids")
 
-    def __init__(self, message: Message, lsn: int, queue_ids: list[int]) -> None:
+    def __init__(self, message: Message, lsn: int, queue_ids: list[int], flags: int = 0) -> None:
         self.message = message
         self.lsn = lsn
         """Under which it was published first; a copy made by compaction keeps it."""
         self.queue_ids = queue_ids
+        self.flags = flags
         self.details: dict[int, QueueState] | None = None
 
     def detail(self, queue_id: int) -> QueueState:
@@ -221,7 +233,7 @@ def encode_message(kept: Kept) -> bytes:
         head.priority,
         head.sized,
         _ROUTING_CODES[head.routing_type],
-        0,
+        kept.flags,
         len(kept.queue_ids),
         len(address),
         head.size_bytes,
@@ -229,18 +241,20 @@ def encode_message(kept: Kept) -> bytes:
     return b"%b%b%b%b%b" % (fields, states, address, head.block, message.body)
 
 
-_heads: dict[tuple[bytes, str, int, bool, str | None], Head] = {}
+_heads: dict[tuple[bytes, str, int, bool, bool, str | None], Head] = {}
 _HEADS_MAX: Final = 4096
 
 
-def _head_of(block: bytes, address: str, priority: int, sized: bool, routing_type: str | None) -> Head:
+def _head_of(
+    block: bytes, address: str, priority: int, persistent: bool, sized: bool, routing_type: str | None
+) -> Head:
     """The head of a message that was read: one for all messages with the same headers, as when they were sent."""
-    key = (block, address, priority, sized, routing_type)
+    key = (block, address, priority, persistent, sized, routing_type)
     head = _heads.get(key)
     if head is None:
         if len(_heads) >= _HEADS_MAX:
             _heads.clear()
-        head = _heads[key] = Head(block, address, priority, True, sized, routing_type)
+        head = _heads[key] = Head(block, address, priority, persistent, sized, routing_type)
     return head
 
 
@@ -248,7 +262,7 @@ def decode_message(payload: bytes) -> Kept:
     """Raises CodecError when the payload is too short for what it announces."""
     try:
         fields = _MESSAGE.unpack_from(payload)
-        message_id, timestamp_ms, expires_ms, lsn, priority, sized, routing, _, count, address_size, head_size = fields
+        message_id, timestamp_ms, expires_ms, lsn, priority, sized, routing, flags, count, address_size, head_size = fields
         position = _MESSAGE.size
         states = []
         for _ in range(count):
@@ -259,9 +273,9 @@ def decode_message(payload: bytes) -> Kept:
     address = payload[position : position + address_size].decode()
     position += address_size
     block = payload[position : position + head_size]
-    head = _head_of(block, address, priority, bool(sized), _ROUTING_TYPES[routing])
+    head = _head_of(block, address, priority, not flags & FLAG_TRANSIENT, bool(sized), _ROUTING_TYPES[routing])
     message = Message(head, payload[position + head_size :], message_id, timestamp_ms, expires_ms, _NOWHERE, 0)
-    kept = Kept(message, lsn, [state[0] for state in states])
+    kept = Kept(message, lsn, [state[0] for state in states], flags)
     for queue_id, attempts, due_ms, order in states:
         if attempts or due_ms or order:
             kept.detail(queue_id).attempts = attempts

@@ -11,6 +11,7 @@ from typing import Final
 from artemis_py.errors import ArtemisError
 
 _ZEROS: Final = bytes(1 << 20)
+_OPEN_FILES_MAX: Final = 64
 
 
 class DiskError(ArtemisError):
@@ -54,7 +55,7 @@ class Disk(ABC):
 
 
 class FileDisk(Disk):
-    """A real directory. Files stay open while they are written to; ``close`` closes them."""
+    """A real directory. The files written to last stay open; ``close`` closes them."""
 
     def __init__(self, directory: Path, *, data_only: bool = True) -> None:
         self.directory = directory
@@ -69,6 +70,8 @@ class FileDisk(Disk):
         descriptor = self._descriptors.get(name)
         if descriptor is None:
             descriptor = os.open(self.directory / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+            if len(self._descriptors) >= _OPEN_FILES_MAX:
+                os.close(self._descriptors.pop(list(self._descriptors)[0]))
             self._descriptors[name] = descriptor
         return descriptor
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from artemis_py.records import Keepsake, Survivor
-from artemis_py.storage.codec import RECORD_HEADER_BYTES, Kept
+from artemis_py.storage.codec import FLAG_PAGED, RECORD_HEADER_BYTES, Kept
+from artemis_py.storage.page_index import PageIndex
 
 _OVERHEAD_BYTES: Final = RECORD_HEADER_BYTES + 64
 
@@ -40,6 +41,7 @@ class Index:
         self.duplicate_ids: dict[str, list[str]] = {}
         self.home: dict[int, Segment] = {}
         """The segment in which a living message stands."""
+        self.pages = PageIndex()
         self.message_id_max = 0
         self.queue_id_max = 0
 
@@ -47,9 +49,9 @@ class Index:
 
     def add(self, kept: Kept, segment: Segment) -> None:
         """A message was written to ``segment``; an earlier copy of it (compaction) is forgotten. One that no queue
-        needs (it was written for retention) does not live.
+        needs, or that is in a page (it was written for retention), does not live.
         """
-        if not kept.queue_ids:
+        if not kept.queue_ids or kept.flags & FLAG_PAGED:
             return
         message_id = kept.message.id
         former = self.home.get(message_id)
@@ -97,11 +99,17 @@ class Index:
                 detail.order = -(lsn << 20) + place
 
     def drop_orphans(self) -> None:
-        """Settle messages for queues that do not exist (any more)."""
+        """Settle messages for queues that do not exist (any more), and drop pages in which nothing is left."""
         for message_id, segment in list(self.home.items()):
             for queue_id in list(segment.live[message_id].queue_ids):
                 if queue_id not in self.queues:
                     self.settle(queue_id, message_id)
+        for page in self.pages.pages():
+            for queue_id in list(page.durable):
+                if queue_id not in self.queues:
+                    self.pages.delete_queue(queue_id)
+            if not self.pages.left(page):
+                self.pages.drop(page.stream, page.number)
 
     def keepsake(self) -> Keepsake:
         """What the broker takes back at a start: each queue's messages in the order in which it will offer them."""
@@ -121,6 +129,7 @@ class Index:
             list(self.queues.values()),
             list(self.addresses.values()),
             {address: list(seen) for address, seen in self.duplicate_ids.items()},
+            self.pages.keepsake(),
             self.message_id_max,
             self.queue_id_max,
         )
@@ -143,6 +152,8 @@ class Index:
     def delete_queue(self, queue_id: int) -> None:
         """A queue was removed; what it held was settled before."""
         self.queues.pop(queue_id, None)
+        if self.pages:
+            self.pages.delete_queue(queue_id)
 
     def add_duplicate_id(self, address: str, duplicate_id: str, keep: int) -> None:
         """An address saw a duplicate id; beyond twice ``keep`` the oldest are forgotten."""

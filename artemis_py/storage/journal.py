@@ -13,12 +13,15 @@ from itertools import islice
 from typing import Any, Final
 
 from artemis_py.message import Message
+from artemis_py.paged import Page, PagedMessage
 from artemis_py.records import RecordLog
-from artemis_py.storage import codec
+from artemis_py.storage import codec, page_codec
 from artemis_py.storage.codec import FileHeader, Kept
 from artemis_py.storage.committer import Commit, Committer, Write
 from artemis_py.storage.disk import Disk, DiskError
 from artemis_py.storage.index import Index, Segment
+from artemis_py.storage.page_index import places_of
+from artemis_py.storage.pages import PageFiles
 
 _INLINE_BYTES_MAX: Final = 65536
 _MOVES_PER_TURN: Final = 256
@@ -58,6 +61,7 @@ class Journal(RecordLog):
         batch_number: int,
         retire: Callable[[str], None],
         chores: Callable[[], None] | None = None,
+        pages: PageFiles | None = None,
     ) -> None:
         self.durable_lsn = next_lsn - 1
         self.last_lsn = next_lsn - 1
@@ -75,6 +79,9 @@ class Journal(RecordLog):
         self._settings = settings
         self._retire = retire
         self._chores = chores
+        self._pages = pages
+        self._grown: tuple[Page, bytes] | None = None
+        """The PAGE_GREW record written last, which the next one of the same page replaces."""
         self._chores_due_ms = 0
         self.retains = settings.retains
         self._next_lsn = next_lsn
@@ -151,6 +158,58 @@ class Journal(RecordLog):
         self.index.add_duplicate_id(address, duplicate_id, self._settings.duplicate_ids_kept)
         return self._append_binding(codec.DUPLICATE, {"address": address, "id": duplicate_id})
 
+    # ---- records about pages ---------------------------------------------------------------------
+
+    def published_in_page(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
+        kept = Kept(message, self._next_lsn, queue_ids, codec.FLAG_PAGED)
+        if due_ms:
+            for queue_id in queue_ids:
+                kept.detail(queue_id).due_ms = due_ms
+        return self._append(codec.MESSAGE, codec.encode_message(kept))
+
+    def page_opened(self, page: Page, address: str) -> int:
+        self.index.pages.open(page, address)
+        return self._append_page_opened(page)
+
+    def _append_page_opened(self, page: Page) -> int:
+        address = self.index.pages.address_of(page)
+        fields = {"stream": page.stream, "page": page.number, "first_place": page.first_place, "address": address}
+        return self._append_binding(codec.PAGE_OPENED, fields)
+
+    def paged(self, page: Page) -> int:
+        records = self._pending if self._group is None else self._group
+        if self._grown is not None and records and self._grown[0] is page and records[-1] is self._grown[1]:
+            records.pop()
+        self.segments[-1].has_bindings = True
+        lsn = self._append(codec.PAGE_GREW, page_codec.encode_grew(page))
+        self._grown = page, records[-1]
+        return lsn
+
+    def page_settled(self, queue_id: int, messages: list[PagedMessage], reason: str) -> int:
+        page = messages[0].page
+        size_bytes = sum([message.size_bytes for message in messages])
+        self.index.pages.settle(queue_id, page, places_of(messages), size_bytes)
+        self.segments[-1].has_bindings = True
+        return self._append(codec.PAGE_SETTLED, page_codec.encode_page_settled(queue_id, messages, reason))
+
+    def page_purged(self, queue_id: int, page: Page, kept: list[PagedMessage]) -> int:
+        self.index.pages.purge(queue_id, page, places_of(kept), sum(message.size_bytes for message in kept))
+        self.segments[-1].has_bindings = True
+        return self._append(codec.PAGE_PURGED, page_codec.encode_page_purged(queue_id, page, kept))
+
+    def page_attempted(self, queue_id: int, message: PagedMessage, attempts: int, due_ms: int) -> int:
+        page, place = message.page, message.place
+        self.index.pages.attempt(queue_id, page, place, attempts, due_ms)
+        self.segments[-1].has_bindings = True
+        payload = page_codec.encode_page_attempted(
+            queue_id, page.stream, page.number, place, message.id, attempts, due_ms
+        )
+        return self._append(codec.PAGE_ATTEMPTED, payload)
+
+    def page_dropped(self, page: Page) -> int:
+        self.index.pages.drop(page.stream, page.number)
+        return self._append(codec.PAGE_DROPPED, page_codec.encode_page_dropped(page.stream, page.number))
+
     def _append_binding(self, type_code: int, fields: dict[str, Any]) -> int:
         self.segments[-1].has_bindings = True
         return self._append(type_code, codec.encode_fields(fields))
@@ -186,7 +245,7 @@ class Journal(RecordLog):
     @property
     def has_pending(self) -> bool:
         """Is something gathered or on its way that is not durable yet?"""
-        return bool(self._pending) or self._committer.busy
+        return bool(self._pending) or self._committer.busy or (self._pages is not None and self._pages.has_unwritten)
 
     def counts(self) -> dict[str, int]:
         segments = self.segments
@@ -206,6 +265,9 @@ class Journal(RecordLog):
             self.durable_lsn = done.lsn
             self.syncs += self._syncing
             self._retire_durably_empty()
+            if self._pages is not None:
+                self._pages.written()
+                self._pages.delete_doomed(self.durable_lsn, self._committer.later)
 
     def seal(self) -> None:
         if self._committer.busy or self._committer.failure is not None:
@@ -215,17 +277,30 @@ class Journal(RecordLog):
             self._committer.later(self._chores)
         self._compact()
         self._note_empty()
-        if not self._pending:
+        pages = self._pages
+        writes: list[Write] = []
+        if pages is not None:
+            writes = pages.take_writes()
+            pages.stamp_dropped(self._next_lsn if self._pending else self.last_lsn)
+            pages.now_ms = self.now_ms
+        if self._pending:
+            commit = self._make_commit(writes)
+        elif writes:
+            commit = Commit(writes, self.durable_lsn)
+            self._syncing = False
+        else:
             self._retire_durably_empty()
+            if pages is not None:
+                pages.delete_doomed(self.durable_lsn, self._committer.later)
             return
-        commit = self._make_commit()
         if self.inline and commit.size_bytes <= _INLINE_BYTES_MAX:
             self._committer.run_now(commit)
             self.poll()
         else:
             self._committer.submit(commit)
 
-    def _make_commit(self) -> Commit:
+    def _make_commit(self, writes: list[Write]) -> Commit:
+        """A batch of everything gathered; ``writes`` come first: they are what its records speak of."""
         segment = self.segments[-1]
         self.batches += 1
         batch = codec.Batch(self.batches, self.now_ms, self.message_id, self.queue_id)
@@ -250,7 +325,7 @@ class Journal(RecordLog):
         self._transactional = self._non_transactional = False
         if segment.written_bytes >= settings.file_bytes:
             self._start_segment()
-        return Commit([write], self._next_lsn - 1)
+        return Commit([*writes, write], self._next_lsn - 1)
 
     def _start_segment(self) -> None:
         number = self.segments[-1].number + 1 if self.segments else self._settings.number_min
@@ -290,7 +365,25 @@ class Journal(RecordLog):
             self._append_binding(codec.DUPLICATES_CLEARED, {"address": address})
             for duplicate_id in seen[-self._settings.duplicate_ids_kept :]:
                 self._append_binding(codec.DUPLICATE, {"address": address, "id": duplicate_id})
+        if index.pages:
+            self._write_pages()
         self.end_group()
+
+    def _write_pages(self) -> None:
+        """All that is known of pages, once more."""
+        for page in self.index.pages.pages():
+            self._append_page_opened(page)
+            self._append(codec.PAGE_GREW, page_codec.encode_grew(page))
+        for stream in self.index.pages.keepsake():
+            for (queue_id, number), settled in stream.settled.items():
+                payload = page_codec.encode_places(queue_id, stream.number, number, settled)
+                self._append(codec.PAGE_PLACES, payload)
+            for (queue_id, place), (attempts, due_ms) in stream.attempts.items():
+                number = next(page.number for page in stream.pages if page.first_place <= place < page.end_place)
+                payload = page_codec.encode_page_attempted(
+                    queue_id, stream.number, number, place, 0, attempts, due_ms
+                )
+                self._append(codec.PAGE_ATTEMPTED, payload)
 
     @property
     def wants_compaction(self) -> bool:

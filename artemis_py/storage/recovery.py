@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
-from artemis_py.storage import codec
+from artemis_py.paged import Page, PlaceSet, Settled
+from artemis_py.storage import codec, page_codec
 from artemis_py.storage.codec import FILE_HEADER_BYTES, CodecError, FileHeader, Record, VersionError
 from artemis_py.storage.disk import Disk
 from artemis_py.storage.index import Index, Segment
@@ -135,8 +137,55 @@ def apply(recovered: Recovered, record: Record, segment: Segment) -> None:
         recovered.batch_number = max(recovered.batch_number, batch.number)
         index.message_id_max = max(index.message_id_max, batch.message_id)
         index.queue_id_max = max(index.queue_id_max, batch.queue_id)
+    elif kind in _PAGE_RECORDS:
+        segment.has_bindings = True
+        _PAGE_RECORDS[kind](index, payload)
     elif kind != codec.DELIVERED:
         _apply_binding(recovered, kind, payload, segment)
+
+
+def _page_opened(index: Index, payload: bytes) -> None:
+    fields = codec.decode_fields(payload)
+    index.pages.open(Page(fields["stream"], fields["page"], fields["first_place"]), fields["address"])
+
+
+def _page_settled(index: Index, payload: bytes) -> None:
+    queue_id, stream, number, _, size_bytes, places, _ = page_codec.decode_page_settled(payload)
+    page = index.pages.find(stream, number)
+    if page is not None:
+        index.pages.settle(queue_id, page, places, size_bytes)
+
+
+def _page_purged(index: Index, payload: bytes) -> None:
+    queue_id, stream, number, size_bytes, places = page_codec.decode_page_purged(payload)
+    page = index.pages.find(stream, number)
+    if page is not None:
+        index.pages.purge(queue_id, page, places, size_bytes)
+
+
+def _page_attempted(index: Index, payload: bytes) -> None:
+    queue_id, stream, number, place, _, attempts, due_ms = page_codec.decode_page_attempted(payload)
+    page = index.pages.find(stream, number)
+    if page is not None:
+        index.pages.attempt(queue_id, page, place, attempts, due_ms)
+
+
+def _page_places(index: Index, payload: bytes) -> None:
+    queue_id, stream, number, first_place, count, size_bytes, bits = page_codec.decode_places(payload)
+    page = index.pages.find(stream, number)
+    if page is not None:
+        index.pages.restore_settled(queue_id, page, Settled(PlaceSet(first_place, bits), count, size_bytes))
+
+
+_PAGE_RECORDS: Final[dict[int, Callable[[Index, bytes], None]]] = {
+    codec.PAGE_OPENED: _page_opened,
+    codec.PAGE_GREW: lambda index, payload: index.pages.grow(page_codec.decode_grew(payload)),
+    codec.PAGE_SETTLED: _page_settled,
+    codec.PAGE_PURGED: _page_purged,
+    codec.PAGE_ATTEMPTED: _page_attempted,
+    codec.PAGE_DROPPED: lambda index, payload: index.pages.drop(*page_codec.decode_page_dropped(payload)),
+    codec.PAGE_PLACES: _page_places,
+}
 
 
 def _apply_binding(recovered: Recovered, kind: int, payload: bytes, segment: Segment) -> None:

@@ -139,6 +139,10 @@ class StompSocket:
         self.ask("BEGIN", {"transaction": f"nothing-{next(_NUMBERS)}"})
         assert not self._waiting, self._waiting[0].text
 
+    def nothing_waits_but_messages(self) -> None:
+        """Everything sent so far was carried out; messages that came meanwhile are kept."""
+        self.ask("BEGIN", {"transaction": f"done-{next(_NUMBERS)}"})
+
     # ---- the end ---------------------------------------------------------------------------------
 
     def finish(self) -> None:

@@ -15,6 +15,7 @@ FLOORS: dict[str, int] = {
     "units": 0,
     "version": 0,
     "message": 0,
+    "paged": 0,
     "records": 0,
     "selector": 1,
     "config": 1,

@@ -77,6 +77,8 @@ class Lane:
         sequence = entry.sequence
         if not self.count or sequence < self._first:
             self._first = sequence
+        if sequence >= self.tail:
+            self.tail = sequence + 1
         block = self._block(sequence >> _SHIFT)
         block.slots[sequence & _MASK] = entry
         block.live += 1

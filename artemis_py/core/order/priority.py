@@ -68,10 +68,35 @@ class PriorityOrder:
         for cursor in self.cursors:
             cursor.revisit(priority, entry.sequence, fresh=fresh)
 
+    def place(self, entry: Entry) -> None:
+        """Put an entry that comes from a page to its own place. Cursors are not told: those that have passed it have
+        seen it in the page.
+        """
+        priority = entry.message.head.priority
+        self._lane(priority).restore(entry)
+        self.count += 1
+        if priority > self._top:
+            self._top = priority
+
+    def tail_max(self) -> int:
+        """A sequence above those of all entries, of any priority."""
+        return max((lane.tail for lane in self._lanes if lane is not None), default=0)
+
+    def next_sequence(self, priority: int) -> int:
+        """The sequence that the next arrival of this priority takes."""
+        return self._lane(priority).tail
+
     def restore_at_head(self, entry: Entry, *, fresh: bool) -> None:
         """Put an entry before all others of its priority. ``fresh``: it never stood here, so no cursor has shown it."""
         entry.sequence = self._lane(entry.message.head.priority).take_head_sequence()
         self.restore(entry, fresh=fresh)
+
+    def peek(self) -> Entry:
+        """The next entry; it stays. Its ``sequence`` is filled in. Raises IndexError when there is none."""
+        entry = self.pop()
+        self._lane(entry.message.head.priority).restore(entry)
+        self.count += 1
+        return entry
 
     def pop(self) -> Entry:
         """Take the next entry out. Raises IndexError when there is none."""
@@ -154,6 +179,13 @@ class Cursor:
         if (fresh or self.sees_returns) and sequence < self._places[priority] and place not in self._noted:
             self._noted.add(place)
             heappush(self._returns, place)
+
+    def skip_to(self, sequence: int) -> None:
+        """What stands before this sequence was seen elsewhere (in a page)."""
+        places = self._places
+        for priority in range(LEVELS):
+            if places[priority] < sequence:
+                places[priority] = sequence
 
     def advance(self) -> Entry | None:
         """The next entry not shown yet, or None. Its ``sequence`` is filled in; it stays in the order."""

@@ -1,0 +1,281 @@
+"""A queue and its address' pages: what comes to stand there, and how it comes back.
+
+A consumer that takes any message is fed in order: the queue reads ahead, as much as ``ReadAhead`` allows. A consumer
+that wants only some, or only looks, has a reader of its own, which goes through the pages and leaves what it does not
+want where it is; so nobody starves behind messages that he does not want, and what nobody wants fills no memory.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from artemis_py.core.backlog import Backlog
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.entry import Entry
+from artemis_py.core.paging import PageReader, PageStream
+from artemis_py.core.queue_state import QueueState
+from artemis_py.message import Message
+from artemis_py.paged import Page, PagedMessage, PlaceSet
+from artemis_py.records import Found
+
+READY_MIN: Final = 1024
+"""With fewer ready entries than this a queue reads from its pages, if a consumer is there that takes any message."""
+_READS_PER_TURN: Final = 1024
+"""How many messages from pages a queue looks at in one turn."""
+
+
+class QueuePages(QueueState):
+    """The part of a queue that deals with pages."""
+
+    # ---- into pages ------------------------------------------------------------------------------
+
+    def arrive_paged(self, stream: PageStream, messages: list[Message], size_bytes: int) -> None:
+        """New messages were put into pages; the queue's reader has to have been made before (``prepare_paged``)."""
+        tally = self.tally
+        tally.added += len(messages)
+        tally.size_bytes += size_bytes
+        for message in messages:
+            if message.head.persistent:
+                tally.enter_durable(message)
+        self.backlogs[stream.number].add(len(messages), size_bytes)
+        self._wake_dry()
+        self._note_ready()
+
+    def prepare_paged(self, stream: PageStream) -> Backlog:
+        """What the queue has in a stream, which begins now if the queue has nothing there of this time of paging."""
+        backlog = self.backlogs.get(stream.number)
+        if backlog is not None and backlog.period == stream.period:
+            return backlog
+        shared_order = stream.address == self.address.name
+        base = self.order.tail_max() - stream.next_place
+        reader = PageReader(stream, self._own, None, stream.next_place)
+        backlog = self.backlogs[stream.number] = Backlog(stream, reader, base, shared_order=shared_order)
+        for consumer in self.distribution.consumers:
+            consumer.page_reader = None
+        return backlog
+
+    def restore_paged(
+        self,
+        stream: PageStream,
+        page: Page,
+        left: tuple[int, int],
+        settled: PlaceSet,
+        attempts: dict[int, tuple[int, int]],
+    ) -> None:
+        """After a restart: a page has ``left`` (messages, encoded bytes) for the queue."""
+        backlog = self.backlogs.get(stream.number)
+        if backlog is None:
+            base = self.order.tail_max() - page.first_place
+            reader = PageReader(stream, self._own, None, page.first_place)
+            shared_order = stream.address == self.address.name
+            backlog = self.backlogs[stream.number] = Backlog(stream, reader, base, shared_order=shared_order)
+        backlog.add(*left)
+        backlog.restore(page, settled, attempts)
+        tally = self.tally
+        tally.added += left[0]
+        tally.size_bytes += left[1]
+        tally.durable_count += left[0]
+        tally.durable_size_bytes += left[1]
+
+    def page_arrived(self, consumer: Consumer | None) -> None:
+        """What the queue, or one of its consumers, waited for has come from the disk."""
+        if consumer is None:
+            self._wake_dry()
+        elif consumer.has_room and not consumer.closed:
+            self.distribution.wake(consumer)
+        self._note_ready()
+
+    # ---- for consumers that take anything --------------------------------------------------------
+
+    def _begin_reading(self, now_ms: int) -> None:
+        """A dispatch begins: so much may be looked at in it; who had to stop last time goes on."""
+        self._reads_left = _READS_PER_TURN
+        for backlog in self.backlogs.values():
+            if backlog.expiry.is_under_way:
+                self._expire_in(backlog, now_ms)
+        if self._tired:
+            tired, self._tired = self._tired, []
+            for consumer in tired:
+                if consumer.has_room and not consumer.closed:
+                    self.distribution.wake(consumer)
+
+    def _takers_are_here(self) -> bool:
+        """Is there a consumer whom reading ahead serves?"""
+        if any(not backlog.shared_order for backlog in self.backlogs.values()):
+            return bool(self.distribution.consumers)
+        return any(consumer.cursor is None for consumer in self.distribution.consumers)
+
+    def _read_before(self, now_ms: int) -> bool:
+        """With the next entry standing behind messages that were not read yet, bring one of those in, whatever the
+        limits; False when it has to be waited for. True, too, when there is no such entry.
+        """
+        for backlog in self.backlogs.values():
+            while backlog.has_early and backlog.is_early(self.order.peek().sequence):
+                found = backlog.next()
+                if found is None:
+                    return not backlog.reader.waits
+                self._bring_in(backlog, found, now_ms)
+        return True
+
+    def _read_ahead(self, now_ms: int) -> bool:
+        """Bring messages from pages into memory; True when that made one ready."""
+        before = self.order.count
+        progress = True
+        while progress:
+            progress = False
+            for backlog in list(self.backlogs.values()):
+                if backlog.count and self._reads_left > 0 and self._has_space():
+                    found = backlog.next()
+                    if found is not None:
+                        self._reads_left -= 1
+                        self._bring_in(backlog, found, now_ms)
+                        progress = True
+        if self._reads_left <= 0:
+            self._note_ready()
+        for backlog in self.backlogs.values():
+            if backlog.count and backlog.stream.is_damaged:
+                self._write_off(backlog)
+        return self.order.count > before
+
+    def _write_off(self, backlog: Backlog) -> None:
+        """Damaged pages that were read to their end have given what they have: the rest of them is lost (and was told
+        when it was found), and must not be waited for.
+        """
+        for page in backlog.stream.damaged_pages():
+            if backlog.reader.has_read(page) and self.id in page.left:
+                lost = backlog.stream.purge_page(self._own, page, self._in_memory(page))
+                if lost > 0:
+                    self.tally.killed += lost
+                    self.tally.size_bytes -= backlog.lose(lost)
+
+    def _in_memory(self, page: Page) -> list[PagedMessage]:
+        """The queue's messages of a page that are ready, scheduled or held."""
+        held = [entry for consumer in self.distribution.consumers for entry in consumer.held.values()]
+        messages = [entry.message for entry in (*self.order, *self.scheduled.values(), *held)]
+        return [message for message in messages if isinstance(message, PagedMessage) and message.page is page]
+
+    def _has_space(self) -> bool:
+        """Do the limits on reading ahead, and the ring, leave room for one more? What nobody holds can always have
+        one.
+        """
+        tally = self.tally
+        count = self.order.count
+        if count >= READY_MIN or not self.overflow.has_space(count):
+            return False
+        ready_bytes = tally.size_bytes - tally.held_size_bytes - tally.scheduled_size_bytes - self.paged_size_bytes
+        return self.read_ahead.has_room(count, ready_bytes, tally.held_count, tally.held_size_bytes)
+
+    def _bring_in(self, backlog: Backlog, found: Found, now_ms: int) -> None:
+        """A message from a page takes its place on the queue."""
+        entry = self._enter(backlog, found)
+        message = entry.message
+        due_ms = found.due_ms
+        attempts, again_ms = backlog.attempts(found.message)
+        if attempts:
+            entry.attempts = attempts
+            entry.redelivered = True
+            due_ms = again_ms
+        if due_ms > now_ms:
+            self._put_aside(entry, due_ms)
+        elif 0 < message.expires_ms <= now_ms:
+            self._expire(entry)
+        else:
+            if not backlog.shared_order:
+                entry.sequence = self.order.next_sequence(message.head.priority)
+            self.order.place(entry)
+            if message.expires_ms:
+                self._watch_expiry(entry)
+
+    def _enter(self, backlog: Backlog, found: Found) -> Entry:
+        """The entry of a message that the queue takes out of a page; from now on it is in memory."""
+        message = found.message
+        backlog.take(message)
+        message.refs += 1
+        if message.refs == 1:
+            message.page.resident[message.place] = message
+            message.account.charge(1, message.memory_bytes)
+        entry = Entry(message)
+        entry.sequence = backlog.sequence(message)
+        return entry
+
+    # ---- for consumers that choose or only look --------------------------------------------------
+
+    def _search(self, consumer: Consumer, now_ms: int) -> Entry | None:
+        """The next message in pages that a consumer with a cursor wants. It must have seen all that is in memory."""
+        backlog = next((one for one in self.backlogs.values() if one.count and one.shared_order), None)
+        cursor = consumer.cursor
+        if backlog is None or cursor is None:
+            return None
+        reader = consumer.page_reader
+        if reader is None:
+            reader = consumer.page_reader = backlog.reader.copy(consumer)
+        elif reader.place < backlog.reader.place:
+            reader.follow(backlog.reader)
+        while self._reads_left > 0:
+            found = backlog.next_for(reader)
+            if found is None:
+                return None
+            self._reads_left -= 1
+            cursor.skip_to(backlog.sequence(found.message) + 1)
+            entry = self._choose(consumer, backlog, found, now_ms)
+            if entry is not None:
+                return entry
+        self._tired.append(consumer)
+        self._note_ready()
+        return None
+
+    def _choose(self, consumer: Consumer, backlog: Backlog, found: Found, now_ms: int) -> Entry | None:
+        """The entry to deliver, or None when the message stays where it is, or has expired."""
+        message = found.message
+        if message.expires_ms and message.expires_ms <= now_ms:
+            self._expire(self._enter(backlog, found))
+            return None
+        if found.due_ms > now_ms:
+            self._put_aside(self._enter(backlog, found), found.due_ms)
+            return None
+        if not consumer.wants(message):
+            return None
+        if consumer.destructive:
+            return self._enter(backlog, found)
+        return Entry(message)
+
+    # ---- expiry and removal ----------------------------------------------------------------------
+
+    def expire_paged(self, now_ms: int) -> None:
+        """Look for expired messages in pages; what has to be fetched for that is dealt with in later turns."""
+        for backlog in list(self.backlogs.values()):
+            if backlog.count:
+                self._expire_in(backlog, now_ms)
+
+    def _expire_in(self, backlog: Backlog, now_ms: int) -> None:
+        for found in backlog.expiry.search(now_ms, _READS_PER_TURN):
+            self._expire(self._enter(backlog, found))
+        if backlog.expiry.is_under_way and not backlog.expiry.waits:
+            self._note_ready()
+
+    def _remove_paged(self) -> int:
+        """Kill everything that is in pages and not in memory; returns how many went."""
+        removed = 0
+        for backlog in self.backlogs.values():
+            if not backlog.count:
+                continue
+            removed += backlog.count
+            tally = self.tally
+            tally.killed += backlog.count
+            tally.size_bytes -= backlog.size_bytes
+            backlog.drop_all()
+            backlog.stream.purge(self._own, self._held_of(backlog.stream))
+        if removed:
+            self._recount_durable()
+        return removed
+
+    def _held_of(self, stream: PageStream) -> list[PagedMessage]:
+        """The messages of a stream that consumers of the queue hold."""
+        held = [entry.message for consumer in self.distribution.consumers for entry in consumer.held.values()]
+        return [one for one in held if isinstance(one, PagedMessage) and one.page.stream == stream.number]
+
+    def _recount_durable(self) -> None:
+        """After a purge only what is held is left."""
+        tally = self.tally
+        tally.durable_count = tally.held_durable_count
+        tally.durable_size_bytes = tally.held_durable_size_bytes

@@ -1,0 +1,226 @@
+"""What a queue consists of: its parts, its counters, and what stands on it or has left it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from artemis_py.core.backlog import Backlog, ReadAhead
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.distribution import Distribution
+from artemis_py.core.entry import Entry
+from artemis_py.core.gate import Gate
+from artemis_py.core.host import Host
+from artemis_py.core.order.priority import PriorityOrder
+from artemis_py.core.overflow import Overflow
+from artemis_py.core.redelivery import Redelivery
+from artemis_py.core.tally import Tally
+from artemis_py.message import Account, Message
+from artemis_py.paged import PagedMessage
+from artemis_py.selector import Selector
+
+if TYPE_CHECKING:
+    from artemis_py.core.address import Address
+    from artemis_py.core.queue import Queue
+
+
+class QueueState(ABC):
+    """The fields of a queue and what every part of it does with them. Counts are plain ints; see ``Tally`` for what
+    they mean. The parts: pages, and the queue itself.
+    """
+
+    def __init__(  # noqa: PLR0913 - the recipe names each part
+        self,
+        id: int,
+        name: str,
+        address: Address,
+        host: Host,
+        *,
+        order: PriorityOrder,
+        distribution: Distribution,
+        overflow: Overflow,
+        gate: Gate,
+        redelivery: Redelivery,
+        read_ahead: ReadAhead,
+        routing_type: str,
+        durable: bool = True,
+        selector: Selector | None = None,
+        non_destructive: bool = False,
+        consumers_max: int = -1,
+        purge_on_no_consumers: bool = False,
+        enabled: bool = True,
+        auto_created: bool = False,
+        temporary: bool = False,
+    ) -> None:
+        self.id = id
+        """The number that the log knows the queue by."""
+        self.name = name
+        self.address = address
+        self.order = order
+        self.distribution = distribution
+        self.overflow = overflow
+        self.gate = gate
+        self.redelivery = redelivery
+        self.read_ahead = read_ahead
+        self.routing_type = routing_type
+        self.durable = durable
+        self.selector = selector
+        self.non_destructive = non_destructive
+        self.consumers_max = consumers_max
+        self.purge_on_no_consumers = purge_on_no_consumers
+        self.enabled = enabled
+        self.auto_created = auto_created
+        self.temporary = temporary
+        self.no_local = 0
+        """The connection whose messages do not enter; 0 for none."""
+        self.ring_size_changed: int | None = None
+        """The ring-size set while the broker ran; None while that of the configuration holds."""
+        self.deleted = False
+        self.noted_ready = False
+        self.was_used = False
+        """A consumer left, or a message was settled: only then may auto-delete take the queue (unless told
+        otherwise).
+        """
+        self.idle_since_ms = 0
+        self.tally = Tally()
+        self.scheduled: dict[int, Entry] = {}
+        self.backlogs: dict[int, Backlog] = {}
+        """What stands in pages and not in memory, by stream: one, or several for a queue on a wildcard address."""
+        self._reads_left = 0
+        """How many more messages in pages this dispatch may look at."""
+        self._tired: list[Consumer] = []
+        """Consumers that looked at as many messages in pages as one turn allows."""
+        self._host = host
+        self._expiring: list[tuple[int, int, int, Entry]] = []
+        self._expiring_added = 0
+        self._dry = False
+        """Some consumer was parked because nothing matched; arrivals wake it."""
+    # ---- what stands on the queue ----------------------------------------------------------------
+
+    @property
+    def message_count(self) -> int:
+        """Ready, in delivery, scheduled and in pages. A message that is only being read (non-destructive) is counted
+        once.
+        """
+        return self.order.count + self.tally.held_count + len(self.scheduled) + self.paged_count
+
+    @property
+    def paged_count(self) -> int:
+        """In pages, and not in memory."""
+        return sum(backlog.count for backlog in self.backlogs.values()) if self.backlogs else 0
+
+    @property
+    def paged_size_bytes(self) -> int:
+        """Encoded size of what is in pages, and not in memory."""
+        return sum(backlog.size_bytes for backlog in self.backlogs.values()) if self.backlogs else 0
+
+    @property
+    def delivering_count(self) -> int:
+        """Sent to a consumer and not settled."""
+        return self.tally.held_count + self.tally.read_count
+
+    @property
+    def consumer_count(self) -> int:
+        """Consumers attached."""
+        return len(self.distribution.consumers)
+
+    @property
+    def accepts_all(self) -> bool:
+        """True when every message routed here is taken: no filter, enabled, and not waiting for a consumer."""
+        return self.selector is None and self.enabled and not (self.purge_on_no_consumers or self.no_local)
+
+    def accepts(self, message: Message) -> bool:
+        """Does this message enter the queue?"""
+        if not self.enabled or (self.purge_on_no_consumers and not self.distribution.consumers):
+            return False
+        if self.no_local and message.origin == self.no_local:
+            return False
+        return self.selector is None or self.selector.matches(message.lookup)
+
+    @property
+    def _own(self) -> Queue:
+        """This queue, for those who wake it."""
+        return self  # type: ignore[return-value]
+
+    @abstractmethod
+    def _note_ready(self) -> None:
+        """There may be something to dispatch."""
+
+    @abstractmethod
+    def _put_aside(self, entry: Entry, due_ms: int) -> None:
+        """Hold an entry until ``due_ms``."""
+
+    @abstractmethod
+    def _expire(self, entry: Entry) -> None:
+        """An entry that is out of the order already has expired."""
+
+    def _watch_expiry(self, entry: Entry) -> None:
+        self._expiring_added += 1
+        heappush(self._expiring, (entry.message.expires_ms, self._expiring_added, entry.sequence, entry))
+
+    def _wake_dry(self) -> None:
+        """Something new stands on the queue: consumers that found nothing they want look again."""
+        if self._dry:
+            self._dry = False
+            self.distribution.wake_all()
+
+    def _forget(self, messages: list[Message], reason: str) -> None:
+        """The queue no longer holds the messages, in whatever state they were."""
+        tally = self.tally
+        durable: list[Message] | None = None
+        paged: list[PagedMessage] | None = None
+        for message in messages:
+            tally.size_bytes -= message.size_bytes
+            if message.__class__ is PagedMessage:
+                if paged is None:
+                    paged = []
+                paged.append(message)
+            elif message.head.persistent and self.durable:
+                if durable is None:
+                    durable = []
+                durable.append(message)
+            if message.head.persistent:
+                tally.leave_durable(message)
+        release(messages)
+        if durable is not None:
+            self._host.log.settled(self.id, durable, reason)
+        if paged is not None:
+            self._forget_paged(paged, reason)
+
+    def _forget_paged(self, messages: list[PagedMessage], reason: str) -> None:
+        groups: dict[int, list[PagedMessage]] = {}
+        for message in messages:
+            groups.setdefault(message.page.stream, []).append(message)
+        for number, group in groups.items():
+            self.backlogs[number].stream.settle(self._own, group, reason)
+    # ---- expiry ----------------------------------------------------------------------------------
+
+    def expire_due(self, now_ms: int) -> None:
+        """Remove ready entries whose time is over. What is in delivery or scheduled is left alone."""
+        expiring = self._expiring
+        while expiring and expiring[0][0] <= now_ms:
+            _, _, sequence, entry = heappop(expiring)
+            if self.order.remove(entry, sequence):
+                self._expire(entry)
+
+
+def release(messages: list[Message]) -> None:
+    """One queue less refers to each of the messages; those that nobody needs leave the address' memory."""
+    account: Account | None = None
+    count = size_bytes = 0
+    for message in messages:
+        message.refs -= 1
+        if message.refs:
+            continue
+        if message.__class__ is PagedMessage:
+            message.page.resident.pop(message.place, None)
+        if message.account is not account:
+            if account is not None:
+                account.credit(count, size_bytes)
+            account = message.account
+            count = size_bytes = 0
+        count += 1
+        size_bytes += message.memory_bytes
+    if account is not None:
+        account.credit(count, size_bytes)

@@ -1,0 +1,124 @@
+"""What the journal's records about pages add up to: which pages there are, and what durable queues need of them.
+
+As with the rest of the index, a running journal and a recovery keep it by the same code. A running journal hands over
+the very pages that the broker counts in, so what is in them need not be repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from artemis_py.paged import Page, PagedMessage, PlaceSet, Settled, Share
+from artemis_py.records import KeptStream
+
+
+class PageIndex:
+    """Pages by stream and number."""
+
+    def __init__(self) -> None:
+        self.streams: dict[int, KeptStream] = {}
+        self._pages: dict[tuple[int, int], Page] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._pages)
+
+    def pages(self) -> list[Page]:
+        """All of them."""
+        return list(self._pages.values())
+
+    def find(self, stream: int, number: int) -> Page | None:
+        """One page, if it is still needed."""
+        return self._pages.get((stream, number))
+
+    def address_of(self, page: Page) -> str:
+        """Whose page it is."""
+        return self.streams[page.stream].address
+
+    def open(self, page: Page, address: str) -> None:
+        """A stream got a new page; told again (when a journal file goes) it changes nothing."""
+        if (page.stream, page.number) in self._pages:
+            return
+        self._pages[page.stream, page.number] = page
+        stream = self.streams.get(page.stream)
+        if stream is None:
+            stream = self.streams[page.stream] = KeptStream(page.stream, address)
+        stream.pages.append(page)
+
+    def grow(self, told: Page) -> None:
+        """A page that was read from a record: what it says of one that is known."""
+        page = self.find(told.stream, told.number)
+        if page is not None:
+            page.count, page.size_bytes = told.count, told.size_bytes
+            page.expires_ms, page.has_large, page.durable = told.expires_ms, told.has_large, told.durable
+
+    def settle(self, queue_id: int, page: Page, places: Sequence[int], size_bytes: int) -> None:
+        """A queue is done with places of a page, which hold that many bytes."""
+        stream = self.streams[page.stream]
+        settled = self._settled(stream, queue_id, page)
+        for place in places:
+            if settled.places.add(place):
+                settled.count += 1
+            if stream.attempts:
+                stream.attempts.pop((queue_id, place), None)
+        settled.size_bytes += size_bytes
+
+    def _settled(self, stream: KeptStream, queue_id: int, page: Page) -> Settled:
+        settled = stream.settled.get((queue_id, page.number))
+        if settled is None:
+            settled = stream.settled[queue_id, page.number] = Settled(PlaceSet(page.first_place))
+        return settled
+
+    def restore_settled(self, queue_id: int, page: Page, settled: Settled) -> None:
+        """All that a queue is done with of a page, as it was when a journal file went."""
+        self.streams[page.stream].settled[queue_id, page.number] = settled
+
+    def purge(self, queue_id: int, page: Page, kept: Sequence[int], size_bytes: int) -> None:
+        """A queue is done with all of a page but some places, which hold that many bytes."""
+        stream = self.streams[page.stream]
+        settled = self._settled(stream, queue_id, page)
+        settled.places.fill(page.end_place, kept)
+        settled.count = settled.size_bytes = 0
+        page.durable[queue_id] = Share(len(kept), size_bytes)
+
+    def attempt(self, queue_id: int, page: Page, place: int, attempts: int, due_ms: int) -> None:
+        """A delivery failed."""
+        self.streams[page.stream].attempts[queue_id, place] = attempts, due_ms
+
+    def drop(self, stream_number: int, number: int) -> None:
+        """Every queue is done with a page."""
+        page = self._pages.pop((stream_number, number), None)
+        if page is None:
+            return
+        stream = self.streams[stream_number]
+        stream.pages.remove(page)
+        stream.settled = {key: settled for key, settled in stream.settled.items() if key[1] != number}
+        stream.attempts = {
+            key: state for key, state in stream.attempts.items() if not page.first_place <= key[1] < page.end_place
+        }
+        if not stream.pages:
+            del self.streams[stream_number]
+
+    def delete_queue(self, queue_id: int) -> None:
+        """A queue is gone: it needs nothing any more."""
+        for page in self._pages.values():
+            page.durable.pop(queue_id, None)
+        for stream in self.streams.values():
+            stream.settled = {key: settled for key, settled in stream.settled.items() if key[0] != queue_id}
+            stream.attempts = {key: state for key, state in stream.attempts.items() if key[0] != queue_id}
+
+    def left(self, page: Page) -> int:
+        """How many durable messages of a page are not settled, over all queues."""
+        stream = self.streams[page.stream]
+        return sum(
+            share.count - settled.count if (settled := stream.settled.get((queue_id, page.number))) else share.count
+            for queue_id, share in page.durable.items()
+        )
+
+    def keepsake(self) -> list[KeptStream]:
+        """What the broker takes back at a start. The pages are its own from then on."""
+        return list(self.streams.values())
+
+
+def places_of(messages: Sequence[PagedMessage]) -> list[int]:
+    """Where messages stand."""
+    return [message.place for message in messages]

@@ -1,0 +1,288 @@
+"""Page files: messages that found no room in memory, written behind each other and read again in parts.
+
+What is appended gathers until the turn's batch takes it along (``take_writes``); a part of a page is read by a thread,
+once it is written. The file of a page that nobody needs goes when the log is durable up to where that was said.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from artemis_py.message import Account, Message
+from artemis_py.paged import Page, PagedMessage
+from artemis_py.records import Chunk, Found, PageLog
+from artemis_py.storage import codec, page_codec
+from artemis_py.storage.codec import CodecError, Kept, Record
+from artemis_py.storage.committer import Committer, Write
+from artemis_py.storage.disk import Disk, DiskError
+from artemis_py.storage.page_codec import page_name, page_numbers
+from artemis_py.storage.scan import Damage
+
+CHUNK_BYTES: Final = 512 * 1024
+"""How much of a page is read at once. Decoding it takes a few milliseconds, which is a turn's worth of work."""
+_NOWHERE: Final = 0
+
+
+class _Tail:
+    """What of a page is not on the disk yet."""
+
+    __slots__ = ("durable", "flying_bytes", "gathered", "gathered_bytes", "is_new", "page", "written_bytes")
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.gathered: list[bytes] = []
+        self.gathered_bytes = 0
+        self.flying_bytes = 0
+        self.written_bytes = 0
+        self.durable = False
+        self.is_new = True
+
+
+class PageFiles(PageLog):
+    """Implements pages on files of a disk. ``reader`` is whoever carries out reads (its ``later``), beside the
+    committer that writes. ``say`` is told of damage.
+    """
+
+    def __init__(self, disk: Disk, reader: Committer, say: Callable[[str], None]) -> None:
+        self.backlog_bytes = 0
+        self.damages: list[Damage] = []
+        self.now_ms = 0
+        self._disk = disk
+        self._reader = reader
+        self._say = say
+        self._tails: dict[tuple[int, int], _Tail] = {}
+        self._early: list[tuple[Page, int]] = []
+        """Asked for, and not written yet."""
+        self._arrived: deque[Chunk] = deque()
+        self._dropped: list[Page] = []
+        self._doomed: deque[tuple[int, Page]] = deque()
+
+    # ---- writing ---------------------------------------------------------------------------------
+
+    def open(self, page: Page, address: str) -> int:
+        tail = self._tails[page.stream, page.number] = _Tail(page)
+        return self._gather(tail, page_codec.encode_opening(page, address, self.now_ms))
+
+    def encode(self, message: Message, place: int, queue_ids: list[int], due_ms: int) -> bytes:
+        flags = 0 if message.head.persistent else codec.FLAG_TRANSIENT
+        kept = Kept(message, place, queue_ids, flags)
+        if due_ms:
+            for queue_id in queue_ids:
+                kept.detail(queue_id).due_ms = due_ms
+        return page_codec.encode_paged(kept, place, message.origin)
+
+    def append(self, page: Page, record: bytes, *, durable: bool) -> None:
+        tail = self._tails[page.stream, page.number]
+        tail.durable = tail.durable or durable
+        self._gather(tail, record)
+
+    def _gather(self, tail: _Tail, data: bytes) -> int:
+        tail.gathered.append(data)
+        tail.gathered_bytes += len(data)
+        self.backlog_bytes += len(data)
+        return len(data)
+
+    def take_writes(self) -> list[Write]:
+        """Everything gathered, for the next batch; ``written`` tells when that is done."""
+        writes: list[Write] = []
+        for tail in self._tails.values():
+            if tail.gathered:
+                data = b"".join(tail.gathered)
+                name = page_name(tail.page.stream, tail.page.number)
+                create_bytes = 0 if tail.is_new else -1
+                writes.append(Write(self._disk, name, tail.written_bytes, data, tail.durable, create_bytes))
+                tail.flying_bytes = tail.gathered_bytes
+                tail.gathered = []
+                tail.gathered_bytes = 0
+                tail.durable = tail.is_new = False
+        return writes
+
+    @property
+    def has_unwritten(self) -> bool:
+        """Is something gathered that no batch has taken along yet?"""
+        return any(tail.gathered for tail in self._tails.values())
+
+    def written(self) -> None:
+        """The writes taken last are done."""
+        closed: list[tuple[int, int]] = []
+        last: dict[int, int] = {}
+        for (stream, number), tail in self._tails.items():
+            self.backlog_bytes -= tail.flying_bytes
+            tail.written_bytes += tail.flying_bytes
+            tail.flying_bytes = 0
+            last[stream] = max(number, last.get(stream, 0))
+        for key, tail in self._tails.items():
+            if key[1] != last[key[0]] and not tail.gathered:
+                closed.append(key)
+        for key in closed:
+            del self._tails[key]
+        early, self._early = self._early, []
+        for page, offset in early:
+            self.request(page, offset)
+
+    # ---- reading ---------------------------------------------------------------------------------
+
+    def request(self, page: Page, offset: int) -> None:
+        tail = self._tails.get((page.stream, page.number))
+        end = page.size_bytes if tail is None else tail.written_bytes
+        if offset >= end:
+            self._early.append((page, offset))
+            return
+        self._reader.later(lambda: self._fetch(page, offset, end))
+
+    def _fetch(self, page: Page, offset: int, end: int) -> None:
+        """Runs with the reader. A file that cannot be read is damage of all that it should have had."""
+        name = page_name(page.stream, page.number)
+        data = b""
+        try:
+            data = self._disk.read(name, offset, min(CHUNK_BYTES, end - offset))
+            size = _whole_bytes(data, offset)
+            if offset + len(data) < end and size == 0:
+                needed = codec.RECORD_HEADER_BYTES + int.from_bytes(data[4:8], "little")
+                data = self._disk.read(name, offset, min(max(needed, CHUNK_BYTES), end - offset))
+                size = _whole_bytes(data, offset) or len(data)
+            elif offset + len(data) >= end:
+                size = len(data)
+            data = data[:size]
+        except DiskError as error:
+            self._arrived.append(PageChunk(self, page, offset, b"", end, str(error)))
+            return
+        missing = None if data else "the file is shorter than it was"
+        self._arrived.append(PageChunk(self, page, offset, data, offset + len(data) if data else end, missing))
+
+    def arrivals(self) -> list[Chunk]:
+        if not self._arrived:
+            return []
+        chunks: list[Chunk] = []
+        while self._arrived:
+            chunks.append(self._arrived.popleft())
+        return chunks
+
+    def note_damage(self, page: Page, offset: int, reason: str) -> None:
+        """Something in a page is not as it was written: told once for each place, and the file is kept."""
+        damage = Damage(page_name(page.stream, page.number), offset, reason, torn=False)
+        page.damaged = True
+        if damage not in self.damages:
+            self.damages.append(damage)
+            self._say(f"warning: {damage}")
+
+    # ---- files that go ---------------------------------------------------------------------------
+
+    def drop(self, page: Page) -> None:
+        tail = self._tails.pop((page.stream, page.number), None)
+        if tail is not None:
+            self.backlog_bytes -= tail.gathered_bytes + tail.flying_bytes
+        self._dropped.append(page)
+
+    def stamp_dropped(self, lsn: int) -> None:
+        """A turn ends: what was dropped in it goes when the log is durable up to ``lsn``."""
+        for page in self._dropped:
+            self._doomed.append((lsn, page))
+        self._dropped.clear()
+
+    def delete_doomed(self, durable_lsn: int, later: Callable[[Callable[[], None]], None]) -> None:
+        """Remove the files of dropped pages; a damaged one is kept under another name."""
+        while self._doomed and self._doomed[0][0] <= durable_lsn:
+            page = self._doomed.popleft()[1]
+            later(lambda page=page: self._delete(page))  # type: ignore[misc]
+
+    def _delete(self, page: Page) -> None:
+        name = page_name(page.stream, page.number)
+        if page.damaged and name in self._disk.names():
+            self._disk.rename(name, f"quarantined-{name}")
+        else:
+            self._disk.delete(name)
+
+
+class PageChunk(Chunk):
+    """Whole records of a page, as bytes; ``missing`` says why there are none."""
+
+    def __init__(self, files: PageFiles, page: Page, offset: int, data: bytes, end: int, missing: str | None) -> None:
+        self.page = page
+        self.offset = offset
+        self.end = end
+        self._files = files
+        self._data = data
+        self._missing = missing
+
+    def read(self, queue_id: int, known: dict[int, PagedMessage], account: Account) -> Iterator[Found]:
+        page = self.page
+        if self._missing is not None:
+            self._files.note_damage(page, self.offset, self._missing)
+        for record, end in self._records():
+            if record.type_code != codec.PAGED:
+                continue
+            message = known.get(record.lsn)
+            try:
+                origin, kept = page_codec.decode_paged(record.payload)
+            except CodecError as error:
+                self._files.note_damage(page, self.offset + record.offset, str(error))
+                continue
+            if queue_id not in kept.queue_ids or (page.restored and kept.flags & codec.FLAG_TRANSIENT):
+                continue
+            if message is None:
+                message = page_codec.as_paged(kept, origin, account, page, record.lsn)
+            yield Found(message, kept.detail(queue_id).due_ms if kept.details else 0, end)
+
+    def _records(self) -> Iterator[tuple[Record, int]]:
+        """The whole records, each with the place in the file where the next one begins."""
+        data = self._data
+        position = _begin(self.offset)
+        while position < len(data):
+            try:
+                record = codec.decode_record(data, position)
+                reason = "zeros where a message should be"
+            except CodecError as error:
+                record = None
+                reason = str(error)
+            if record is None:
+                self._files.note_damage(self.page, self.offset + position, reason)
+                position = self._next_whole(position + 1)
+                continue
+            position = record.end
+            yield record, self.offset + position
+
+    def _next_whole(self, position: int) -> int:
+        """Where the next whole message begins, at ``position`` or behind it; the end of the part when there is none."""
+        data = self._data
+        page = self.page
+        for candidate in range(position, len(data) - codec.RECORD_HEADER_BYTES + 1):
+            if data[candidate + 16] != codec.PAGED:
+                continue
+            if not page.first_place <= int.from_bytes(data[candidate + 8 : candidate + 16], "little") < page.end_place:
+                continue
+            try:
+                if codec.decode_record(data, candidate) is not None:
+                    return candidate
+            except CodecError:
+                continue
+        return len(data)
+
+
+def _begin(offset: int) -> int:
+    """Where in a part the first record is: the first part of a file has the header before it."""
+    return codec.FILE_HEADER_BYTES if offset == _NOWHERE else 0
+
+
+def _whole_bytes(data: bytes, offset: int) -> int:
+    """How many bytes the whole records at the beginning of a part take, by what they say of their lengths; 0: none."""
+    position = _begin(offset)
+    size = len(data)
+    begin = position
+    while position + codec.RECORD_HEADER_BYTES <= size:
+        end = position + codec.RECORD_HEADER_BYTES + int.from_bytes(data[position + 4 : position + 8], "little")
+        if end > size:
+            break
+        position = end
+    return position if position > begin else 0
+
+
+def delete_leftovers(disk: Disk, pages: list[Page]) -> None:
+    """Remove the files of pages that nobody needs (a crash brings deleted ones back, or leaves new ones unsaid)."""
+    needed = {(page.stream, page.number) for page in pages}
+    for name in disk.names():
+        numbers = page_numbers(name)
+        if numbers is not None and numbers not in needed:
+            disk.delete(name)

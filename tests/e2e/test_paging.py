@@ -1,0 +1,394 @@
+"""Paging as a client sees it: an address holds more than its memory, in order, over restarts, for all of its queues."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, running
+from tests.e2e.stomp_socket import Closed, StompSocket, connected, frame
+
+pytestmark = pytest.mark.e2e
+
+PERSISTENT = {"persistent": "true"}
+CONFIGURATION = """\
+<?xml version="1.0"?>
+<configuration xmlns="urn:activemq">
+  <core xmlns="urn:activemq:core">
+    <name>paging</name>
+    <persistence-enabled>{persistence}</persistence-enabled>
+    <journal-directory>{folder}/journal</journal-directory>
+    <paging-directory>{folder}/paging</paging-directory>
+    <journal-file-size>{file_size}</journal-file-size>
+    <security-enabled>false</security-enabled>
+    <message-expiry-scan-period>20</message-expiry-scan-period>
+    {more}
+    <acceptors><acceptor name="stomp">{stomp}</acceptor><acceptor name="http">{http}</acceptor></acceptors>
+    <addresses>
+      <address name="late"><anycast><queue name="late"/></anycast></address>
+      <address name="dead"><anycast><queue name="dead"/></anycast></address>
+      <address name="news"><multicast><queue name="news.a"/><queue name="news.b"/></multicast></address>
+    </addresses>
+    <address-settings>
+      <address-setting match="#">
+        <expiry-address>late</expiry-address>
+        <max-size-messages>5</max-size-messages>
+        <page-size-bytes>{page_size}</page-size-bytes>
+        <redelivery-delay>0</redelivery-delay>
+        <max-delivery-attempts>3</max-delivery-attempts>
+        <dead-letter-address>dead</dead-letter-address>
+        {settings}
+      </address-setting>
+      <address-setting match="late"><max-size-messages>-1</max-size-messages></address-setting>
+    </address-settings>
+  </core>
+</configuration>
+"""
+Start = Callable[..., AbstractContextManager[BrokerProcess]]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Start:
+    """A broker whose addresses keep five messages in memory and page the others, 1 KiB a page."""
+
+    def begin(
+        *, persistence: bool = True, settings: str = "", more: str = "", file_size: str = "64K", page_size: str = "1K"
+    ) -> AbstractContextManager[BrokerProcess]:
+        text = CONFIGURATION.format(
+            folder=tmp_path,
+            persistence=str(persistence).lower(),
+            settings=settings,
+            more=more,
+            file_size=file_size,
+            page_size=page_size,
+            stomp=STOMP,
+            http=HTTP,
+        )
+        return running(text, tmp_path)
+
+    return begin
+
+
+def send(client: StompSocket, destination: str, first: int, last: int, **headers: object) -> None:
+    """Numbered messages; the last one's receipt vouches for all."""
+    frames = [
+        frame("SEND", {"destination": destination, **PERSISTENT, **headers}, b"%d" % number)
+        for number in range(first, last)
+    ]
+    client.raw(b"".join(frames))
+    client.ask("SEND", {"destination": destination, **PERSISTENT, **headers}, b"%d" % last)
+
+
+def bodies(client: StompSocket, count: int, *, acknowledge: bool = True) -> list[int]:
+    """The next messages' numbers."""
+    found: list[int] = []
+    for _ in range(count):
+        message = client.message()
+        found.append(int(message.body))
+        if acknowledge:
+            client.send("ACK", {"id": message.header("ack")})
+    return found
+
+
+def pages_of(folder: Path) -> list[Path]:
+    """The page files there are."""
+    return sorted((folder / "paging").rglob("*.page"))
+
+
+@pytest.mark.parametrize("persistence", [True, False])
+def test_order_is_kept_and_pages_go(start: Start, tmp_path: Path, persistence: bool) -> None:
+    """Scenario (a): 20 messages with room for five; all come, in order; then nothing is left of the pages."""
+    with start(persistence=persistence) as broker, connected(broker.port) as client:
+        send(client, "/queue/q", 1, 20)
+        broker.await_count("q", 20)
+        assert broker.metric("artemis_number_of_pages", address="q") >= 1
+        broker.eventually("pages on disk", lambda: len(pages_of(tmp_path)), lambda count: count >= 1)
+        assert broker.metric("artemis_address_size", address="q") < 5 * 1000
+        client.subscribe("/queue/q")
+        assert bodies(client, 20) == list(range(1, 21))
+        broker.await_count("q", 0)
+        broker.await_metric(0, "artemis_number_of_pages", address="q")
+        broker.eventually("no pages on disk", lambda: pages_of(tmp_path), lambda left: not left)
+        send(client, "/queue/q", 21, 22)
+        assert bodies(client, 2) == [21, 22]
+
+
+def test_a_page_stays_until_every_queue_is_done_with_it(start: Start, tmp_path: Path) -> None:
+    """Scenario (b)."""
+    with start() as broker, connected(broker.port) as client:
+        send(client, "/topic/news", 1, 100)
+        client.subscribe("news::news.a", id="a")
+        assert bodies(client, 100) == list(range(1, 101))
+        broker.await_count("news.a", 0)
+        broker.await_count("news.b", 100)
+        assert len(pages_of(tmp_path)) >= 2
+        client.subscribe("news::news.b", id="b")
+        assert bodies(client, 100) == list(range(1, 101))
+        broker.eventually("no pages on disk", lambda: pages_of(tmp_path), lambda left: not left)
+
+
+def test_what_was_receipted_survives_a_kill_and_what_was_acknowledged_does_not_come_again(start: Start) -> None:
+    """Scenarios (c) and (d)."""
+    with start() as broker, connected(broker.port) as client:
+        send(client, "/queue/q", 1, 50)
+        client.subscribe("/queue/q")
+        assert bodies(client, 20) == list(range(1, 21))
+        client.nothing_waits_but_messages()
+        broker.process.kill()
+        broker.process.wait()
+        broker.process.returncode = 0
+    with start() as broker, connected(broker.port) as client:
+        broker.await_count("q", 30)
+        client.subscribe("/queue/q")
+        assert bodies(client, 30) == list(range(21, 51))
+        broker.await_count("q", 0)
+        broker.await_metric(0, "artemis_number_of_pages", address="q")
+    with start() as broker:
+        broker.await_count("q", 0)
+
+
+def test_transient_messages_are_paged_and_gone_after_a_restart(start: Start) -> None:
+    with start() as broker, connected(broker.port) as client:
+        for number in range(1, 41):
+            client.send("SEND", {"destination": "/queue/q", "persistent": str(number % 2 == 0).lower()}, b"%d" % number)
+        broker.await_count("q", 40)
+        client.subscribe("/queue/q")
+        assert bodies(client, 10) == list(range(1, 11))
+        client.nothing_waits_but_messages()
+    with start() as broker, connected(broker.port) as client:
+        broker.await_count("q", 15)
+        client.subscribe("/queue/q")
+        assert bodies(client, 15) == list(range(12, 41, 2))
+        client.nothing_waits()
+        broker.await_metric(0, "artemis_number_of_pages", address="q")
+
+
+def test_a_selective_consumer_does_not_starve(start: Start) -> None:
+    """What it wants is far behind what it does not want, which fills neither its way nor the memory."""
+    with start(settings="<max-read-page-messages>4</max-read-page-messages>") as broker, connected(broker.port) as client:
+        send(client, "/queue/q", 1, 300, color="red")
+        send(client, "/queue/q", 301, 303, color="blue")
+        client.subscribe("/queue/q", id="blue", selector="color = 'blue'")
+        assert bodies(client, 3) == [301, 302, 303]
+        send(client, "/queue/q", 304, 305, color="blue")
+        assert bodies(client, 2, acknowledge=False) == [304, 305]
+        assert broker.metric("artemis_address_size", address="q") < 20 * 1000
+        client.ask("UNSUBSCRIBE", {"id": "blue"})
+        client.subscribe("/queue/q", id="all")
+        assert bodies(client, 302) == [*range(1, 301), 304, 305], "what it gave back is in its place"
+        broker.await_metric(0, "artemis_number_of_pages", address="q")
+
+
+def test_a_browser_sees_everything_and_takes_nothing(start: Start) -> None:
+    with start() as broker, connected(broker.port) as client:
+        send(client, "/queue/q", 1, 200)
+        client.subscribe("/queue/q", id="look", ack="auto", browser="true")
+        assert bodies(client, 200, acknowledge=False) == list(range(1, 201))
+        broker.await_count("q", 200)
+        send(client, "/queue/q", 201, 201)
+        assert bodies(client, 1, acknowledge=False) == [201]
+        with connected(broker.port) as other:
+            other.subscribe("/queue/q")
+            assert bodies(other, 201) == list(range(1, 202))
+            other.nothing_waits()
+        client.nothing_waits()
+
+
+def test_a_transaction_is_paged_whole(start: Start) -> None:
+    with start() as broker, connected(broker.port) as client:
+        send(client, "/queue/q", 1, 10)
+        client.send("BEGIN", {"transaction": "t"})
+        for number in range(11, 31):
+            client.send("SEND", {"destination": "/queue/q", **PERSISTENT, "transaction": "t"}, b"%d" % number)
+            client.send("SEND", {"destination": "/queue/other", **PERSISTENT, "transaction": "t"}, b"%d" % number)
+        broker.await_count("q", 10)
+        client.ask("COMMIT", {"transaction": "t"})
+        broker.process.kill()
+        broker.process.wait()
+        broker.process.returncode = 0
+    with start() as broker, connected(broker.port) as client:
+        broker.await_count("q", 30)
+        broker.await_count("other", 20)
+        client.subscribe("/queue/q", id="q")
+        assert bodies(client, 30) == list(range(1, 31))
+        client.subscribe("/queue/other", id="o")
+        assert bodies(client, 20) == list(range(11, 31))
+
+
+def test_failed_deliveries_are_counted_over_a_restart(start: Start) -> None:
+    with start() as broker, connected(broker.port) as client:
+        send(client, "/queue/q", 1, 30)
+        client.subscribe("/queue/q", id="s", consumer_window_size=0)
+        assert bodies(client, 9) == list(range(1, 10))
+        for _ in range(2):
+            client.ask("NACK", {"id": client.message().header("ack")})
+        client.ask("DISCONNECT")
+    with start() as broker, connected(broker.port) as client:
+        client.subscribe("/queue/dead", id="dead")
+        client.subscribe("/queue/q", id="s", consumer_window_size=0)
+        third = client.message()
+        assert (third.body, third.header("redelivered")) == (b"10", "true")
+        client.send("NACK", {"id": third.header("ack")})
+        got = {client.message().body for _ in range(2)}
+        assert got == {b"10", b"11"}, "the third failure was the last"
+
+
+def test_what_expires_in_a_page_goes_although_nobody_reads(start: Start) -> None:
+    with start() as broker, connected(broker.port) as client:
+        send(client, "/queue/q", 1, 100)
+        send(client, "/queue/q", 101, 200, expires=1)
+        send(client, "/queue/q", 201, 300)
+        broker.await_count("late", 100)
+        broker.await_count("q", 200)
+        client.subscribe("/queue/q")
+        assert bodies(client, 200) == [*range(1, 101), *range(201, 301)]
+
+
+def test_scheduled_messages_wait_in_pages(start: Start) -> None:
+    """Scenario (e): counted at once, scheduled when read; they come when they are due."""
+    with start() as broker, connected(broker.port) as client:
+        send(client, "/queue/q", 1, 10)
+        send(client, "/queue/q", 11, 20, AMQ_SCHEDULED_DELAY=1500)
+        send(client, "/queue/q", 21, 30)
+        broker.await_count("q", 30)
+        client.subscribe("/queue/q")
+        assert bodies(client, 20) == [*range(1, 11), *range(21, 31)]
+        assert sorted(bodies(client, 10)) == list(range(11, 21))
+
+
+@pytest.mark.parametrize("policy", ["DROP", "FAIL"])
+def test_pages_have_a_limit(start: Start, policy: str) -> None:
+    """Artemis' PagingLimitTest: so many, no more; what is consumed makes room for as many."""
+    limit = f"<page-limit-messages>30</page-limit-messages><page-full-policy>{policy}</page-full-policy>"
+    with start(settings=limit) as broker, connected(broker.port, "1.1") as client:
+        send(client, "/queue/q", 1, 35)
+        broker.await_count("q", 35)
+        client.send("SEND", {"destination": "/queue/q", **PERSISTENT, "receipt": "one too many"}, b"36")
+        answer = client.receive()
+        assert answer.command == ("RECEIPT" if policy == "DROP" else "ERROR"), answer.text
+        broker.await_count("q", 35)
+        client.subscribe("/queue/q", id="s", ack="auto")
+        assert [int(client.message().body) for _ in range(35)] == list(range(1, 36))
+        client.ask("UNSUBSCRIBE", {"id": "s"})
+        send(client, "/queue/q", 36, 70)
+        broker.await_count("q", 35)
+
+
+def test_what_all_addresses_hold_together_is_limited(start: Start) -> None:
+    """The next address that takes a message pages, even if itself small; Artemis counts messages only beside bytes."""
+    limits = "<global-max-size>1G</global-max-size><global-max-messages>10</global-max-messages>"
+    with start(more=limits) as broker, connected(broker.port) as client:
+        for name in ("a", "b", "c", "d"):
+            send(client, f"/queue/{name}", 1, 4)
+        for name, pages in (("a", 0), ("b", 0), ("c", 1), ("d", 1)):
+            assert broker.metric("artemis_number_of_pages", address=name) == pages
+            client.subscribe(f"/queue/{name}", id=name)
+            assert bodies(client, 4) == [1, 2, 3, 4]
+
+
+def test_a_ring_counts_only_what_is_in_memory(start: Start) -> None:
+    """Paged messages count in messageCount, not against a ring."""
+    with start(settings="<default-ring-size>3</default-ring-size>") as broker, connected(broker.port) as client:
+        send(client, "/queue/other", 1, 3)
+        client.subscribe("/queue/q", id="hold", consumer_window_size=-1)
+        send(client, "/queue/q", 1, 40)
+        assert bodies(client, 40) == list(range(1, 41)), "in order, none of them lost to the ring"
+
+
+def test_deleting_a_queue_frees_its_pages(start: Start, tmp_path: Path) -> None:
+    with start() as broker:
+        with connected(broker.port, client_id="c") as client:
+            client.subscribe("/topic/t", id="s", durable_subscription_name="d", ack="auto")
+            client.ask("UNSUBSCRIBE", {"id": "s"})
+            send(client, "/topic/t", 1, 100)
+            broker.await_count("c.d", 100)
+            broker.eventually("pages on disk", lambda: len(pages_of(tmp_path)), lambda count: count >= 2)
+            client.ask("UNSUBSCRIBE", {"durable-subscription-name": "d"})
+        broker.eventually("no pages on disk", lambda: pages_of(tmp_path), lambda left: not left)
+    with start() as broker:
+        assert broker.metrics("artemis_message_count", queue="c.d") == []
+
+
+def test_damage_in_a_page_is_told_and_the_rest_comes(start: Start, tmp_path: Path) -> None:
+    with start() as broker, connected(broker.port) as client:
+        send(client, "/queue/q", 1, 60)
+        broker.await_count("q", 60)
+    path = pages_of(tmp_path)[1]
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0x55
+    path.write_bytes(bytes(data))
+    with start() as broker, connected(broker.port) as client:
+        broker.await_count("q", 60)
+        client.subscribe("/queue/q")
+        found = bodies(client, 59)
+        assert len(set(range(1, 61)) - set(found)) == 1
+        assert found == sorted(found)
+        broker.await_count("q", 0)
+        assert f"{path.name} at byte" in broker.said
+        assert "DAMAGED" in broker.said
+        kept = tmp_path / "paging" / f"quarantined-{path.name}"
+        broker.eventually("quarantined", kept.exists, bool)
+
+
+def test_a_lost_page_file_is_told_and_the_rest_comes(start: Start, tmp_path: Path) -> None:
+    with start() as broker, connected(broker.port) as client:
+        send(client, "/queue/q", 1, 60)
+    pages_of(tmp_path)[1].unlink()
+    with start() as broker, connected(broker.port) as client:
+        client.subscribe("/queue/q")
+        found = bodies(client, int(broker.metric("artemis_message_count", queue="q")) - 5)
+        assert found == sorted(found)
+        client.send("SEND", {"destination": "/queue/q", **PERSISTENT}, b"1000")
+        while found[-1] != 1000:
+            found += bodies(client, 1)
+        assert 40 < len(found) < 60
+        assert "DAMAGED" in broker.said
+
+
+def test_page_state_survives_the_end_of_journal_files(start: Start) -> None:
+    """Journal files are tiny: what they said of pages has to be said again before they go."""
+    with start(file_size="2K") as broker, connected(broker.port) as client:
+        send(client, "/queue/q", 1, 200)
+        client.subscribe("/queue/q", id="odd", selector="color IS NULL")
+        assert bodies(client, 100) == list(range(1, 101))
+        client.nothing_waits_but_messages()
+    with start(file_size="2K") as broker, connected(broker.port) as client:
+        broker.await_count("q", 100)
+        client.subscribe("/queue/q")
+        assert bodies(client, 100) == list(range(101, 201))
+        broker.await_metric(0, "artemis_number_of_pages", address="q")
+
+
+def test_a_sender_that_is_faster_than_the_disk_waits_and_loses_nothing(start: Start) -> None:
+    """More than the broker lets gather is sent at once; nothing gets lost, and the memory stays small."""
+    count, size = 60_000, 2000
+    with start(page_size="10M", file_size="10M") as broker:
+        before = broker.memory_bytes
+        with connected(broker.port) as client:
+            block = frame("SEND", {"destination": "/queue/q"}, bytes(size)) * 100
+            for _ in range(count // 100):
+                client.raw(block)
+            broker.await_count("q", count)
+            assert broker.memory_bytes - before < 64 << 20
+            client.subscribe("/queue/q", ack="auto")
+            for _ in range(count):
+                client.message()
+            broker.await_count("q", 0)
+
+
+def test_a_failing_disk_ends_the_broker_and_no_promise(start: Start, tmp_path: Path) -> None:
+    """The paging directory vanishes under a running broker: one clear message, exit code 3."""
+    with start() as broker:
+        client = connected(broker.port)
+        send(client, "/queue/q", 1, 5)
+        shutil.rmtree(tmp_path / "paging")
+        (tmp_path / "paging").write_text("no directory")
+        with pytest.raises((Closed, OSError)):
+            send(client, "/queue/q", 6, 30)
+        assert broker.process.wait(15) == 3
+        assert "storage failed" in broker.said
+        broker.process.returncode = 0
