@@ -78,17 +78,18 @@ class Share:
 
 
 class Page:
-    """One page of a stream. ``count`` and ``size_bytes`` (of the file) grow while it is the last one.
+    """One page of a stream. ``count`` and ``size_bytes`` (of the file) grow while it is the last one; ``kept_count`` and
+    ``kept_bytes`` are how far a restart will find it.
 
-    ``durable`` has what a restart will find of it, by queue number: everything that durable queues were sent in
-    persistent messages, also what they have settled since. ``left`` has how many messages each queue is not done with,
-    durable or not; a queue that is done with all is not in it. ``resident`` has the messages that were read and are in
-    memory, by place, for the next queue that wants one of them.
+    ``durable`` has what a restart will find, by queue number: everything that durable queues were sent in persistent
+    messages, also what they have settled since. ``left`` has how many messages each queue is not done with, durable or
+    not; a queue that is done with all is not in it. ``resident`` has the messages that were read and are in memory, by
+    place, for the next queue that wants one of them.
     """
 
     __slots__ = (
-        "count", "damaged", "durable", "expires_ms", "first_place", "has_large", "left", "number", "resident",
-        "restored", "size_bytes", "stream",
+        "count", "damaged", "durable", "expires_ms", "first_place", "has_large", "kept_bytes", "kept_count", "left",
+        "number", "resident", "restored", "size_bytes", "stream",
     )  # fmt: skip
 
     def __init__(self, stream: int, number: int, first_place: int) -> None:
@@ -97,6 +98,8 @@ class Page:
         self.first_place = first_place
         self.count = 0
         self.size_bytes = 0
+        self.kept_count = 0
+        self.kept_bytes = 0
         self.expires_ms = 0
         """When the first of its messages expires; 0 when none ever does."""
         self.has_large = False
@@ -120,7 +123,7 @@ class PagedMessage(Message):
 
     __slots__ = ("page", "place")
 
-    def __init__(  # noqa: PLR0913 - a message and where it stands
+    def __init__(
         self,
         head: Head,
         body: bytes,

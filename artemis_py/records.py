@@ -101,7 +101,7 @@ class RecordLog(ABC):
         return self.last_lsn
 
     def published_in_page(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
-        """As ``published``, of a message that lives in a page. Only called when the log ``retains``, for its readers."""
+        """As ``published``, of a message that lives in a page. Only for a log that ``retains``, for its readers."""
         return self.last_lsn
 
     def paged(self, page: Page) -> int:

@@ -64,7 +64,8 @@ class Backlog:
     """
 
     __slots__ = (
-        "_attempts", "_base", "_early_place", "_taken", "count", "expiry", "period", "reader", "shared_order", "size_bytes", "stream",
+        "_attempts", "_base", "_early_place", "_taken", "count", "expiry", "in_memory", "period", "reader",
+        "shared_order", "size_bytes", "stream",
     )  # fmt: skip
 
     def __init__(self, stream: PageStream, reader: PageReader, base: int, *, shared_order: bool) -> None:
@@ -75,6 +76,8 @@ class Backlog:
         self.count = 0
         self.size_bytes = 0
         self.expiry = PageExpiry(self)
+        self.in_memory: dict[int, PagedMessage] = {}
+        """What was taken and is not settled, by place: ready, scheduled, or with a consumer or its transaction."""
         self._base = base
         self._early_place = 0
         self._taken: dict[int, PlaceSet] = {}
@@ -130,6 +133,7 @@ class Backlog:
         """The queue has the message in memory now, or is done with it."""
         self.count -= 1
         self.size_bytes -= message.size_bytes
+        self.in_memory[message.place] = message
         if message.place < self.reader.place:
             return
         page = message.page

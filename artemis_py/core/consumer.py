@@ -33,8 +33,8 @@ class Consumer:
     # fmt: off
     __slots__ = (
         "_head_only", "_last_head", "_last_verdict", "browses", "closed", "credit_bytes", "cursor", "destructive",
-        "handed", "held", "id", "listed", "no_local", "outbox", "owner", "page_reader", "parked", "priority", "room_bytes",
-        "selector", "settles", "weigh", "window_bytes",
+        "handed", "held", "id", "listed", "no_local", "outbox", "owner", "page_reader", "parked", "priority",
+        "room_bytes", "selector", "settles", "weigh", "window_bytes",
     )
     # fmt: on
 

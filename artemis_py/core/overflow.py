@@ -49,4 +49,4 @@ class Ring(Overflow):
         return min(over, added_count)
 
     def has_space(self, ready_count: int) -> bool:
-        return ready_count < self.size
+        return ready_count < max(self.size, 1)  # what is in pages was taken in, so it has to come out

@@ -173,6 +173,13 @@ class PageStream:
             self._reduce(queue.id, page, count)
         return count
 
+    def forget(self, queue: Queue) -> None:
+        """A queue was deleted."""
+        self.message_count.pop(queue.id, None)
+        for page in self.pages:
+            page.left.pop(queue.id, None)
+        self._drop_done()
+
     def _drop_done(self) -> None:
         """Remove the pages that no queue needs; the last one stays while another does, for arrivals to follow."""
         last = self.pages[-1] if self.pages else None

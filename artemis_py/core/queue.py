@@ -11,7 +11,6 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import ACKED, EXPIRED, KILLED, REPLACED, Entry
 from artemis_py.core.queue_pages import READY_MIN, QueuePages
 from artemis_py.errors import LimitError
-from artemis_py.message import Message
 from artemis_py.paged import PagedMessage
 
 

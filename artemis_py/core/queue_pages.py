@@ -11,11 +11,11 @@ from typing import Final
 
 from artemis_py.core.backlog import Backlog
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.entry import Entry
+from artemis_py.core.entry import REPLACED, Entry
 from artemis_py.core.paging import PageReader, PageStream
 from artemis_py.core.queue_state import QueueState
 from artemis_py.message import Message
-from artemis_py.paged import Page, PagedMessage, PlaceSet
+from artemis_py.paged import Page, PlaceSet
 from artemis_py.records import Found
 
 READY_MIN: Final = 1024
@@ -40,6 +40,14 @@ class QueuePages(QueueState):
         self.backlogs[stream.number].add(len(messages), size_bytes)
         self._wake_dry()
         self._note_ready()
+
+    def refuse(self, messages: list[Message]) -> None:
+        """New messages for a ring that keeps none, while others stand in pages: they are gone as they come."""
+        self.tally.added += len(messages)
+        self.tally.replaced += len(messages)
+        durable = [message for message in messages if message.head.persistent]
+        if durable and self.durable:
+            self._host.log.settled(self.id, durable, REPLACED)
 
     def prepare_paged(self, stream: PageStream) -> Backlog:
         """What the queue has in a stream, which begins now if the queue has nothing there of this time of paging."""
@@ -143,16 +151,11 @@ class QueuePages(QueueState):
         """
         for page in backlog.stream.damaged_pages():
             if backlog.reader.has_read(page) and self.id in page.left:
-                lost = backlog.stream.purge_page(self._own, page, self._in_memory(page))
+                there = [message for message in backlog.in_memory.values() if message.page is page]
+                lost = backlog.stream.purge_page(self._own, page, there)
                 if lost > 0:
                     self.tally.killed += lost
                     self.tally.size_bytes -= backlog.lose(lost)
-
-    def _in_memory(self, page: Page) -> list[PagedMessage]:
-        """The queue's messages of a page that are ready, scheduled or held."""
-        held = [entry for consumer in self.distribution.consumers for entry in consumer.held.values()]
-        messages = [entry.message for entry in (*self.order, *self.scheduled.values(), *held)]
-        return [message for message in messages if isinstance(message, PagedMessage) and message.page is page]
 
     def _has_space(self) -> bool:
         """Do the limits on reading ahead, and the ring, leave room for one more? What nobody holds can always have
@@ -264,15 +267,15 @@ class QueuePages(QueueState):
             tally.killed += backlog.count
             tally.size_bytes -= backlog.size_bytes
             backlog.drop_all()
-            backlog.stream.purge(self._own, self._held_of(backlog.stream))
+            backlog.stream.purge(self._own, list(backlog.in_memory.values()))
         if removed:
             self._recount_durable()
         return removed
 
-    def _held_of(self, stream: PageStream) -> list[PagedMessage]:
-        """The messages of a stream that consumers of the queue hold."""
-        held = [entry.message for consumer in self.distribution.consumers for entry in consumer.held.values()]
-        return [one for one in held if isinstance(one, PagedMessage) and one.page.stream == stream.number]
+    def forget_pages(self) -> None:
+        """The queue is deleted: it needs no page any more, whatever its consumers still hold."""
+        for backlog in self.backlogs.values():
+            backlog.stream.forget(self._own)
 
     def _recount_durable(self) -> None:
         """After a purge only what is held is left."""

@@ -96,6 +96,7 @@ class QueueState(ABC):
         self._expiring_added = 0
         self._dry = False
         """Some consumer was parked because nothing matched; arrivals wake it."""
+
     # ---- what stands on the queue ----------------------------------------------------------------
 
     @property
@@ -193,7 +194,15 @@ class QueueState(ABC):
         for message in messages:
             groups.setdefault(message.page.stream, []).append(message)
         for number, group in groups.items():
-            self.backlogs[number].stream.settle(self._own, group, reason)
+            backlog = self.backlogs[number]
+            for message in group:
+                del backlog.in_memory[message.place]
+            if not self.deleted:
+                backlog.stream.settle(self._own, group, reason)
+        durable = [message for message in messages if message.head.persistent]
+        if self.deleted and self.durable and durable:  # its pages are forgotten; what became of messages is still told
+            self._host.log.settled(self.id, durable, reason)
+
     # ---- expiry ----------------------------------------------------------------------------------
 
     def expire_due(self, now_ms: int) -> None:

@@ -211,6 +211,7 @@ class Registry(Bindings, Host):
         queue.deleted = True
         if queue.durable and not queue.temporary:
             self.log.queue_deleted(queue.id)
+        queue.forget_pages()
         del self.queues[queue.name]
         address = queue.address
         address.queues.remove(queue)

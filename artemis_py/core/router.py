@@ -313,9 +313,7 @@ class Router:
         elif waiting:
             self._put_on_several(batch, waiting)
 
-    def _hand_over(
-        self, batch: Batch, shares: list[tuple[Queue, list[Message]]]
-    ) -> list[tuple[Queue, list[Message]]]:
+    def _hand_over(self, batch: Batch, shares: list[tuple[Queue, list[Message]]]) -> list[tuple[Queue, list[Message]]]:
         """Give plain messages straight to consumers that wait for them; returns the shares of the other queues."""
         if not batch.plain or batch.due_ms:
             return shares
@@ -336,17 +334,18 @@ class Router:
         return waiting
 
     def _enqueue_paged(self, batch: Batch, shares: list[tuple[Queue, list[Message]]], stream: PageStream) -> None:
-        """Put messages into pages, each once with the queues that it goes to. A ring that keeps nothing gets its own
-        at once: it would never come to read them.
-        """
-        keeping_none = [share for share in shares if share[0].overflow.keeps_none]
-        if keeping_none:
-            self._put_on_several(batch, keeping_none)
-            shares = [share for share in shares if not share[0].overflow.keeps_none]
+        """Put messages into pages, each once with the queues that it goes to."""
         if self.log.retains and not batch.plain:
             self._record(batch, shares, self.log.published_in_page)
+        refusing = [share for share in shares if share[0].overflow.keeps_none]
+        if refusing:
+            if not self.log.retains and not batch.plain:
+                self._record(batch, refusing)
+            for queue, taken in refusing:
+                queue.refuse(taken)
+            shares = [share for share in shares if not share[0].overflow.keeps_none]
         waiting = self._hand_over(batch, shares)
-        for queue, taken in waiting:
+        for queue, _ in waiting:
             queue.prepare_paged(stream)
         if all(taken is batch.messages for _, taken in waiting):
             if waiting:

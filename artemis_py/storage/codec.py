@@ -262,7 +262,9 @@ def decode_message(payload: bytes) -> Kept:
     """Raises CodecError when the payload is too short for what it announces."""
     try:
         fields = _MESSAGE.unpack_from(payload)
-        message_id, timestamp_ms, expires_ms, lsn, priority, sized, routing, flags, count, address_size, head_size = fields
+        message_id, timestamp_ms, expires_ms, lsn, priority, sized, routing, flags, count, address_size, head_size = (
+            fields
+        )
         position = _MESSAGE.size
         states = []
         for _ in range(count):

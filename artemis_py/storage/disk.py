@@ -71,7 +71,8 @@ class FileDisk(Disk):
         if descriptor is None:
             descriptor = os.open(self.directory / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
             if len(self._descriptors) >= _OPEN_FILES_MAX:
-                os.close(self._descriptors.pop(list(self._descriptors)[0]))
+                oldest = list(self._descriptors)[0]  # noqa: RUF015 - one step: another thread may delete a file
+                os.close(self._descriptors.pop(oldest))
             self._descriptors[name] = descriptor
         return descriptor
 

@@ -108,8 +108,7 @@ class Index:
             for queue_id in list(page.durable):
                 if queue_id not in self.queues:
                     self.pages.delete_queue(queue_id)
-            if not self.pages.left(page):
-                self.pages.drop(page.stream, page.number)
+        self.pages.drop_orphans()
 
     def keepsake(self) -> Keepsake:
         """What the broker takes back at a start: each queue's messages in the order in which it will offer them."""

@@ -50,7 +50,7 @@ class Journal(RecordLog):
     file. ``chores`` is called there every ten seconds or so, for what ages.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - what recovery found, and who carries out what is decided here
         self,
         disk: Disk,
         committer: Committer,
@@ -96,6 +96,9 @@ class Journal(RecordLog):
         self._retiring: list[tuple[int, Segment]] = []
         self._create_current = False
         self._start_segment()
+        for stream, number in index.pages.orphans:
+            self._append(codec.PAGE_DROPPED, page_codec.encode_page_dropped(stream, number))
+        index.pages.orphans.clear()
 
     # ---- records ---------------------------------------------------------------------------------
 
@@ -177,6 +180,7 @@ class Journal(RecordLog):
         return self._append_binding(codec.PAGE_OPENED, fields)
 
     def paged(self, page: Page) -> int:
+        page.kept_count, page.kept_bytes = page.count, page.size_bytes
         records = self._pending if self._group is None else self._group
         if self._grown is not None and records and self._grown[0] is page and records[-1] is self._grown[1]:
             records.pop()
@@ -380,9 +384,7 @@ class Journal(RecordLog):
                 self._append(codec.PAGE_PLACES, payload)
             for (queue_id, place), (attempts, due_ms) in stream.attempts.items():
                 number = next(page.number for page in stream.pages if page.first_place <= place < page.end_place)
-                payload = page_codec.encode_page_attempted(
-                    queue_id, stream.number, number, place, 0, attempts, due_ms
-                )
+                payload = page_codec.encode_page_attempted(queue_id, stream.number, number, place, 0, attempts, due_ms)
                 self._append(codec.PAGE_ATTEMPTED, payload)
 
     @property

@@ -75,7 +75,7 @@ def encode_grew(page: Page) -> bytes:
     """Payload of a PAGE_GREW record: how far a page counts, and what durable queues have in it."""
     shares = page.durable.items()
     fields = _GREW.pack(
-        page.stream, page.number, page.count, page.size_bytes, page.expires_ms, page.has_large, len(shares)
+        page.stream, page.number, page.kept_count, page.kept_bytes, page.expires_ms, page.has_large, len(shares)
     )
     return fields + b"".join([_SHARE.pack(queue_id, share.count, share.size_bytes) for queue_id, share in shares])
 
@@ -84,7 +84,7 @@ def decode_grew(payload: bytes) -> Page:
     """A page with what the record says; its first place is not in it."""
     stream, number, count, size_bytes, expires_ms, has_large, shares = _GREW.unpack_from(payload)
     page = Page(stream, number, 0)
-    page.count, page.size_bytes, page.expires_ms, page.has_large = count, size_bytes, expires_ms, bool(has_large)
+    page.kept_count, page.kept_bytes, page.expires_ms, page.has_large = count, size_bytes, expires_ms, bool(has_large)
     for place in range(shares):
         queue_id, of_queue, bytes_of_queue = _SHARE.unpack_from(payload, _GREW.size + place * _SHARE.size)
         page.durable[queue_id] = Share(of_queue, bytes_of_queue)

@@ -17,6 +17,8 @@ class PageIndex:
 
     def __init__(self) -> None:
         self.streams: dict[int, KeptStream] = {}
+        self.orphans: list[tuple[int, int]] = []
+        """Pages that a recovery found nothing left in: the journal has to say so before their numbers come again."""
         self._pages: dict[tuple[int, int], Page] = {}
 
     def __bool__(self) -> bool:
@@ -48,7 +50,8 @@ class PageIndex:
         """A page that was read from a record: what it says of one that is known."""
         page = self.find(told.stream, told.number)
         if page is not None:
-            page.count, page.size_bytes = told.count, told.size_bytes
+            page.count, page.size_bytes = told.kept_count, told.kept_bytes
+            page.kept_count, page.kept_bytes = told.kept_count, told.kept_bytes
             page.expires_ms, page.has_large, page.durable = told.expires_ms, told.has_large, told.durable
 
     def settle(self, queue_id: int, page: Page, places: Sequence[int], size_bytes: int) -> None:
@@ -98,6 +101,13 @@ class PageIndex:
         if not stream.pages:
             del self.streams[stream_number]
 
+    def drop_orphans(self) -> None:
+        """Drop pages in which nothing is left."""
+        for page in self.pages():
+            if not self.left(page):
+                self.drop(page.stream, page.number)
+                self.orphans.append((page.stream, page.number))
+
     def delete_queue(self, queue_id: int) -> None:
         """A queue is gone: it needs nothing any more."""
         for page in self._pages.values():
@@ -115,8 +125,14 @@ class PageIndex:
         )
 
     def keepsake(self) -> list[KeptStream]:
-        """What the broker takes back at a start. The pages are its own from then on."""
+        """What the broker takes back at a start, in order. The pages are its own from then on."""
+        for stream in self.streams.values():
+            stream.pages.sort(key=_number)  # told again when a journal file went, they come in another order
         return list(self.streams.values())
+
+
+def _number(page: Page) -> int:
+    return page.number
 
 
 def places_of(messages: Sequence[PagedMessage]) -> list[int]:

@@ -169,7 +169,10 @@ def test_transient_messages_are_paged_and_gone_after_a_restart(start: Start) -> 
 
 def test_a_selective_consumer_does_not_starve(start: Start) -> None:
     """What it wants is far behind what it does not want, which fills neither its way nor the memory."""
-    with start(settings="<max-read-page-messages>4</max-read-page-messages>") as broker, connected(broker.port) as client:
+    with (
+        start(settings="<max-read-page-messages>4</max-read-page-messages>") as broker,
+        connected(broker.port) as client,
+    ):
         send(client, "/queue/q", 1, 300, color="red")
         send(client, "/queue/q", 301, 303, color="blue")
         client.subscribe("/queue/q", id="blue", selector="color = 'blue'")

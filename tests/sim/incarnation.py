@@ -10,9 +10,11 @@ from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService
 from artemis_py.storage.journal import JournalSettings
+from artemis_py.storage.pages import delete_leftovers
 from artemis_py.storage.recovery import Recovered
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
+from tests.sim.paging import WitnessedPages
 from tests.sim.projection import Projection
 from tests.sim.witness import WitnessedJournal
 from tests.wire.fakes import FakeLoop
@@ -41,6 +43,11 @@ class Incarnation:
         self.together = False
         self.stats = ServerStats()
         self.committer = SteppedCommitter(self._wake)
+        self.reader = SteppedCommitter(self._wake)
+        self.told: list[str] = []
+        delete_leftovers(disk, recovered.index.pages.pages())
+        pages = WitnessedPages(disk, self.reader, self.told.append)
+        pages.watch()
         self.journal = WitnessedJournal(
             disk,
             self.committer,
@@ -50,9 +57,10 @@ class Incarnation:
             recovered.next_lsn,
             recovered.batch_number,
             disk.delete,
+            pages=pages,
         )
-        self.journal.watch()
-        self.broker = Broker(config, self.journal, now_ms, recovered.index.keepsake())
+        self.journal.watch(pages)
+        self.broker = Broker(config, self.journal, now_ms, recovered.index.keepsake(), pages)
         self.turns = Turns(self.loop.as_loop(), self.broker, self.journal, self.stats, self.loop.clock_ms)
         acceptor = config.acceptors[0]
         service = StompService(self.broker, acceptor, self.stats.traffic)
@@ -74,15 +82,15 @@ class Incarnation:
         return client
 
     def settle(self) -> None:
-        """Run turns until the broker rests; the committer is not moved."""
+        """Run turns until the broker rests; committer and reader are not moved."""
         self.loop.run()
         while any(client.pump() for client in self.clients):
             self.loop.run()
 
     def drain(self) -> None:
-        """Run turns and the committer until nothing is left to write."""
+        """Run turns, reads and writes until there is nothing to do."""
         self.settle()
-        while self.committer.step() or self.journal.has_pending:
+        while self.reader.step() or self.committer.step() or self.journal.has_pending:
             if self.journal.failure is not None:
                 return
             self.turns.schedule()

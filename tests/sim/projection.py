@@ -6,6 +6,7 @@ It shares no code with the journal's index, so that a mistake there is not made 
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -161,8 +162,10 @@ class Projection:
         self.history.seen.add((address, duplicate_id))
 
 
-def view_of(keepsake: Keepsake, duplicate_ids_kept: int) -> View:
-    """What recovery gives back, in the same plain values."""
+def view_of(
+    keepsake: Keepsake, duplicate_ids_kept: int, paged: Iterable[dict[int, list[tuple[Identity, int, int]]]] = ()
+) -> View:
+    """What recovery gives back, in the same plain values; ``paged`` is what it left in pages, for each address."""
     ready: dict[int, list[tuple[Identity, int]]] = {}
     scheduled: dict[int, dict[Identity, tuple[int, int]]] = {}
     for queue_id, survivors in keepsake.messages.items():
@@ -172,6 +175,13 @@ def view_of(keepsake: Keepsake, duplicate_ids_kept: int) -> View:
                 scheduled.setdefault(queue_id, {})[key] = (survivor.attempts, survivor.due_ms)
             else:
                 ready.setdefault(queue_id, []).append((key, survivor.attempts))
+    for of_address in paged:
+        for queue_id, items in of_address.items():
+            for key, attempts, due_ms in items:
+                if due_ms:
+                    scheduled.setdefault(queue_id, {})[key] = (attempts, due_ms)
+                else:
+                    ready.setdefault(queue_id, []).append((key, attempts))
     return {
         "addresses": {fields["name"]: fields for fields in keepsake.addresses},
         "queues": {fields["id"]: fields for fields in keepsake.queues},

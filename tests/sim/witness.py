@@ -6,7 +6,9 @@ import copy
 from typing import Any
 
 from artemis_py.message import Message
+from artemis_py.paged import Page, PagedMessage
 from artemis_py.storage.journal import Journal
+from tests.sim.paging import WitnessedPages
 from tests.sim.projection import Operation, identity
 
 
@@ -16,9 +18,11 @@ class WitnessedJournal(Journal):
     operations: list[tuple[int, Operation]]
     _inner: list[Operation] | None
     _depth: int
+    _witnessed: WitnessedPages
 
-    def watch(self) -> None:
+    def watch(self, pages: WitnessedPages) -> None:
         """Begin to write down; before the first operation."""
+        self._witnessed = pages
         self.operations = []
         self._inner = None
         self._depth = 0
@@ -47,6 +51,29 @@ class WitnessedJournal(Journal):
     def fell_due(self, queue_id: int, messages: list[Message]) -> int:
         message_ids = [message.id for message in messages]
         return self._note(super().fell_due(queue_id, messages), "fell_due", queue_id, message_ids)
+
+    def published_in_page(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
+        lsn = super().published_in_page(message, queue_ids, due_ms)
+        return self._note(lsn, "published", identity(message), [], due_ms)  # for whom, ``paged`` tells
+
+    def paged(self, page: Page) -> int:
+        lsn = super().paged(page)
+        for one, queue_ids, due_ms in self._witnessed.fresh.pop((page.stream, page.number), []):
+            self._note(lsn, "published", one, [number for number in queue_ids if number in page.durable], due_ms)
+        return lsn
+
+    def page_settled(self, queue_id: int, messages: list[PagedMessage], reason: str) -> int:
+        message_ids = [message.id for message in messages]
+        return self._note(super().page_settled(queue_id, messages, reason), "settled", queue_id, message_ids, reason)
+
+    def page_purged(self, queue_id: int, page: Page, kept: list[PagedMessage]) -> int:
+        kept_ids = {message.id for message in kept}
+        gone = [number for number in self._witnessed.ids.get((page.stream, page.number), []) if number not in kept_ids]
+        return self._note(super().page_purged(queue_id, page, kept), "settled", queue_id, gone, "purged")
+
+    def page_attempted(self, queue_id: int, message: PagedMessage, attempts: int, due_ms: int) -> int:
+        lsn = super().page_attempted(queue_id, message, attempts, due_ms)
+        return self._note(lsn, "attempted", queue_id, message.id, attempts, due_ms)
 
     def address_changed(self, fields: dict[str, Any]) -> int:
         return self._note(super().address_changed(fields), "address_changed", copy.deepcopy(fields))

@@ -43,6 +43,14 @@ CORE = f"""
 </address-settings>
 """
 CONFIGURATION = configuration(CORE)
+PAGING = configuration(
+    CORE.replace(
+        """<address-setting match="#">""",
+        """<address-setting match="#">
+    <max-size-messages>3</max-size-messages><page-size-bytes>2000</page-size-bytes>""",
+    )
+)
+"""The same with little room in memory and small pages."""
 
 
 @dataclass
@@ -77,6 +85,7 @@ class World:
         )
         self._numbers = [0]
         self._now_ms = START_MS
+        self.configuration = self.rng.choice((CONFIGURATION, PAGING))
         self._patience = self.rng.choice((0.05, 0.3, 0.9))
         """How likely the committer is to work after a step."""
 
@@ -93,7 +102,7 @@ class World:
         """One life, its crash, and what is left. ``cut_after`` disk operations the power goes; None: at random, or the
         disk fails instead.
         """
-        life = Incarnation(CONFIGURATION, self._settings, self.disk, recovered, base, self._now_ms)
+        life = Incarnation(self.configuration, self._settings, self.disk, recovered, base, self._now_ms)
         traders: list[Trader] = []
         promised: list[Fact] = []
         if cut_after is None and self.rng.random() < FAULTS:
@@ -157,7 +166,7 @@ class World:
         else:
             rng.choice(traders).act()
         life.settle()
-        while rng.random() < self._patience and life.committer.step():
+        while rng.random() < self._patience and (life.committer.step() or life.reader.step()):
             life.settle()
         if rng.random() < 0.05 and life.journal.failure is None:
             records_match(life)
