@@ -78,8 +78,8 @@ class Share:
 
 
 class Page:
-    """One page of a stream. ``count`` and ``size_bytes`` (of the file) grow while it is the last one; ``kept_count`` and
-    ``kept_bytes`` are how far a restart will find it.
+    """One page of a stream. ``count`` and ``size_bytes`` (of the file) grow while it is the last one; ``kept_count``
+    and ``kept_bytes`` are how far a restart will find it.
 
     ``durable`` has what a restart will find, by queue number: everything that durable queues were sent in persistent
     messages, also what they have settled since. ``left`` has how many messages each queue is not done with, durable or

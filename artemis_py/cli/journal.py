@@ -168,6 +168,12 @@ class Verification:
             for queue_id in segment.live[message_id].queue_ids:
                 counts[queue_id] += 1
         print(f"live: {len(index.home)} messages in {len(counts)} durable queues")
+        pages = index.pages.pages()
+        for page in pages:
+            for queue_id in page.durable:
+                counts[queue_id] += index.pages.left_of(queue_id, page)
+        if pages:
+            print(f"and {sum(map(index.pages.left, pages))} in {len(pages)} pages: see artemis-py pages list")
         for queue_id, count in counts.items():
             print(f"  {index.queues[queue_id].get('name', '?')} (queue {queue_id}): {count} messages")
 

@@ -34,8 +34,10 @@ class Broker(Registry, Publisher):
         now_ms: int,
         kept: Keepsake | None = None,
         pages: PageLog | None = None,
+        global_max_bytes: int | None = None,
     ) -> None:
-        super().__init__(config, pages)
+        limit = config.global_max_size if global_max_bytes is None else global_max_bytes
+        super().__init__(config, pages, limit)
         self.name = config.name
         self.log = log
         self.started = False

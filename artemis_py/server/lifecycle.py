@@ -22,6 +22,7 @@ from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.http import HttpService
 from artemis_py.server.http.routes import health_routes, metrics_routes
 from artemis_py.server.malloc import keep_freed_memory
+from artemis_py.server.memory import global_max_bytes
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.server.store import open_store
 from artemis_py.server.turns import Turns
@@ -54,7 +55,8 @@ class Server:
         self.stats = ServerStats()
         self.failure: ArtemisError | None = None
         self.store = store = open_store(config, self._wake)
-        self.broker = Broker(config, store.log, clock_ms(), store.keepsake, store.pages)
+        memory_bytes = global_max_bytes(config.global_max_size)
+        self.broker = Broker(config, store.log, clock_ms(), store.keepsake, store.pages, memory_bytes)
         self.turns = Turns(loop, self.broker, store.log, self.stats, clock_ms)
         self.turns.on_failure = self._fail
         keeps = config.persistence_enabled
@@ -68,7 +70,7 @@ class Server:
             self.broker,
             self.stats,
             turn_bounds_s=TURN_BUCKET_BOUNDS_S,
-            global_max_size_bytes=config.global_max_size or -1,
+            global_max_size_bytes=memory_bytes,
             store_directory=Path(config.journal_directory) if keeps else None,
         )
         routes = {**metrics_routes(self._exporter), **health_routes(self._not_ready_because)}

@@ -81,6 +81,7 @@ class JournalStore(Store):
             sync_non_transactional=config.journal_sync_non_transactional,
             duplicate_ids_kept=config.id_cache_size,
             retains=retention is not None,
+            files_min=config.journal_min_files,
             number_min=number_min,
         )
         self.log: Journal = Journal(

@@ -26,6 +26,8 @@ class Write:
     sync: bool
     create_bytes: int = -1
     """Make the file first, this large; -1 when it exists."""
+    renamed_from: str | None = None
+    """Take this file, made ahead, instead of making one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,9 @@ class Commit:
 def carry_out(commit: Commit) -> None:
     """Write a batch and make it durable. Raises DiskError."""
     for write in commit.writes:
-        if write.create_bytes >= 0:
+        if write.renamed_from is not None:
+            write.disk.rename(write.renamed_from, write.name)
+        elif write.create_bytes >= 0:
             write.disk.create(write.name, write.create_bytes)
         if write.data:
             write.disk.write(write.name, write.offset, write.data)
