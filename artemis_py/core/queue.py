@@ -20,7 +20,7 @@ from artemis_py.core.overflow import Overflow
 from artemis_py.core.redelivery import Redelivery
 from artemis_py.core.tally import Tally
 from artemis_py.errors import LimitError
-from artemis_py.message import Message
+from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Message
 from artemis_py.records import RecordLog
 from artemis_py.selector import Selector
 
@@ -178,13 +178,17 @@ class Queue:
         tally.added += len(entries)
         tally.size_bytes += size_bytes
         special = False
+        durable: list[Message] = []
         for entry in entries:
             message = entry.message
             message.refs += 1
             if message.head.persistent:
-                tally.enter_durable(message)
+                durable.append(message)
             if message.expires_ms:
                 special = True
+        if durable:
+            all_durable = len(durable) == len(entries)
+            tally.enter_durable_run(len(durable), size_bytes if all_durable else sum(one.size_bytes for one in durable))
         if special:
             self._append_expiring(entries)
         else:
@@ -285,12 +289,32 @@ class Queue:
             consumer = distribution.pick()
             if consumer is None:
                 return
+            if consumer.cursor is None and distribution.stays_with(consumer):
+                self._deliver_run(consumer, now_ms)
+                continue
             entry = self._next_for(consumer, now_ms)
             if entry is None:
                 distribution.park(consumer)
                 self._dry = True
                 continue
             self._deliver(consumer, entry)
+
+    def _deliver_run(self, consumer: Consumer, now_ms: int) -> None:
+        """Give a consumer all that it has room and credit for: nobody else is in line."""
+        order = self.order
+        start = len(consumer.outbox)
+        while order.count and consumer.room_bytes > 0 and consumer.credit_bytes > 0:
+            entry = order.pop()
+            expires_ms = entry.message.expires_ms
+            if expires_ms and expires_ms <= now_ms:
+                self._expire(entry)
+            else:
+                consumer.take(entry)
+        taken = [entry.message for entry in consumer.outbox[start:]]
+        if not consumer.settles:
+            self.tally.enter_delivery_run(taken)
+        if taken and not consumer.listed:
+            self._host.note_output(consumer)
 
     def _next_for(self, consumer: Consumer, now_ms: int) -> Entry | None:
         cursor = consumer.cursor
@@ -348,8 +372,7 @@ class Queue:
         self.tally.acknowledged += len(entries)
         self.was_used = True
         messages = [entry.message for entry in entries]
-        for message in messages:
-            self.tally.leave_delivery(message)
+        self.tally.leave_delivery_run(messages)
         self._forget(messages, ACKED)
 
     def release(self, consumer: Consumer, entries: list[Entry], *, failed: bool, now_ms: int) -> None:
@@ -414,16 +437,19 @@ class Queue:
         tally = self.tally
         durable: list[Message] | None = None
         for message in messages:
-            tally.size_bytes -= message.size_bytes
-            if message.head.persistent:
-                tally.leave_durable(message)
+            head = message.head
+            size_bytes = head.size_bytes + len(message.body)
+            tally.size_bytes -= size_bytes
+            if head.persistent:
+                tally.durable_count -= 1
+                tally.durable_size_bytes -= size_bytes
                 if self.durable:
                     if durable is None:
                         durable = []
                     durable.append(message)
             message.refs -= 1
             if not message.refs:
-                message.account.credit(message.memory_bytes)
+                message.account.credit(size_bytes + MESSAGE_OVERHEAD_BYTES)
         if durable is not None:
             self._host.log.settled(self.id, durable, reason)
 
