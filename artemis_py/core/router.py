@@ -320,9 +320,7 @@ class Router:
         durable = [(queue.id, taken) for queue, taken in shares if queue.durable]
         if len(durable) == 1 and not log.retains:
             queue_id, taken = durable[0]
-            for message in taken:
-                if message.head.persistent:
-                    message.lsn = log.published(message, [queue_id], due_ms)
+            log.published_run([message for message in taken if message.head.persistent], queue_id, due_ms)
             return
         targets: dict[int, tuple[Message, list[int]]] = {}
         if log.retains:

@@ -61,6 +61,19 @@ class Index:
         segment.live[message_id] = kept
         segment.live_bytes += kept.message.size_bytes + _OVERHEAD_BYTES
 
+    def add_run(self, published: list[Kept], segment: Segment) -> None:
+        """Messages were written to ``segment`` for the first time; each goes to some queue."""
+        home, live = self.home, segment.live
+        live_bytes = 0
+        for kept in published:
+            message = kept.message
+            message_id = message.id
+            home[message_id] = segment
+            live[message_id] = kept
+            live_bytes += message.head.size_bytes + len(message.body) + _OVERHEAD_BYTES
+        segment.live_bytes += live_bytes
+        self.message_id_max = max(self.message_id_max, max(kept.message.id for kept in published))
+
     def find(self, message_id: int) -> Kept | None:
         """A living message."""
         segment = self.home.get(message_id)
@@ -78,6 +91,23 @@ class Index:
                 return
             del self.home[message_id]
             _remove(message_id, segment)
+
+    def settle_run(self, queue_id: int, message_ids: Iterable[int]) -> None:
+        """A queue is done with several messages."""
+        home = self.home
+        for message_id in message_ids:
+            segment = home.get(message_id)
+            if segment is None:
+                continue
+            kept = segment.live[message_id]
+            queue_ids = kept.queue_ids
+            if len(queue_ids) > 1:
+                self.settle(queue_id, message_id)
+            elif queue_ids[0] == queue_id:
+                del home[message_id]
+                del segment.live[message_id]
+                message = kept.message
+                segment.live_bytes -= message.head.size_bytes + len(message.body) + _OVERHEAD_BYTES
 
     def attempt(self, queue_id: int, message_id: int, attempts: int, due_ms: int) -> None:
         """A delivery failed; with ``due_ms`` the next one waits."""
