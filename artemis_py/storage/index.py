@@ -72,7 +72,7 @@ class Index:
             live[message_id] = kept
             live_bytes += message.head.size_bytes + len(message.body) + _OVERHEAD_BYTES
         segment.live_bytes += live_bytes
-        self.message_id_max = max(self.message_id_max, max(kept.message.id for kept in published))
+        self.message_id_max = max(self.message_id_max, *[kept.message.id for kept in published])
 
     def find(self, message_id: int) -> Kept | None:
         """A living message."""
