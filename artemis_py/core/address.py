@@ -60,11 +60,12 @@ class DuplicateIds:
 class Plan:
     """Where messages to one address go, worked out once and kept until a binding changes."""
 
-    __slots__ = ("anycast", "diverts", "exclusive_diverts", "has_diverts", "multicast")
+    __slots__ = ("anycast", "diverts", "exclusive_diverts", "has_diverts", "multicast", "only_queue")
 
     def __init__(self, queues: list[Queue], diverts: list[Divert]) -> None:
         self.anycast = [queue for queue in queues if queue.routing_type == ANYCAST]
         self.multicast = [queue for queue in queues if queue.routing_type == MULTICAST]
+        self.only_queue = queues[0] if len(queues) == 1 else None
         self.exclusive_diverts = [divert for divert in diverts if divert.exclusive]
         self.diverts = [divert for divert in diverts if not divert.exclusive]
         self.has_diverts = bool(diverts)
@@ -117,6 +118,11 @@ class Address:
         own = settings.address_full_policy if limited and settings.address_full_policy != "PAGE" else None
         self.full_policy = settings.disk_full_policy if self.disk_full else own
         """DROP, FAIL or BLOCK when a limit is set or the disk is full; None when nothing is ever refused."""
+
+    @property
+    def may_forward(self) -> bool:
+        """Can a message sent here bring forth copies for other addresses at once?"""
+        return bool(self.diverts) or self.settings.send_to_dla_on_no_route
 
     @property
     def size_bytes(self) -> int:

@@ -243,6 +243,11 @@ class Router:
 
     def _route(self, batch: Batch, plan: Plan, diverted: set[int] | None) -> None:
         route, messages = batch.route, batch.messages
+        only = _only_target(route, plan)
+        if only is not None and only.accepts_all:
+            route.address.routed_message_count += len(messages)
+            self._enqueue_on_one(batch, only)
+            return
         shares: list[tuple[Queue, list[Message]]] = []
         for queue in _targets(route, plan):
             taken = messages if queue.accepts_all else [message for message in messages if queue.accepts(message)]
@@ -291,11 +296,20 @@ class Router:
                 size_bytes = sum(message.size_bytes for message in taken)
                 queue.hand_over(consumer, [Entry(message) for message in taken], size_bytes)
         if len(waiting) == 1 and waiting[0][1] is messages:
-            account = batch.route.address.account
-            account.charge(len(messages), batch.size_bytes + MESSAGE_OVERHEAD_BYTES * len(messages))
-            _put(waiting[0][0], messages, batch.size_bytes, batch)
+            _put_all(waiting[0][0], batch)
         elif waiting:
             self._put_on_several(batch, waiting)
+
+    def _enqueue_on_one(self, batch: Batch, queue: Queue) -> None:
+        """The usual case of ``_enqueue``: one queue takes everything."""
+        if not batch.plain:
+            self._record(batch, [(queue, batch.messages)])
+        elif not batch.due_ms:
+            consumer = queue.direct_consumer()
+            if consumer is not None:
+                queue.hand_over(consumer, [Entry(message) for message in batch.messages], batch.size_bytes)
+                return
+        _put_all(queue, batch)
 
     def _put_on_several(self, batch: Batch, waiting: list[tuple[Queue, list[Message]]]) -> None:
         """Several queues refer to one message: it is charged once, and kept until all of them have seen it."""
@@ -338,6 +352,23 @@ def _targets(route: Route, plan: Plan) -> list[Queue]:
     if route.queue is not None:
         return [route.queue]
     return plan.multicast if route.routing_type != ANYCAST else []
+
+
+def _only_target(route: Route, plan: Plan) -> Queue | None:
+    """The queue that gets every message that it accepts, if there is no other."""
+    if route.queue is not None:
+        return route.queue
+    only = plan.only_queue
+    if only is None or route.routing_type is None or route.routing_type == only.routing_type:
+        return only
+    return None
+
+
+def _put_all(queue: Queue, batch: Batch) -> None:
+    """Every message goes to this queue and to no other."""
+    account = batch.route.address.account
+    account.charge(len(batch.messages), batch.size_bytes + MESSAGE_OVERHEAD_BYTES * len(batch.messages))
+    _put(queue, batch.messages, batch.size_bytes, batch)
 
 
 def _put(queue: Queue, messages: list[Message], size_bytes: int, batch: Batch) -> None:

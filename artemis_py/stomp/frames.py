@@ -98,7 +98,7 @@ class Shape:
 
 
 class Send:
-    """A SEND frame. ``quick`` means: no receipt, no transaction, and a plain shape."""
+    """A SEND frame. ``quick`` means: no transaction, and a simple shape."""
 
     __slots__ = ("content_length", "head", "quick", "receipt", "shape", "transaction")
 
@@ -110,7 +110,7 @@ class Send:
         self.content_length = content_length
         self.receipt = receipt
         self.transaction = transaction
-        self.quick = shape.simple and receipt is None and transaction is None
+        self.quick = shape.simple and transaction is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,6 +174,9 @@ class Parser:
             raise FrameError("No command: the first line of a frame has no end")
 
     def _read(self, block: bytes) -> BodiedFrame:
+        receipt_at = block.find(b"\nreceipt:")
+        if receipt_at >= 0 and block.startswith(b"SEND\n"):
+            return self.dialect.read_with_receipt(block, receipt_at)
         frame = self.dialect.read(block)
         if isinstance(frame, Send) and frame.receipt is None and frame.transaction is None:
             self.dialect.remember(block, frame)

@@ -34,7 +34,8 @@ def connected(headers: list[tuple[str, str]]) -> bytes:
 
 def receipt(receipt_id: str, version: str) -> bytes:
     """A RECEIPT frame."""
-    return f"RECEIPT\nreceipt-id:{escape(receipt_id, version)}\n\n\0".encode()
+    shown = receipt_id if receipt_id.isalnum() else escape(receipt_id, version)
+    return f"RECEIPT\nreceipt-id:{shown}\n\n\0".encode()
 
 
 def error(

@@ -26,7 +26,6 @@ A length of 0 with a CRC of 0 is the end: no record has both.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from struct import Struct, error
 from typing import Any, Final
@@ -206,7 +205,7 @@ class Kept:
 _PLAIN: Final = QueueState()
 
 
-def encode_published(published: list[Kept]) -> Iterator[bytes]:
+def encode_published(published: list[Kept]) -> list[bytes]:
     """The records of messages just published, each to the one queue of the first and with nothing special there.
 
     The same bytes as from ``encode_record`` and ``encode_message``, in two parts each (the checksum, the rest), and
@@ -214,6 +213,7 @@ def encode_published(published: list[Kept]) -> Iterator[bytes]:
     """
     place = _STATE.pack(published[0].queue_ids[0], 0, 0, 0)
     pack, checksum = _PUBLISHED.pack, _U32.pack
+    parts: list[bytes] = []
     last_head: Head | None = None
     middle = b""
     middle_size = priority = sized = routing = address_size = head_size = 0
@@ -232,8 +232,8 @@ def encode_published(published: list[Kept]) -> Iterator[bytes]:
             priority, sized, routing, 0, 1, address_size, head_size,
         )  # fmt: skip
         record = b"%b%b%b" % (fields, middle, body)
-        yield checksum(crc32(record))
-        yield record
+        parts += (checksum(crc32(record)), record)
+    return parts
 
 
 def encode_message(kept: Kept) -> bytes:
