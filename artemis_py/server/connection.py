@@ -97,7 +97,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._inbox = data
         turns.readable.append(self)
-        turns.schedule()
+        turns.arrived()
 
     def eof_received(self) -> bool:
         """The client closed its sending side; what it sent is still carried out and answered."""

@@ -72,7 +72,7 @@ class Dialect:
         if known is not None and block.count(b"\n") <= self.limits.headers_max:
             return Send(known.head, known.shape, known.content_length, value.decode(), None)
         frame = self.read(block)
-        if isinstance(frame, Send) and frame.transaction is None and _RECEIPT not in others:
+        if isinstance(frame, Send) and frame.transaction is None:
             self.remember(others, Send(frame.head, frame.shape, frame.content_length, None, None))
         return frame
 

@@ -338,7 +338,7 @@ def decode_ids(payload: bytes) -> tuple[int, tuple[int, ...]]:
     return queue_id, Struct(f"<{count}Q").unpack_from(payload, _IDS.size)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Batch:
     """The first record of everything that was made durable together.
 

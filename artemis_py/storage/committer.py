@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from artemis_py.storage.disk import Disk, DiskError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Write:
     """Bytes for one place in one file."""
 
@@ -28,7 +28,7 @@ class Write:
     """Make the file first, this large; -1 when it exists."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Commit:
     """One batch: its writes, in order, and the lsn that is durable when all of them are. What a record speaks of (a
     page, a large body) is written before the record, so a crash in between leaves nothing that anybody refers to.
