@@ -178,17 +178,15 @@ class Queue:
         tally.added += len(entries)
         tally.size_bytes += size_bytes
         special = False
-        durable: list[Message] = []
         for entry in entries:
             message = entry.message
             message.refs += 1
-            if message.head.persistent:
-                durable.append(message)
+            head = message.head
+            if head.persistent:
+                tally.durable_count += 1
+                tally.durable_size_bytes += head.size_bytes + len(message.body)
             if message.expires_ms:
                 special = True
-        if durable:
-            all_durable = len(durable) == len(entries)
-            tally.enter_durable_run(len(durable), size_bytes if all_durable else sum(one.size_bytes for one in durable))
         if special:
             self._append_expiring(entries)
         else:

@@ -64,7 +64,8 @@ class Batch:
     """Messages on their way into one address together.
 
     ``size_bytes`` is the sum of their encoded sizes. ``plain`` promises that none of them is persistent, expires or
-    carries a duplicate id. ``due_ms`` above 0 schedules them. ``hops`` counts how often they were forwarded.
+    carries a duplicate id, ``distinct`` only the last of these. ``due_ms`` above 0 schedules them. ``hops`` counts how
+    often they were forwarded.
     """
 
     route: Route
@@ -74,6 +75,7 @@ class Batch:
     plain: bool
     due_ms: int = 0
     hops: int = 0
+    distinct: bool = False
 
     def narrow(self, messages: list[Message]) -> None:
         """Go on with only some of the messages."""
@@ -135,7 +137,7 @@ class Router:
             batch.plain = False
             for message in batch.messages:
                 message.expires_ms = address.expiry_of(message.expires_ms, batch.now_ms)
-        if not batch.plain and any(message.head.duplicate_id is not None for message in batch.messages):
+        if not (batch.plain or batch.distinct) and any(one.head.duplicate_id is not None for one in batch.messages):
             self.log.begin_group()
             batch.narrow(self._without_duplicates(address, batch.messages))
             self._publish_distinct(batch)
@@ -302,8 +304,11 @@ class Router:
 
     def _enqueue_on_one(self, batch: Batch, queue: Queue) -> None:
         """The usual case of ``_enqueue``: one queue takes everything."""
-        if not batch.plain:
+        log = self._bindings.log
+        if not batch.plain and (log.retains or not queue.durable):
             self._record(batch, [(queue, batch.messages)])
+        elif not batch.plain:
+            log.published_run([one for one in batch.messages if one.head.persistent], queue.id, batch.due_ms)
         elif not batch.due_ms:
             consumer = queue.direct_consumer()
             if consumer is not None:

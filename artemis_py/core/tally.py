@@ -38,11 +38,6 @@ class Tally:
         self.scheduled_durable_count = 0
         self.scheduled_durable_size_bytes = 0
 
-    def enter_durable_run(self, count: int, size_bytes: int) -> None:
-        """Persistent messages came to the queue together."""
-        self.durable_count += count
-        self.durable_size_bytes += size_bytes
-
     def enter_durable(self, message: Message) -> None:
         """A persistent message came to the queue."""
         self.durable_count += 1

@@ -66,7 +66,8 @@ class Dialect:
         end = block.find(b"\n", start + 1)
         value = block[start + len(_RECEIPT) :] if end < 0 else block[start + len(_RECEIPT) : end]
         others = block[:start] if end < 0 else block[:start] + block[end:]
-        if value.translate(None, _UNAMBIGUOUS) or len(block) > self._line_bytes_max:
+        unambiguous = value.isalnum() or not value.translate(None, _UNAMBIGUOUS)
+        if not unambiguous or len(block) > self._line_bytes_max:
             return self.read(block)
         known = self.memo.get(others)
         if known is not None and block.count(b"\n") <= self.limits.headers_max:

@@ -98,6 +98,7 @@ class Parser:
     def _scan(self, data: bytes, frames: list[tuple[AnyFrame, bytes]]) -> None:
         memo = self.dialect.memo
         body_bytes_max = self.dialect.limits.body_bytes_max
+        header_bytes_max = self.dialect.limits.header_bytes_max
         find = data.find
         size = len(data)
         position = 0
@@ -122,10 +123,13 @@ class Parser:
                         frames.append((AckRun(_ACK_IDS.findall(acks[0])), b""))
                         position = acks.end()
                         continue
-                block, body_at = self._header_block(data, position, end)
-                if body_at < 0:
-                    self._rest = data[position:]
-                    return
+                block = data[position:end]
+                body_at = end + 2
+                if not 0 <= end <= position + header_bytes_max or b"\r" in block or b"\0" in block:
+                    block, body_at = self._header_block(data, position, end)
+                    if body_at < 0:
+                        self._rest = data[position:]
+                        return
                 frame = self._read(block)
             length = frame.content_length
             if length < 0:

@@ -49,7 +49,7 @@ class Sending(SessionState):
             if frame.receipt is not None:
                 receipts.append((position, frame.receipt))
         end = start + len(messages)
-        behind = start + self._publish(Batch(route, messages, size_bytes, now_ms, plain=shape.plain))
+        behind = start + self._publish(Batch(route, messages, size_bytes, now_ms, shape.plain, distinct=True))
         self.service.traffic.came("SEND", behind - start)
         if receipts:
             self.confirm_run([receipt for place, receipt in receipts if place < behind])

@@ -62,9 +62,9 @@ class Index:
         segment.live_bytes += kept.message.size_bytes + _OVERHEAD_BYTES
 
     def add_run(self, published: list[Kept], segment: Segment) -> None:
-        """Messages were written to ``segment`` for the first time; each goes to some queue."""
+        """Messages were written to ``segment`` for the first time, in the order of their ids; each goes to a queue."""
         home, live = self.home, segment.live
-        live_bytes = 0
+        live_bytes = message_id = 0
         for kept in published:
             message = kept.message
             message_id = message.id
@@ -72,7 +72,7 @@ class Index:
             live[message_id] = kept
             live_bytes += message.head.size_bytes + len(message.body) + _OVERHEAD_BYTES
         segment.live_bytes += live_bytes
-        self.message_id_max = max(self.message_id_max, *[kept.message.id for kept in published])
+        self.message_id_max = max(self.message_id_max, message_id)
 
     def find(self, message_id: int) -> Kept | None:
         """A living message."""
