@@ -259,19 +259,26 @@ class Queue:
     def take_back(self, entries: list[tuple[Entry, int]], now_ms: int) -> None:
         """After a restart: entries in order, each with the time it is due (0: ready). Rings trim as for arrivals."""
         tally = self.tally
-        ready = 0
+        ready: list[Entry] = []
+        special = False
         for entry, due_ms in entries:
             message = entry.message
-            tally.added += 1
-            tally.size_bytes += message.size_bytes
-            tally.enter_durable(message)
+            size_bytes = message.head.size_bytes + len(message.body)
+            tally.size_bytes += size_bytes
+            tally.durable_size_bytes += size_bytes
             message.refs += 1
             if due_ms:
                 self._put_aside(entry, due_ms)
             else:
-                self._append_expiring([entry])
-                ready += 1
-        self._trim(ready)
+                ready.append(entry)
+                special = special or message.expires_ms > 0
+        tally.added += len(entries)
+        tally.durable_count += len(entries)
+        if special:
+            self._append_expiring(ready)
+        elif ready:
+            self.order.extend(ready)
+        self._trim(len(ready))
         if ready:
             self._host.note_ready(self)
 

@@ -69,6 +69,7 @@ REASONS: Final = ("acked", "replaced", "expired", "killed")
 _FILE_HEADER: Final = Struct("<8sHHIQQQ20x")
 _U32: Final = Struct("<I")
 _RECORD: Final = Struct("<IQB")
+_CHECKED_RECORD: Final = Struct("<IIQB")
 _MESSAGE: Final = Struct("<QQQQBBBBHHI")
 _PUBLISHED: Final = Struct("<IQBQQQQBBBBHHI")
 """A record's header behind the checksum and the fixed part of a MESSAGE payload, in one."""
@@ -136,7 +137,7 @@ def encode_record(type_code: int, lsn: int, payload: bytes) -> bytes:
     return _U32.pack(crc32(body)) + body
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Record:
     """A record as it was read: where it stands and what it holds."""
 
@@ -157,8 +158,7 @@ def decode_record(data: bytes | memoryview, offset: int) -> Record | None:
         if any(data[offset:]):
             raise CodecError("a record header that is cut off")
         return None
-    checksum = _U32.unpack_from(data, offset)[0]
-    length, lsn, type_code = _RECORD.unpack_from(data, offset + 4)
+    checksum, length, lsn, type_code = _CHECKED_RECORD.unpack_from(data, offset)
     end = offset + RECORD_HEADER_BYTES + length
     if not checksum and not length and not lsn and not type_code:
         return None
@@ -262,18 +262,19 @@ def encode_message(kept: Kept) -> bytes:
     return b"%b%b%b%b%b" % (fields, states, address, head.block, message.body)
 
 
-_heads: dict[tuple[bytes, str, int, bool, str | None], Head] = {}
+_heads: dict[tuple[bytes, int, int, int, int], Head] = {}
 _HEADS_MAX: Final = 4096
 
 
-def _head_of(block: bytes, address: str, priority: int, sized: bool, routing_type: str | None) -> Head:
-    """The head of a message that was read: one for all messages with the same headers, as when they were sent."""
-    key = (block, address, priority, sized, routing_type)
-    head = _heads.get(key)
-    if head is None:
-        if len(_heads) >= _HEADS_MAX:
-            _heads.clear()
-        head = _heads[key] = Head(block, address, priority, True, sized, routing_type)
+def _head_of(key: tuple[bytes, int, int, int, int]) -> Head:
+    """The head of a message that was read: one for all messages with the same headers, as when they were sent. The key:
+    address and block as they stand in the record, the size of the address, priority, sized, code of the routing type.
+    """
+    text, address_size, priority, sized, routing = key
+    address, block = text[:address_size].decode(), text[address_size:]
+    if len(_heads) >= _HEADS_MAX:
+        _heads.clear()
+    head = _heads[key] = Head(block, address, priority, True, bool(sized), _ROUTING_TYPES[routing])
     return head
 
 
@@ -282,18 +283,14 @@ def decode_message(payload: bytes) -> Kept:
     try:
         fields = _MESSAGE.unpack_from(payload)
         message_id, timestamp_ms, expires_ms, lsn, priority, sized, routing, _, count, address_size, head_size = fields
-        position = _MESSAGE.size
-        states = []
-        for _ in range(count):
-            states.append(_STATE.unpack_from(payload, position))
-            position += _STATE.size
+        states = [_STATE.unpack_from(payload, _MESSAGE.size + place * _STATE.size) for place in range(count)]
     except error as problem:
         raise CodecError(f"a message record that is too short: {problem}") from None
-    address = payload[position : position + address_size].decode()
-    position += address_size
-    block = payload[position : position + head_size]
-    head = _head_of(block, address, priority, bool(sized), _ROUTING_TYPES[routing])
-    message = Message(head, payload[position + head_size :], message_id, timestamp_ms, expires_ms, _NOWHERE, 0)
+    start = _MESSAGE.size + count * _STATE.size
+    end = start + address_size + head_size
+    key = (payload[start:end], address_size, priority, sized, routing)
+    head = _heads.get(key) or _head_of(key)
+    message = Message(head, payload[end:], message_id, timestamp_ms, expires_ms, _NOWHERE, 0)
     kept = Kept(message, lsn, [state[0] for state in states])
     for queue_id, attempts, due_ms, order in states:
         if attempts or due_ms or order:

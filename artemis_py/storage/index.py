@@ -7,6 +7,7 @@ segment. It also tells when a segment may go.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any, Final
 
 from artemis_py.records import Keepsake, Survivor
@@ -128,10 +129,15 @@ class Index:
 
     def drop_orphans(self) -> None:
         """Settle messages for queues that do not exist (any more)."""
-        for message_id, segment in list(self.home.items()):
-            for queue_id in list(segment.live[message_id].queue_ids):
-                if queue_id not in self.queues:
-                    self.settle(queue_id, message_id)
+        queues = self.queues
+        orphans = [
+            (queue_id, message_id)
+            for message_id, segment in self.home.items()
+            for queue_id in segment.live[message_id].queue_ids
+            if queue_id not in queues
+        ]
+        for queue_id, message_id in orphans:
+            self.settle(queue_id, message_id)
 
     def keepsake(self) -> Keepsake:
         """What the broker takes back at a start: each queue's messages in the order in which it will offer them."""
@@ -147,7 +153,7 @@ class Index:
                     survivor = Survivor(kept.message, detail.attempts, detail.due_ms)
                     keyed.setdefault(queue_id, []).append((detail.order or kept.lsn, survivor))
         return Keepsake(
-            {queue_id: [one[1] for one in sorted(found, key=_key)] for queue_id, found in keyed.items()},
+            {queue_id: [one[1] for one in sorted(found, key=itemgetter(0))] for queue_id, found in keyed.items()},
             list(self.queues.values()),
             list(self.addresses.values()),
             {address: list(seen) for address, seen in self.duplicate_ids.items()},
@@ -180,10 +186,6 @@ class Index:
         seen.append(duplicate_id)
         if len(seen) > 2 * keep:
             del seen[: len(seen) - keep]
-
-
-def _key(keyed: tuple[int, Survivor]) -> int:
-    return keyed[0]
 
 
 def _remove(message_id: int, segment: Segment) -> None:
