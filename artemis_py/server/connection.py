@@ -187,7 +187,8 @@ class Connection(asyncio.BufferedProtocol):
         if transport is None:
             return
         session = self.session
-        parts = session.out.take(durable_lsn)
+        segments = session.out.segments
+        parts = session.out.take(durable_lsn) if segments and segments[0][0] <= durable_lsn else None
         if parts:
             data = parts[0] if len(parts) == 1 else b"".join(parts)
             self._turns.stats.bytes_out += len(data)

@@ -159,7 +159,7 @@ class Turns:
         dirty, self.dirty = self.dirty, []
         for connection in dirty:
             connection.flush(durable_lsn, now_ms)
-            if connection.session.out:
+            if connection.session.out.segments:
                 self.waiting.add(connection)
 
     def _make_room(self, served: list[Consumer]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from artemis_py.stomp.dialect import Dialect
+from artemis_py.stomp.dialect import MEMO_BLOCK_BYTES_MAX, Dialect
 from artemis_py.stomp.frames import AckRun, Frame, FrameError, Refused, Send
 
 BodiedFrame = Frame | Send | Refused
@@ -19,6 +19,7 @@ _EOL: Final = b"\r\n"
 _LF: Final = 10
 _CR: Final = 13
 _A: Final = 65
+_RECEIPT: Final = b"\nreceipt:"
 _ACK_RUN: Final = re.compile(rb"(?:ACK\nid:\d{1,18}+-\d{1,18}+\n\n\0\n?+)++")
 _ACK_IDS: Final = re.compile(rb"(\d+)-(\d+)")
 
@@ -27,7 +28,8 @@ class Parser:
     """One connection's stream of frames. It knows bytes and limits, not what a frame does."""
 
     __slots__ = (
-        "_awaited", "_body_bytes_needed", "_held", "_held_bytes", "_reads_ack_runs", "_rest", "dialect", "error",
+        "_awaited", "_body_bytes_needed", "_held", "_held_bytes", "_last_with_receipt", "_reads_ack_runs", "_rest",
+        "dialect", "error",
     )  # fmt: skip
 
     def __init__(self, dialect: Dialect) -> None:
@@ -36,6 +38,8 @@ class Parser:
         """Why nothing more can be read; the frames before it were returned."""
         self._rest = b""
         self._reads_ack_runs = dialect.version == "1.2" and dialect.limits.allow_any_ack
+        self._last_with_receipt: tuple[bytes, bytes, Send | None] = (b"", b"", None)
+        """What stood before and behind the id of a receipt, and the frame."""
         self._awaited: BodiedFrame | None = None
         """A frame whose body is not complete."""
         self._held: list[bytes] | None = None
@@ -178,12 +182,26 @@ class Parser:
             raise FrameError("No command: the first line of a frame has no end")
 
     def _read(self, block: bytes) -> BodiedFrame:
-        receipt_at = block.find(b"\nreceipt:")
+        before, after, like = self._last_with_receipt
+        if like is not None and block.startswith(before) and block.endswith(after):
+            receipt = block[len(before) : len(block) - len(after)]
+            if receipt.isalnum() and len(block) <= self.dialect.limits.header_line_bytes_max:
+                return Send(like.head, like.shape, like.content_length, receipt.decode(), None)
+        receipt_at = block.find(_RECEIPT)
         if receipt_at >= 0 and block.startswith(b"SEND\n"):
-            return self.dialect.read_with_receipt(block, receipt_at)
+            return self._read_with_receipt(block, receipt_at)
         frame = self.dialect.read(block)
         if isinstance(frame, Send) and frame.receipt is None and frame.transaction is None:
             self.dialect.remember(block, frame)
+        return frame
+
+    def _read_with_receipt(self, block: bytes, receipt_at: int) -> BodiedFrame:
+        """A SEND with a receipt; the next one is often the same but for that receipt's id."""
+        frame = self.dialect.read_with_receipt(block, receipt_at)
+        if isinstance(frame, Send) and frame.transaction is None and len(block) <= MEMO_BLOCK_BYTES_MAX:
+            end = block.find(b"\n", receipt_at + 1)
+            after = b"" if end < 0 else block[end:]
+            self._last_with_receipt = (block[: receipt_at + len(_RECEIPT)], after, frame)
         return frame
 
     # ---- bodies in parts -------------------------------------------------------------------------

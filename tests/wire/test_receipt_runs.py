@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.records import MemoryLog
+from artemis_py.stomp.parser import Parser
 from tests.unit.stomp.frame_tools import feed_all, parser
 from tests.wire.world import World, configuration
 
@@ -83,10 +84,12 @@ def test_a_block_reads_alike_when_all_but_its_receipt_is_known(version: str, rec
         return ("SEND\n" + "\n".join(headers) + "\n\nbody\0").encode()
 
     warm = parser(version)
-    warmed = feed_all(warm, [block("1"), block("2"), block("3")])
+    warmed = feed_all(warm, [block("a-1"), block("a-2"), block("a-3")])
     assert len(warmed) == 3
     assert warm.dialect.memo, "nothing was remembered: the test would compare the long way with itself"
-    assert feed_all(warm, [block(receipt)]) == feed_all(parser(version), [block(receipt)])
+    cold = feed_all(parser(version), [block(receipt)])
+    assert feed_all(warm, [block(receipt)]) == cold, "what the connection sent last"
+    assert feed_all(Parser(warm.dialect), [block(receipt)]) == cold, "what another connection of the acceptor sent"
 
 
 @pytest.mark.parametrize(
@@ -103,6 +106,8 @@ def test_what_only_looks_alike_is_read_for_itself(lines: str) -> None:
 def test_a_receipt_line_counts_against_the_limits(limit: dict[str, int]) -> None:
     """What is known without its receipt may be too large with one."""
     block = b"SEND\ndestination:/queue/q\nfoo:bar\n\n\0"
+    short = b"SEND\ndestination:/queue/q\nreceipt:1\n\n\0"
+    longer = b"SEND\ndestination:/queue/q\nreceipt:" + b"9" * 40 + b"\n\n\0"
     long = b"SEND\ndestination:/queue/q\nfoo:bar\nreceipt:" + b"9" * 40 + b"\n\n\0"
     warm, cold = parser("1.2", **limit), parser("1.2", **limit)
     feed_all(warm, [block] * 3)
@@ -110,4 +115,7 @@ def test_a_receipt_line_counts_against_the_limits(limit: dict[str, int]) -> None
     feed_all(warm, [long])
     feed_all(cold, [long])
     assert cold.error is not None
+    assert str(warm.error) == str(cold.error)
+    warm, cold = parser("1.2", **limit), parser("1.2", **limit)
+    assert feed_all(warm, [short, longer])[1:] == feed_all(cold, [longer])
     assert str(warm.error) == str(cold.error)
