@@ -193,6 +193,7 @@ class Kept:
         self.lsn = lsn
         """Under which it was published first; a copy made by compaction keeps it."""
         self.queue_ids = queue_ids
+        """A list with a single queue may be shared by the messages of a run: only a longer one is ever changed."""
         self.details: dict[int, QueueState] | None = None
 
     def detail(self, queue_id: int) -> QueueState:
