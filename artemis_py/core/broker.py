@@ -220,6 +220,9 @@ class Broker(Registry, Publisher):
     def tick(self, now_ms: int) -> None:
         """Whatever is due at ``now_ms``: schedules, redelivery delays, gates, expiry scans, deletions."""
         self.log.now_ms = now_ms
+        due_ms = self.next_due_ms()
+        if due_ms is None or due_ms > now_ms:
+            return
         groups: dict[str, tuple[Queue, list[Entry]]] = {}
         for queue, entry in self._scheduled.pop_due(now_ms):
             if not queue.deleted:
@@ -250,8 +253,11 @@ class Broker(Registry, Publisher):
 
     def next_due_ms(self) -> int | None:
         """When ``tick`` has something to do next, or None."""
-        times = [self._scheduled.next_due_ms(), self._gates.next_due_ms(), self._sweep.next_due_ms()]
-        return min((time for time in times if time is not None), default=None)
+        first_ms = self._sweep.next_due_ms()
+        for due_ms in (self._scheduled.next_due_ms(), self._gates.next_due_ms()):
+            if due_ms is not None and (first_ms is None or due_ms < first_ms):
+                first_ms = due_ms
+        return first_ms
 
     # ---- copies to other addresses ---------------------------------------------------------------
 

@@ -172,17 +172,20 @@ class QueueState(ABC):
         durable: list[Message] | None = None
         paged: list[PagedMessage] | None = None
         for message in messages:
-            tally.size_bytes -= message.size_bytes
+            head = message.head
+            size_bytes = head.size_bytes + len(message.body)
+            tally.size_bytes -= size_bytes
             if message.__class__ is PagedMessage:
                 if paged is None:
                     paged = []
                 paged.append(message)
-            elif message.head.persistent and self.durable:
+            elif head.persistent and self.durable:
                 if durable is None:
                     durable = []
                 durable.append(message)
-            if message.head.persistent:
-                tally.leave_durable(message)
+            if head.persistent:
+                tally.durable_count -= 1
+                tally.durable_size_bytes -= size_bytes
         release(messages)
         if durable is not None:
             self._host.log.settled(self.id, durable, reason)

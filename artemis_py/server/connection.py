@@ -97,7 +97,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._inbox = data
         turns.readable.append(self)
-        turns.schedule()
+        turns.arrived()
 
     def eof_received(self) -> bool:
         """The client closed its sending side; what it sent is still carried out and answered."""
@@ -187,13 +187,20 @@ class Connection(asyncio.BufferedProtocol):
         if transport is None:
             return
         session = self.session
-        parts = session.flush(durable_lsn)
+        segments = session.out.segments
+        parts = session.out.take(durable_lsn) if segments and segments[0][0] <= durable_lsn else None
         if parts:
             data = parts[0] if len(parts) == 1 else b"".join(parts)
             self._turns.stats.bytes_out += len(data)
             transport.write(data)
             if transport.get_write_buffer_size() > session.service.limits.unsent_bytes_max:
                 self._give_up_on_unread(now_ms)
+        if self._eof or session.is_closing:
+            self._end(now_ms)
+
+    def _end(self, now_ms: int) -> None:
+        """The client sends nothing more, or the session is over: close once everything is written."""
+        session = self.session
         if self._eof and not session.is_closing and session.blocked_by is None:
             session.lost(now_ms)
         if session.is_closing and not session.out:

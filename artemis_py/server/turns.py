@@ -13,7 +13,7 @@ A turn runs when something happened: bytes arrived, a socket took what was writt
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from heapq import heappop, heappush
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Final
@@ -63,6 +63,8 @@ class Turns:
         self._log = log
         self._durable_lsn = log.durable_lsn
         self._scheduled = False
+        self._at_hand: Sized | None = getattr(loop, "_ready", None) if isinstance(loop, asyncio.BaseEventLoop) else None
+        """What asyncio's own loop will call in this round; None for another loop."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due_ms = 0
         self._watched: list[tuple[int, int, Connection]] = []
@@ -79,6 +81,13 @@ class Turns:
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self.run)
+
+    def arrived(self) -> None:
+        """Bytes came: have a turn run, at once if the loop has nothing else at hand that it could collect."""
+        if self._at_hand is None or self._at_hand or self._scheduled:
+            self.schedule()
+        else:
+            self.run()
 
     def run(self) -> None:
         """One turn."""
@@ -102,10 +111,13 @@ class Turns:
         log.seal()
         self._flush(now_ms)
         self._make_room(served)
-        if broker.has_ready or self.readable or any(connection.may_go_on for connection in self.blocked):
+        if broker.has_ready or self.readable or (self.blocked and self._somebody_may_go_on()):
             self.schedule()
         self._set_timer(now_ms)
         self.stats.turn_took(perf_counter_ns() - started_ns)
+
+    def _somebody_may_go_on(self) -> bool:
+        return any(connection.may_go_on for connection in self.blocked)
 
     # ---- input -----------------------------------------------------------------------------------
 
@@ -148,7 +160,7 @@ class Turns:
         dirty, self.dirty = self.dirty, []
         for connection in dirty:
             connection.flush(durable_lsn, now_ms)
-            if connection.session.out:
+            if connection.session.out.segments:
                 self.waiting.add(connection)
 
     def _make_room(self, served: list[Consumer]) -> None:

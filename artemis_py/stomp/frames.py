@@ -16,6 +16,9 @@ COMMANDS: Final = frozenset(
 )
 
 
+_ACK_BYTES_MAX: Final = len("ACK\nid:") + 2 * 18 + len("-")
+
+
 class FrameError(ArtemisError):
     """A frame that cannot be carried out. Raised by the parser it means that nothing after it can be read; raised while
     a frame is handled, ``syntax`` says whether it is malformed (a missing header, a body where none may be) or merely
@@ -38,6 +41,17 @@ class Frame:
         self.headers = headers
         self.content_length = content_length
         """-1 when the frame has no content-length."""
+
+
+class AckRun:
+    """ACKs of STOMP 1.2 with nothing but an id, one behind the other: in each pair the number of the consumer and that
+    of the message, as digits.
+    """
+
+    __slots__ = ("pairs",)
+
+    def __init__(self, pairs: list[tuple[bytes, bytes]]) -> None:
+        self.pairs = pairs
 
 
 class Refused:
@@ -84,7 +98,7 @@ class Shape:
 
 
 class Send:
-    """A SEND frame. ``quick`` means: no receipt, no transaction, and a plain shape."""
+    """A SEND frame. ``quick`` means: no transaction, and a simple shape."""
 
     __slots__ = ("content_length", "head", "quick", "receipt", "shape", "transaction")
 
@@ -96,7 +110,7 @@ class Send:
         self.content_length = content_length
         self.receipt = receipt
         self.transaction = transaction
-        self.quick = shape.simple and receipt is None and transaction is None
+        self.quick = shape.simple and transaction is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +127,11 @@ class Limits:
     subscriptions_max: int = 1024
     transactions_max: int = 256
     transaction_bytes_max: int = 104857600
+
+    @property
+    def allow_any_ack(self) -> bool:
+        """Is an ACK with an id of two numbers never too large?"""
+        return self.headers_max > 0 and min(self.header_line_bytes_max, self.header_bytes_max) >= _ACK_BYTES_MAX
 
     @staticmethod
     def of(acceptor: AcceptorConfig) -> Limits:

@@ -9,19 +9,20 @@ class Outbound:
     Parts added one after the other with no higher lsn share a segment, so that a turn's frames cost one comparison.
     """
 
-    __slots__ = ("_segments",)
+    __slots__ = ("segments",)
 
     def __init__(self) -> None:
-        self._segments: list[tuple[int, list[bytes]]] = []
+        self.segments: list[tuple[int, list[bytes]]] = []
+        """Each with the lsn that all of it waits for."""
 
     def __bool__(self) -> bool:
-        return bool(self._segments)
+        return bool(self.segments)
 
     def parts(self, lsn: int = 0) -> list[bytes]:
         """The list to append parts to that may leave once ``lsn`` is durable (0: at once, after what is before
         them).
         """
-        segments = self._segments
+        segments = self.segments
         if segments and segments[-1][0] >= lsn:
             return segments[-1][1]
         parts: list[bytes] = []
@@ -30,11 +31,11 @@ class Outbound:
 
     def take(self, durable_lsn: int) -> list[bytes]:
         """Remove and return the parts that may leave now."""
-        segments = self._segments
+        segments = self.segments
         if not segments or segments[0][0] > durable_lsn:
             return []
         if len(segments) == 1:
-            self._segments = []
+            self.segments = []
             return segments[0][1]
         leaving: list[bytes] = []
         count = 0

@@ -7,28 +7,40 @@ the NUL.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
-from artemis_py.stomp.dialect import Dialect
-from artemis_py.stomp.frames import Frame, FrameError, Refused, Send
+from artemis_py.stomp.dialect import MEMO_BLOCK_BYTES_MAX, Dialect
+from artemis_py.stomp.frames import AckRun, Frame, FrameError, Refused, Send
 
-AnyFrame = Frame | Send | Refused
+BodiedFrame = Frame | Send | Refused
+AnyFrame = BodiedFrame | AckRun
 _EOL: Final = b"\r\n"
 _LF: Final = 10
 _CR: Final = 13
+_A: Final = 65
+_RECEIPT: Final = b"\nreceipt:"
+_ACK_RUN: Final = re.compile(rb"(?:ACK\nid:\d{1,18}+-\d{1,18}+\n\n\0\n?+)++")
+_ACK_IDS: Final = re.compile(rb"(\d+)-(\d+)")
 
 
 class Parser:
     """One connection's stream of frames. It knows bytes and limits, not what a frame does."""
 
-    __slots__ = ("_awaited", "_body_bytes_needed", "_held", "_held_bytes", "_rest", "dialect", "error")
+    __slots__ = (
+        "_awaited", "_body_bytes_needed", "_held", "_held_bytes", "_last_with_receipt", "_reads_ack_runs", "_rest",
+        "dialect", "error",
+    )  # fmt: skip
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self.error: FrameError | None = None
         """Why nothing more can be read; the frames before it were returned."""
         self._rest = b""
-        self._awaited: AnyFrame | None = None
+        self._reads_ack_runs = dialect.version == "1.2" and dialect.limits.allow_any_ack
+        self._last_with_receipt: tuple[bytes, bytes, Send | None] = (b"", b"", None)
+        """What stood before and behind the id of a receipt, and the frame."""
+        self._awaited: BodiedFrame | None = None
         """A frame whose body is not complete."""
         self._held: list[bytes] | None = None
         self._held_bytes = 0
@@ -90,6 +102,7 @@ class Parser:
     def _scan(self, data: bytes, frames: list[tuple[AnyFrame, bytes]]) -> None:
         memo = self.dialect.memo
         body_bytes_max = self.dialect.limits.body_bytes_max
+        header_bytes_max = self.dialect.limits.header_bytes_max
         find = data.find
         size = len(data)
         position = 0
@@ -105,13 +118,22 @@ class Parser:
             end = find(b"\n\n", position)
             known = memo.get(data[position:end]) if end >= 0 else None
             if known is not None:
-                frame: AnyFrame = known
+                frame: BodiedFrame = known
                 body_at = end + 2
             else:
-                block, body_at = self._header_block(data, position, end)
-                if body_at < 0:
-                    self._rest = data[position:]
-                    return
+                if first == _A and self._reads_ack_runs:
+                    acks = _ACK_RUN.match(data, position)
+                    if acks is not None:
+                        frames.append((AckRun(_ACK_IDS.findall(acks[0])), b""))
+                        position = acks.end()
+                        continue
+                block = data[position:end]
+                body_at = end + 2
+                if not 0 <= end <= position + header_bytes_max or b"\r" in block or b"\0" in block:
+                    block, body_at = self._header_block(data, position, end)
+                    if body_at < 0:
+                        self._rest = data[position:]
+                        return
                 frame = self._read(block)
             length = frame.content_length
             if length < 0:
@@ -159,22 +181,39 @@ class Parser:
         if len(data) - position > 256 and data.find(b"\n", position, position + 256) < 0:
             raise FrameError("No command: the first line of a frame has no end")
 
-    def _read(self, block: bytes) -> AnyFrame:
+    def _read(self, block: bytes) -> BodiedFrame:
+        before, after, like = self._last_with_receipt
+        if like is not None and block.startswith(before) and block.endswith(after):
+            receipt = block[len(before) : len(block) - len(after)]
+            if receipt.isalnum() and len(block) <= self.dialect.limits.header_line_bytes_max:
+                return Send(like.head, like.shape, like.content_length, receipt.decode(), None)
+        receipt_at = block.find(_RECEIPT)
+        if receipt_at >= 0 and block.startswith(b"SEND\n"):
+            return self._read_with_receipt(block, receipt_at)
         frame = self.dialect.read(block)
         if isinstance(frame, Send) and frame.receipt is None and frame.transaction is None:
             self.dialect.remember(block, frame)
         return frame
 
+    def _read_with_receipt(self, block: bytes, receipt_at: int) -> BodiedFrame:
+        """A SEND with a receipt; the next one is often the same but for that receipt's id."""
+        frame = self.dialect.read_with_receipt(block, receipt_at)
+        if isinstance(frame, Send) and frame.transaction is None and len(block) <= MEMO_BLOCK_BYTES_MAX:
+            end = block.find(b"\n", receipt_at + 1)
+            after = b"" if end < 0 else block[end:]
+            self._last_with_receipt = (block[: receipt_at + len(_RECEIPT)], after, frame)
+        return frame
+
     # ---- bodies in parts -------------------------------------------------------------------------
 
-    def _await_body(self, frame: AnyFrame, start: bytes, needed: int) -> None:
+    def _await_body(self, frame: BodiedFrame, start: bytes, needed: int) -> None:
         self._awaited = frame
         self._held = [start]
         self._held_bytes = len(start)
         self._body_bytes_needed = needed
         self._check_body_size(frame)
 
-    def _check_body_size(self, frame: AnyFrame) -> None:
+    def _check_body_size(self, frame: BodiedFrame) -> None:
         limit = self.dialect.limits.body_bytes_max
         if self._held_bytes > limit:
             raise _too_large(frame, limit)
@@ -237,14 +276,14 @@ def _skip_line_ends(data: bytes, position: int) -> int:
     return position
 
 
-def _receipt_of(frame: AnyFrame) -> str | None:
+def _receipt_of(frame: BodiedFrame) -> str | None:
     return frame.headers.get("receipt") if isinstance(frame, Frame) else frame.receipt
 
 
-def _no_nul(frame: AnyFrame) -> FrameError:
+def _no_nul(frame: BodiedFrame) -> FrameError:
     reason = f"The byte after {frame.content_length} bytes of body is not NUL: content-length is wrong"
     return FrameError(reason, _receipt_of(frame))
 
 
-def _too_large(frame: AnyFrame, limit: int) -> FrameError:
+def _too_large(frame: BodiedFrame, limit: int) -> FrameError:
     return FrameError(f"A body of more than {limit} bytes", _receipt_of(frame))

@@ -28,11 +28,12 @@ class Sending(SessionState):
             route = self._route(shape)
         except ArtemisError as error:
             self.service.traffic.came("SEND")
-            self.refuse(str(error), None, syntax=False)
+            self.refuse(str(error), first.receipt, syntax=False)
             return start + 1
         account = route.address.account
         origin = self.origin
         messages: list[Message] = []
+        receipts: list[tuple[int, str]] = []
         append = messages.append
         size_bytes = 0
         position = start
@@ -45,21 +46,25 @@ class Sending(SessionState):
             append(Message(head, body, number, now_ms, 0, account, origin))
             number += 1
             size_bytes += head.size_bytes + len(body)
-        count = len(messages)
-        accepted = broker.router.publish(Batch(route, messages, size_bytes, now_ms, plain=shape.plain))
-        if broker.router.forwards:
-            broker.flush_forwards(now_ms)
-        self.service.traffic.came("SEND", accepted)
-        if accepted == count:
-            return start + count
-        return self._not_all_accepted(route, start + accepted)
+            if frame.receipt is not None:
+                receipts.append((position, frame.receipt))
+        end = start + len(messages)
+        behind = start + self._publish(Batch(route, messages, size_bytes, now_ms, shape.plain, distinct=True))
+        self.service.traffic.came("SEND", behind - start)
+        if receipts:
+            self.confirm_run([receipt for place, receipt in receipts if place < behind])
+        if behind == end:
+            return end
+        refused = frames[behind][0]
+        assert isinstance(refused, Send)
+        return self._not_all_accepted(route, behind, refused.receipt)
 
-    def _not_all_accepted(self, route: Route, position: int) -> int:
+    def _not_all_accepted(self, route: Route, position: int, receipt: str | None) -> int:
         if route.address.refusal == "BLOCK":
             self.blocked_by = route.address
             return position
         self.service.traffic.came("SEND")
-        self.refuse(f"Address {route.address.name} is full", None, syntax=False)
+        self.refuse(f"Address {route.address.name} is full", receipt, syntax=False)
         return position + 1
 
     def _route(self, shape: Shape) -> Route:
@@ -108,7 +113,7 @@ class Sending(SessionState):
     def _publish(self, batch: Batch) -> int:
         """Publish with the copies that diverts make of it; a duplicate id is not remembered without all of them."""
         broker = self.service.broker
-        if batch.plain:
+        if batch.plain or not batch.route.address.may_forward:
             accepted = broker.router.publish(batch)
             if broker.router.forwards:
                 broker.flush_forwards(batch.now_ms)

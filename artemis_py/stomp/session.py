@@ -8,9 +8,9 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.errors import ArtemisError
 from artemis_py.stomp import writer
 from artemis_py.stomp.acknowledging import Acknowledging
-from artemis_py.stomp.frames import Frame, FrameError, Refused, Send
+from artemis_py.stomp.frames import AckRun, Frame, FrameError, Refused, Send
 from artemis_py.stomp.greeting import Greeting, greet
-from artemis_py.stomp.parser import AnyFrame, Parser
+from artemis_py.stomp.parser import AnyFrame, BodiedFrame, Parser
 from artemis_py.stomp.sending import Sending
 from artemis_py.stomp.service import TURN_BYTES_MAX, StompService
 from artemis_py.stomp.subscribing import Subscribing
@@ -81,6 +81,9 @@ class Session(Sending, Subscribing, Acknowledging):
             self.lsn_before = log.last_lsn
             if frame.__class__ is Send and frame.quick:
                 position = self.send_run(frames, position, now_ms)
+            elif isinstance(frame, AckRun):
+                self._acknowledge_run(frame, now_ms)
+                position += 1
             elif self._handle(frame, body, now_ms):
                 position += 1
             self.note_written()
@@ -99,7 +102,13 @@ class Session(Sending, Subscribing, Acknowledging):
         pending, self._pending = self._pending, []
         self._run(pending, now_ms)
 
-    def _handle(self, frame: AnyFrame, body: bytes, now_ms: int) -> bool:
+    def _acknowledge_run(self, run: AckRun, now_ms: int) -> None:
+        try:
+            self.acknowledge_run(run, now_ms)
+        except ArtemisError as error:
+            self.refuse(str(error), None, syntax=isinstance(error, FrameError) and error.syntax)
+
+    def _handle(self, frame: BodiedFrame, body: bytes, now_ms: int) -> bool:
         """Carry out one frame; False when it has to wait (the session is blocked)."""
         try:
             if isinstance(frame, Send):

@@ -60,6 +60,13 @@ class SessionState(ABC):
         self.out.parts(self.lsn_written).append(writer.receipt(receipt, self.version))
         self.service.traffic.went("RECEIPT")
 
+    def confirm_run(self, receipts: list[str]) -> None:
+        """Answer the receipts of frames that were carried out together."""
+        self.note_written()
+        version = self.version
+        self.out.parts(self.lsn_written).extend([writer.receipt(receipt, version) for receipt in receipts])
+        self.service.traffic.went("RECEIPT", len(receipts))
+
     @abstractmethod
     def refuse(self, message: str, receipt: str | None, *, syntax: bool) -> None:
         """Answer ERROR, and close where the version says so."""

@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from artemis_py.storage.disk import Disk, DiskError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Write:
     """Bytes for one place in one file."""
 
@@ -30,7 +30,7 @@ class Write:
     """Take this file, made ahead, instead of making one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Commit:
     """One batch: its writes, in order, and the lsn that is durable when all of them are. What a record speaks of (a
     page, a large body) is written before the record, so a crash in between leaves nothing that anybody refers to.

@@ -130,10 +130,26 @@ class Journal(RecordLog):
         self.index.add(kept, self.segments[-1])
         return lsn
 
+    def published_run(self, messages: list[Message], queue_id: int, due_ms: int) -> None:
+        if due_ms or self._group is not None or not messages:
+            super().published_run(messages, queue_id, due_ms)
+            return
+        lsn = self._next_lsn
+        queue_ids = [queue_id]  # one list for all: only a message on several queues ever loses one of them
+        published: list[Kept] = []
+        for message in messages:
+            published.append(Kept(message, lsn, queue_ids))
+            message.lsn = lsn
+            lsn += 1
+        self._next_lsn = lsn
+        self.last_lsn = lsn - 1
+        self._pending.extend(codec.encode_published(published))
+        self._non_transactional = True
+        self.index.add_run(published, self.segments[-1])
+
     def settled(self, queue_id: int, messages: list[Message], reason: str) -> int:
         message_ids = [message.id for message in messages]
-        for message_id in message_ids:
-            self.index.settle(queue_id, message_id)
+        self.index.settle_run(queue_id, message_ids)
         return self._append(codec.SETTLED, codec.encode_settled(queue_id, reason, message_ids))
 
     def attempted(self, queue_id: int, message: Message, attempts: int, due_ms: int) -> int:

@@ -40,6 +40,12 @@ class WitnessedJournal(Journal):
             super().published(message, queue_ids, due_ms), "published", identity(message), targets, due_ms
         )
 
+    def published_run(self, messages: list[Message], queue_id: int, due_ms: int) -> None:
+        alone = self._inner is None and not due_ms and messages
+        super().published_run(messages, queue_id, due_ms)  # else it calls ``published``, which notes them
+        for message in messages if alone else ():
+            self._note(message.lsn, "published", identity(message), [queue_id], due_ms)
+
     def settled(self, queue_id: int, messages: list[Message], reason: str) -> int:
         message_ids = [message.id for message in messages]
         return self._note(super().settled(queue_id, messages, reason), "settled", queue_id, message_ids, reason)

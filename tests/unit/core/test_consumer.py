@@ -33,6 +33,23 @@ def has_room(consumer: Consumer) -> bool:
     return consumer.has_room
 
 
+def test_what_goes_up_to_a_message_gives_back_exactly_its_window() -> None:
+    """Cumulative acknowledgement, one by one, and leaving: the window is whole again each time."""
+    consumer = consumer_of(100_000)
+    entries = [entry_of(id=size, body=b"x" * size) for size in (1, 50, 300, 20)]
+    for entry in entries:
+        consumer.take(entry)
+    assert consumer.let_go_up_to(entries[2].message.id) == entries[:3]
+    assert list(consumer.held.values()) == entries[3:]
+    with pytest.raises(KeyError):
+        consumer.let_go_up_to(entries[0].message.id)
+    consumer.let_go(entries[3].message.id)
+    assert (consumer.credit_bytes, consumer.held, consumer.weights) == (100_000, {}, {})
+    consumer.take(entries[0])
+    consumer.let_go_all()
+    assert (consumer.credit_bytes, consumer.weights) == (100_000, {})
+
+
 def test_unlimited_window() -> None:
     """Any number of messages."""
     consumer = consumer_of()

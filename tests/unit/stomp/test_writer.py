@@ -127,6 +127,21 @@ def test_windows_count_what_is_written(version: str, settles: bool, extras: bool
     assert consumer.weigh(one.message) == len(written(message_writer, [one]))
 
 
+def test_a_message_like_the_last_one_weighs_what_its_own_frame_has() -> None:
+    """The size of the last frame is remembered; each of these differs in one thing from the one before."""
+    message_writer = MessageWriter("sub", 12, "1.2", settles=False)
+    head = entry().message.head
+    ones = [
+        entry(), entry(id=123456), entry(id=123456, body=b"longer than before"), entry(expires_ms=1_800_000_000_000),
+        entry(), entry(body=b""),
+    ]  # fmt: skip
+    for one in ones:
+        one.message.head = head
+    ones.append(entry(body=b""))
+    for one in ones + ones:
+        assert message_writer.frame_bytes(one.message) == len(written(message_writer, [one]))
+
+
 @pytest.mark.parametrize(
     ("version", "expected"), [("1.0", "a:b\\c d e"), ("1.1", "a\\cb\\\\c\\nd\re"), ("1.2", "a\\cb\\\\c\\nd\\re")]
 )
