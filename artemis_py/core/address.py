@@ -136,6 +136,11 @@ class Address:
         account = self.account
         return 0 <= self.messages_max <= account.message_count or 0 <= self.bytes_max <= account.size_bytes
 
+    @property
+    def may_go_on(self) -> bool:
+        """Need a sender that found the address full wait no longer?"""
+        return self.deleted or not self.is_full
+
     def has_room_for(self, count: int, size_bytes: int) -> bool:
         """Would none of ``count`` messages of ``size_bytes`` together find the address full?"""
         account = self.account

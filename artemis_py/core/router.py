@@ -9,7 +9,7 @@ from typing import Final
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, DuplicateIds, Plan
 from artemis_py.core.entry import Entry
 from artemis_py.core.queue import Queue
-from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, Message
+from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, LargeBody, Message
 from artemis_py.records import RecordLog
 
 HOPS_MAX: Final = 16
@@ -37,7 +37,7 @@ class Forward:
 
     address: str
     head: Head
-    body: bytes
+    body: bytes | LargeBody
     expires_ms: int
     hops: int
     due_ms: int = 0
@@ -74,6 +74,14 @@ class Batch:
     plain: bool
     due_ms: int = 0
     hops: int = 0
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the messages add to their address' size. Large bodies come alone: several messages have none."""
+        messages = self.messages
+        if len(messages) == 1:
+            return messages[0].memory_bytes
+        return self.size_bytes + MESSAGE_OVERHEAD_BYTES * len(messages)
 
     def narrow(self, messages: list[Message]) -> None:
         """Go on with only some of the messages."""
@@ -112,7 +120,7 @@ class Router:
         if policy is None or (admitted and policy != "DROP"):
             self._publish(batch)
             return count
-        if not address.is_full and address.has_room_for(count, batch.size_bytes + MESSAGE_OVERHEAD_BYTES * count):
+        if not address.is_full and address.has_room_for(count, batch.memory_bytes):
             self._publish(batch)
             return count
         return self._publish_while_room(batch, policy)
@@ -291,8 +299,7 @@ class Router:
                 size_bytes = sum(message.size_bytes for message in taken)
                 queue.hand_over(consumer, [Entry(message) for message in taken], size_bytes)
         if len(waiting) == 1 and waiting[0][1] is messages:
-            account = batch.route.address.account
-            account.charge(len(messages), batch.size_bytes + MESSAGE_OVERHEAD_BYTES * len(messages))
+            batch.route.address.account.charge(len(messages), batch.memory_bytes)
             _put(waiting[0][0], messages, batch.size_bytes, batch)
         elif waiting:
             self._put_on_several(batch, waiting)

@@ -32,7 +32,7 @@ from typing import Any, Final
 from zlib import crc32
 
 from artemis_py.errors import ArtemisError
-from artemis_py.message import Account, Head, Message
+from artemis_py.message import Account, Head, LargeBody, Message
 
 MAGIC: Final = b"ARTEMISJ"
 FORMAT_VERSION: Final = 1
@@ -71,6 +71,7 @@ _U32: Final = Struct("<I")
 _RECORD: Final = Struct("<IQB")
 _MESSAGE: Final = Struct("<QQQQBBBBHHI")
 _STATE: Final = Struct("<IHQq")
+_LARGE: Final = Struct("<QQ")
 _SETTLED: Final = Struct("<IBI")
 _ATTEMPTED: Final = Struct("<IQHQ")
 _IDS: Final = Struct("<II")
@@ -213,6 +214,11 @@ def encode_message(kept: Kept) -> bytes:
     else:
         details = [(queue_id, kept.details.get(queue_id, _PLAIN)) for queue_id in kept.queue_ids]
         states = b"".join([_STATE.pack(number, one.attempts, one.due_ms, one.order) for number, one in details])
+    flags = 0
+    body = message.body
+    if isinstance(body, LargeBody):
+        flags = FLAG_LARGE
+        body = _LARGE.pack(body.number, body.size_bytes)
     fields = _MESSAGE.pack(
         message.id,
         message.timestamp_ms,
@@ -221,12 +227,12 @@ def encode_message(kept: Kept) -> bytes:
         head.priority,
         head.sized,
         _ROUTING_CODES[head.routing_type],
-        0,
+        flags,
         len(kept.queue_ids),
         len(address),
         head.size_bytes,
     )
-    return b"%b%b%b%b%b" % (fields, states, address, head.block, message.body)
+    return b"%b%b%b%b%b" % (fields, states, address, head.block, body)
 
 
 _heads: dict[tuple[bytes, str, int, bool, str | None], Head] = {}
@@ -248,7 +254,9 @@ def decode_message(payload: bytes) -> Kept:
     """Raises CodecError when the payload is too short for what it announces."""
     try:
         fields = _MESSAGE.unpack_from(payload)
-        message_id, timestamp_ms, expires_ms, lsn, priority, sized, routing, _, count, address_size, head_size = fields
+        message_id, timestamp_ms, expires_ms, lsn, priority, sized, routing, flags, count, address_size, head_size = (
+            fields
+        )
         position = _MESSAGE.size
         states = []
         for _ in range(count):
@@ -260,7 +268,10 @@ def decode_message(payload: bytes) -> Kept:
     position += address_size
     block = payload[position : position + head_size]
     head = _head_of(block, address, priority, bool(sized), _ROUTING_TYPES[routing])
-    message = Message(head, payload[position + head_size :], message_id, timestamp_ms, expires_ms, _NOWHERE, 0)
+    body: bytes | LargeBody = payload[position + head_size :]
+    if flags & FLAG_LARGE:
+        body = _large_body(payload, position + head_size)
+    message = Message(head, body, message_id, timestamp_ms, expires_ms, _NOWHERE, 0)
     kept = Kept(message, lsn, [state[0] for state in states])
     for queue_id, attempts, due_ms, order in states:
         if attempts or due_ms or order:
@@ -268,6 +279,14 @@ def decode_message(payload: bytes) -> Kept:
             kept.detail(queue_id).due_ms = due_ms
             kept.detail(queue_id).order = order
     return kept
+
+
+def _large_body(payload: bytes, position: int) -> LargeBody:
+    """What stands in the place of a body that is in a file of its own: the file's number, and how long it is."""
+    try:
+        return LargeBody(*_LARGE.unpack_from(payload, position))
+    except error as problem:
+        raise CodecError(f"a reference to a large body that is too short: {problem}") from None
 
 
 def encode_settled(queue_id: int, reason: str, message_ids: list[int]) -> bytes:

@@ -59,7 +59,7 @@ class Index:
             self.message_id_max = message_id
         self.home[message_id] = segment
         segment.live[message_id] = kept
-        segment.live_bytes += kept.message.size_bytes + _OVERHEAD_BYTES
+        segment.live_bytes += kept.message.inline_bytes + _OVERHEAD_BYTES
 
     def find(self, message_id: int) -> Kept | None:
         """A living message."""
@@ -158,4 +158,4 @@ def _key(keyed: tuple[int, Survivor]) -> int:
 
 def _remove(message_id: int, segment: Segment) -> None:
     kept = segment.live.pop(message_id)
-    segment.live_bytes -= kept.message.size_bytes + _OVERHEAD_BYTES
+    segment.live_bytes -= kept.message.inline_bytes + _OVERHEAD_BYTES
