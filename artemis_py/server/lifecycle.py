@@ -18,6 +18,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.errors import ArtemisError
 from artemis_py.metrics import MetricsExporter
 from artemis_py.records import MemoryLog, RecordLog
+from artemis_py.server.bodies import TransientBodies
 from artemis_py.server.connection import Acceptance
 from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.http import HttpService
@@ -29,6 +30,7 @@ from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService
 from artemis_py.storage.codec import CodecError
 from artemis_py.storage.disk import DiskError, LockedError
+from artemis_py.storage.large import LargeStore
 
 _BACKLOG_MIN: Final = 1024
 _HTTP_TICK_S: Final = 5.0
@@ -55,9 +57,16 @@ class Server:
         self.stats = ServerStats()
         self.failure: ArtemisError | None = None
         self.store = Store(config, self._wake) if config.persistence_enabled else None
-        log: RecordLog = MemoryLog() if self.store is None else self.store.log
+        self.bodies: TransientBodies | None = None
+        if self.store is not None:
+            log: RecordLog = self.store.log
+            large: LargeStore | None = self.store.large
+        else:
+            log = MemoryLog()
+            self.bodies = TransientBodies(config, self._wake)
+            large = self.bodies.store
         self.broker = Broker(config, log, clock_ms(), None if self.store is None else self.store.keepsake)
-        self.turns = Turns(loop, self.broker, log, self.stats, clock_ms)
+        self.turns = Turns(loop, self.broker, log, self.stats, clock_ms, large)
         self.turns.on_failure = self._fail
         self._disk_watch = None if self.store is None else DiskWatch(config, self.broker, self.turns.schedule)
         self._stopping = stopping
@@ -117,7 +126,7 @@ class Server:
     async def _serve(self, acceptor: AcceptorConfig, bound: socket.socket) -> None:
         backlog = max(acceptor.int_param("backlog"), _BACKLOG_MIN)
         if "STOMP" in acceptor.protocols:
-            service = StompService(self.broker, acceptor, self.stats.traffic)
+            service = StompService(self.broker, acceptor, self.stats.traffic, self.turns.large)
             acceptance = Acceptance(
                 self.turns,
                 service,
@@ -164,6 +173,8 @@ class Server:
             server.close()
         if self.store is not None:
             self.store.close()
+        if self.bodies is not None:
+            self.bodies.close()
 
     def abandon(self) -> None:
         """End at once: no frame leaves any more."""
@@ -242,9 +253,10 @@ def _report(config: BrokerConfig, server: Server) -> None:
     """Say at start what is ignored or refused, and where the broker listens."""
     for notice in config.notices:
         print(f"{notice.severity}: {notice}", file=sys.stderr)
-    if server.store is not None:
-        for line in server.store.report:
-            print(line, file=sys.stderr)
+    for opened in (server.store, server.bodies):
+        if opened is not None:
+            for line in opened.report:
+                print(line, file=sys.stderr)
     for acceptor, host, port in server.bound:
         shown = f"[{host}]" if ":" in host else host
         print(

@@ -11,82 +11,118 @@ from typing import Final
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.records import Keepsake
+from artemis_py.server.bodies import open_store
+from artemis_py.storage.body_recovery import take_over
 from artemis_py.storage.committer import ThreadCommitter
-from artemis_py.storage.disk import DirectoryLock, DiskError, FileDisk
+from artemis_py.storage.disk import DirectoryLock, DiskError, FileDisk, LockedError
 from artemis_py.storage.journal import Journal, JournalSettings
 from artemis_py.storage.recovery import Recovered, recover
-from artemis_py.storage.retention import Retention, RetentionSettings
+from artemis_py.storage.retained_bodies import RetainedBodies
+from artemis_py.storage.retention import Retention, RetentionSettings, wall_clock_ms
 
 _PROGRESS_AFTER_S: Final = 1.0
 
 
 class Store:
-    """A data directory in use; one broker at a time may have it.
+    """The directories of journal and large bodies in use; one broker at a time may have them.
 
-    Raises DiskError or LockedError when it cannot be opened.
+    Raises DiskError or LockedError when they cannot be opened.
     """
 
     def __init__(self, config: BrokerConfig, wake: Callable[[], None]) -> None:
         directory = Path(config.journal_directory)
         if not config.create_journal_dir and not directory.is_dir():
             raise DiskError(f"{directory} does not exist, and create-journal-dir is false")
-        self.disk = FileDisk(directory, data_only=config.journal_datasync)
-        self._lock = DirectoryLock(directory)
+        self._disk = FileDisk(directory, data_only=config.journal_datasync)
+        self._body_disk = FileDisk(Path(config.large_messages_directory), data_only=config.journal_datasync)
+        self._locks = _locked(directory, self._body_disk.directory)
         try:
-            recovered = recover(self.disk, _Progress())
+            self._open(config, wake)
         except BaseException:
-            self._lock.release()
+            self._unlock()
             raise
-        try:
-            retention = _retention(config, self.disk, directory)
-            number_min = 1 if retention is None else _begin_behind(recovered, retention)
-        except BaseException:
-            self._lock.release()
-            raise
-        self.report = _report(recovered, directory)
-        self.keepsake: Keepsake = recovered.index.keepsake()
+
+    def _open(self, config: BrokerConfig, wake: Callable[[], None]) -> None:
+        recovered = recover(self._disk, _Progress())
+        self.report = _report(recovered, self._disk.directory)
+        bodies = retention = None
+        number_min = 1
+        if config.journal_retention is not None:
+            kept = config.journal_retention
+            bodies = RetainedBodies(self._body_disk, self._body_disk.directory, Path(kept.directory), wall_clock_ms)
+            settings = RetentionSettings(Path(kept.directory), kept.period_ms, kept.storage_limit)
+            retention = Retention(self._disk, self._disk.directory, settings, bodies=bodies)
+            number_min = _begin_behind(recovered, retention)
         self._committer = ThreadCommitter(wake)
-        settings = JournalSettings(
-            file_bytes=config.journal_file_size,
-            compact_files_min=config.journal_compact_min_files,
-            compact_percentage=config.journal_compact_percentage,
-            sync_transactional=config.journal_sync_transactional,
-            sync_non_transactional=config.journal_sync_non_transactional,
-            duplicate_ids_kept=config.id_cache_size,
-            retains=retention is not None,
-            number_min=number_min,
-        )
         self.log = Journal(
-            self.disk,
+            self._disk,
             self._committer,
-            settings,
+            _journal_settings(config, number_min),
             recovered.index,
             recovered.segments,
             recovered.next_lsn,
             recovered.batch_number,
-            self.disk.delete if retention is None else retention.retire,
+            self._disk.delete if retention is None else retention.retire,
             None if retention is None else retention.purge,
         )
+        self.large = open_store(
+            self._body_disk,
+            wake,
+            syncs=config.large_message_sync,
+            retire=None if bodies is None else bodies.retire,
+            start_min=1 if bodies is None else bodies.start_min,
+        )
+        given_up = take_over(recovered.index, self.log, self.large)
+        self.report += [f"warning: {self._body_disk.directory}: {line}" for line in given_up]
+        self.keepsake: Keepsake = recovered.index.keepsake()
 
     def close(self) -> None:
-        """Make durable what is gathered, and let the directory go."""
+        """Make durable what is gathered, and let the directories go."""
         deadline = time.monotonic() + 10.0
-        while self.log.has_pending and self.log.failure is None and time.monotonic() < deadline:
-            self.log.poll()
-            self.log.seal()
+        log, large = self.log, self.large
+        while log.has_pending or large.has_pending:
+            if log.failure is not None or large.failure is not None or time.monotonic() > deadline:
+                break
+            log.poll()
+            log.seal()
+            large.poll()
+            large.seal(log.last_lsn, log.durable_lsn)
             time.sleep(0.001)
         self._committer.stop()
-        self.disk.close()
-        self._lock.release()
+        large.close()
+        self._disk.close()
+        self._body_disk.close()
+        self._unlock()
+
+    def _unlock(self) -> None:
+        for lock in self._locks:
+            lock.release()
 
 
-def _retention(config: BrokerConfig, disk: FileDisk, directory: Path) -> Retention | None:
-    """What keeps closed journal files, when the configuration asks for it."""
-    kept = config.journal_retention
-    if kept is None:
-        return None
-    settings = RetentionSettings(Path(kept.directory), kept.period_ms, kept.storage_limit)
-    return Retention(disk, directory, settings)
+def _locked(*directories: Path) -> list[DirectoryLock]:
+    """Locks on directories, of which some may be the same. Raises LockedError, and then none is locked."""
+    locks: list[DirectoryLock] = []
+    try:
+        for directory in dict.fromkeys(directory.resolve() for directory in directories):
+            locks.append(DirectoryLock(directory))
+    except LockedError:
+        for lock in locks:
+            lock.release()
+        raise
+    return locks
+
+
+def _journal_settings(config: BrokerConfig, number_min: int) -> JournalSettings:
+    return JournalSettings(
+        file_bytes=config.journal_file_size,
+        compact_files_min=config.journal_compact_min_files,
+        compact_percentage=config.journal_compact_percentage,
+        sync_transactional=config.journal_sync_transactional,
+        sync_non_transactional=config.journal_sync_non_transactional,
+        duplicate_ids_kept=config.id_cache_size,
+        retains=config.journal_retention is not None,
+        number_min=number_min,
+    )
 
 
 def _begin_behind(recovered: Recovered, retention: Retention) -> int:
