@@ -56,9 +56,9 @@ class Fault:
 class SimDisk(Disk):
     """One directory in memory.
 
-    Every changing operation (create, begin, write, sync, rename, delete) has a number. ``cut_at`` cuts the power when that
-    number is reached, before or after it takes effect; ``fault`` makes one fail with DiskError, and all later ones of
-    the same verbs too (a full disk stays full).
+    Every changing operation (create, begin, write, sync, rename, delete) has a number. ``cut_at`` cuts the power when
+    that number is reached, before or after it takes effect; ``fault`` makes one fail with DiskError, and all later ones
+    of the same verbs too (a full disk stays full).
     """
 
     def __init__(self, rng: random.Random) -> None:
