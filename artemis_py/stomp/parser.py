@@ -88,7 +88,7 @@ class Parser:
             if len(data) > self._large_bytes_min:
                 self._take_out_large(frames)
         except FrameError as error:
-            self.error = error
+            self.error = error.with_traceback(None)  # which would hold on to what was read
         return frames
 
     def feed_one(self, data: bytes) -> tuple[list[tuple[AnyFrame, bytes]], bytes]:
@@ -114,7 +114,7 @@ class Parser:
             frames.append((frame, b""))
             return frames, data[nul + 1 :]
         except FrameError as error:
-            self.error = error
+            self.error = error.with_traceback(None)  # which would hold on to what was read
             return frames, b""
 
     # ---- header blocks ---------------------------------------------------------------------------
