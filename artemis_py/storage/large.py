@@ -85,6 +85,7 @@ class LargeStore(BodyFiles):
     def counts(self) -> dict[str, int]:
         """Figures for the metrics, by the last part of their name."""
         return {
+            "begun": self._next_number - first_number(self._start),
             "bodies": len(self._files),
             "bytes": sum(file.size_bytes for file in self._files.values()),
             "unwritten_bytes": self.intake.unwritten_bytes,

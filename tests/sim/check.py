@@ -6,6 +6,9 @@ from collections.abc import Collection
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue import Queue
+from artemis_py.message import LargeBody
+from artemis_py.storage.body_names import read_name
+from artemis_py.storage.disk import DiskError
 from artemis_py.storage.recovery import Recovered
 from tests.sim.incarnation import Incarnation
 from tests.sim.projection import Projection, difference, view_of
@@ -39,6 +42,16 @@ def _queue_matches(queue: Queue, projection: Projection) -> None:
     written = [item.identity[0] for item in waiting if item.identity[0] in ready]
     if live != written:
         raise Broken(f"{queue.name} will offer {live}; written down in this order: {written}")
+
+
+def files_match(life: Incarnation) -> None:
+    """There is a file for each large body that lives, and no other. Call it when the disk rests and nobody is there."""
+    index = life.journal.index
+    bodies = [segment.live[message_id].message.body for message_id, segment in index.home.items()]
+    living = {body.number for body in bodies if isinstance(body, LargeBody)}
+    found = {body.number for body in map(read_name, life.disk.names()) if body is not None and body.durable}
+    if living != found:
+        raise Broken(f"files without a body: {sorted(found - living)}; bodies without a file: {sorted(living - found)}")
 
 
 def promises_hold(projection: Projection, promised: list[Fact]) -> None:
@@ -79,7 +92,10 @@ def survivors_match(life: Incarnation, recovered: Recovered, duplicate_ids_kept:
     """The state that recovery found is that after some operation between the last durable one and the last. Returns
     it.
     """
-    found = view_of(recovered.index.keepsake(), duplicate_ids_kept)
+    try:
+        found = view_of(recovered.index.keepsake(), duplicate_ids_kept, life.disk)
+    except DiskError as error:
+        raise Broken(f"a message lives whose body is gone: {error}") from error
     projection = life.projection(life.journal.durable_lsn)
     at_least = projection.restarted().view()
     matches: Projection | None = None

@@ -33,7 +33,7 @@ class WitnessedJournal(Journal):
     def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
         targets = list(queue_ids)
         return self._note(
-            super().published(message, queue_ids, due_ms), "published", identity(message), targets, due_ms
+            super().published(message, queue_ids, due_ms), "published", identity(message, self._disk), targets, due_ms
         )
 
     def settled(self, queue_id: int, messages: list[Message], reason: str) -> int:

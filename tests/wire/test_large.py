@@ -268,11 +268,10 @@ def test_a_sender_that_closed_its_side_is_answered() -> None:
     world.disk_works = False
     producer.send(sent(BODY, "receipt:1"))
     producer.half_close()
-    assert not producer.is_closed
+    assert (summary(producer), producer.is_closed) == ([], False)
     world.disk_works = True
     world.settle()
-    assert summary(producer) == ["RECEIPT 1"]
-    assert producer.is_closed
+    assert (summary(producer), producer.is_closed) == (["RECEIPT 1"], True)
     assert world.queue("q").message_count == 1
 
 
