@@ -66,7 +66,7 @@ class Server:
             self.bodies = TransientBodies(config, self._wake)
             large = self.bodies.store
         self.stats.large = large
-        self.broker = Broker(config, log, clock_ms(), None if self.store is None else self.store.keepsake)
+        self.broker = Broker(config, log, clock_ms(), None if self.store is None else self.store.keepsake())
         self.turns = Turns(loop, self.broker, log, self.stats, clock_ms, large)
         self.turns.on_failure = self._fail
         self._disk_watch = None if self.store is None else DiskWatch(config, self.broker, self.turns.schedule)

@@ -74,7 +74,10 @@ class Store:
         )
         given_up = take_over(recovered.index, self.log, self.large)
         self.report += [f"warning: {self._body_disk.directory}: {line}" for line in given_up]
-        self.keepsake: Keepsake = recovered.index.keepsake()
+
+    def keepsake(self) -> Keepsake:
+        """What the broker takes back. Nobody may keep it longer: it holds every message, and large ones their files."""
+        return self.log.index.keepsake()
 
     def close(self) -> None:
         """Make durable what is gathered, and let the directories go."""
