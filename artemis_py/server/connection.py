@@ -231,7 +231,7 @@ class Connection(asyncio.BufferedProtocol):
         """Send what the client takes, and end the flow when nothing is left of it."""
         flow.add(parts)
         self._turns.stats.bytes_out += flow.pump(transport)
-        if flow.failure is not None:
+        if flow.failure is not None and not transport.is_closing():
             print(f"warning: a large body cannot be read, its reader is cut off: {flow.failure}", file=sys.stderr)
             transport.abort()
         elif flow.is_done:

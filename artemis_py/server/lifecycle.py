@@ -86,9 +86,12 @@ class Server:
         self._http = HttpService(routes, now_ms=clock_ms, call_soon=loop.call_soon)
 
     def _wake(self) -> None:
-        """Called by the committer's thread when a batch is done."""
+        """Called by the disk's threads when something is done, also while the broker is still being made."""
         if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self.turns.schedule)
+            self._loop.call_soon_threadsafe(self._schedule)
+
+    def _schedule(self) -> None:
+        self.turns.schedule()
 
     def _fail(self, failure: ArtemisError) -> None:
         """Storage failed: nothing is promised any more, and the process ends."""

@@ -330,3 +330,24 @@ def test_a_second_broker_may_not_have_the_directory(tmp_path: Path) -> None:
         assert f"{tmp_path}/large is in use by another broker (process {first.process.pid})" in second.said
         assert first.stop() == 0
     shutil.rmtree(other)
+
+
+def test_stopped_in_the_middle_of_bodies(tmp_path: Path) -> None:
+    """An upload and a delivery are under way: the broker stops all the same, and keeps what was receipted."""
+    file = configured(tmp_path)
+    with started(file) as broker:
+        with connected(broker.port) as producer, connected(broker.port) as consumer:
+            producer.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, CHUNK * 8)
+            consumer.send("SUBSCRIBE", {"id": "1", "destination": "/queue/q", "ack": "client"})
+            assert consumer.socket.recv(READ_BYTES)
+            producer.raw(beginning(TEST_BYTES, **PERSISTENT))
+            producer.raw(CHUNK)
+            assert broker.stop() == 0
+        assert "Traceback" not in broker.said
+    with started(file) as broker:
+        with connected(broker.port) as consumer:
+            consumer.subscribe("/queue/q")
+            assert consumer.message().body == CHUNK * 8
+            consumer.nothing_waits()
+        broker.eventually("one file", lambda: len(bodies_in(tmp_path)), lambda count: count == 1)
+        assert broker.stop() == 0
