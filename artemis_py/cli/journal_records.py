@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from artemis_py.message import LargeBody
 from artemis_py.storage import codec, page_codec
+from artemis_py.storage.body_names import body_name
 from artemis_py.storage.codec import Kept, QueueState, Record
 
 _IDS_SHOWN: Final = 8
@@ -128,10 +130,14 @@ def _message_fields(kept: Kept, lsn: int) -> dict[str, Any]:
         "in_page": bool(kept.flags & codec.FLAG_PAGED),
         "body_bytes": len(message.body),
     }
+    body = message.body
+    if isinstance(body, LargeBody):
+        fields["body_file"] = body_name(body.number, durable=True)
+        return fields
     try:
-        fields["body"] = bytes(message.body).decode()
+        fields["body"] = body.decode()
     except UnicodeDecodeError:
-        fields["body_base64"] = base64.b64encode(message.body).decode()
+        fields["body_base64"] = base64.b64encode(body).decode()
     return fields
 
 
@@ -144,9 +150,9 @@ def summary_of(record: Record) -> str:
     if kind == codec.MESSAGE:
         queues = ", ".join(str(state["queue"]) for state in fields["queues"]) or "none"
         copy = "" if fields["copy_of_lsn"] is None else f", a copy of lsn {fields['copy_of_lsn']}"
-        return (
-            f"{fields['message_id']} to {fields['address']}, queues {queues}, body {fields['body_bytes']} bytes{copy}"
-        )
+        where = f" in {fields['body_file']}" if "body_file" in fields else ""
+        body = f"body {fields['body_bytes']} bytes{where}"
+        return f"{fields['message_id']} to {fields['address']}, queues {queues}, {body}{copy}"
     if kind == codec.SETTLED:
         return f"queue {fields['queue']} {fields['reason']} {_shown_ids(fields['message_ids'])}"
     if kind in (codec.DUE, codec.DELIVERED):

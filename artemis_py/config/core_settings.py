@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from artemis_py.config.fields import (
-    IN_MEMORY,
     INT_SIZE,
     JAVA,
     NO_EFFECT,
@@ -214,9 +213,7 @@ class CoreSettings:
     journal_directory: str = text("data/journal", "where the journal is", check=NOT_EMPTY)
     bindings_directory: str = text("data/bindings", "where bindings are", check=NOT_EMPTY, ignored=_IN_JOURNAL)
     paging_directory: str = text("data/paging", "where pages are", check=NOT_EMPTY)
-    large_messages_directory: str = text(
-        "data/largemessages", "where large messages are", check=NOT_EMPTY, ignored=IN_MEMORY
-    )
+    large_messages_directory: str = text("data/largemessages", "where bodies of large messages are", check=NOT_EMPTY)
     node_manager_lock_directory: str | None = text(None, "where the lock file is", ignored=_LOCK)
     create_journal_dir: bool = boolean(True, "make the directory when it is missing")
     create_bindings_dir: bool = boolean(True, "make the directory when it is missing", ignored=_IN_JOURNAL)
@@ -224,7 +221,7 @@ class CoreSettings:
     journal_datasync: bool = boolean(True, "force the journal to disk")
     journal_sync_transactional: bool = boolean(True, "wait for the disk at COMMIT")
     journal_sync_non_transactional: bool = boolean(True, "wait for the disk at each message")
-    large_message_sync: bool = boolean(True, "force large messages to disk", ignored=IN_MEMORY)
+    large_message_sync: bool = boolean(True, "force bodies of large messages to disk")
     journal_file_size: int = size(10 * 1024**2, "size of a journal file", check=INT_SIZE)
     journal_min_files: int = int32(2, "journal files made ahead, with those in use", check=POSITIVE)
     journal_pool_files: int = int32(-1, "journal files kept", check=OFF_OR_POSITIVE, ignored=_DELETED)

@@ -16,7 +16,7 @@ from artemis_py.core.schedule import Schedule
 from artemis_py.core.sweep import Sweep
 from artemis_py.core.transaction import Publisher
 from artemis_py.errors import BrokerError, NotFoundError
-from artemis_py.message import Head, Message
+from artemis_py.message import Head, LargeBody, Message
 from artemis_py.records import Keepsake, PageLog, RecordLog
 
 _FORWARD_ROUNDS_MAX: Final = 32
@@ -120,7 +120,7 @@ class Broker(Registry, Publisher):
         return self.route(route.address.name, None if route.queue is None else route.queue.name, route.routing_type)
 
     def message(
-        self, route: Route, head: Head, body: bytes, now_ms: int, expires_ms: int = 0, origin: int = 0
+        self, route: Route, head: Head, body: bytes | LargeBody, now_ms: int, expires_ms: int = 0, origin: int = 0
     ) -> Message:
         """A new message for a route."""
         return Message(head, body, self.next_message_id(), now_ms, expires_ms, route.address.account, origin)

@@ -11,7 +11,7 @@ from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, Duplica
 from artemis_py.core.entry import Entry
 from artemis_py.core.paging import PageStream
 from artemis_py.core.queue import Queue
-from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, Message
+from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, LargeBody, Message
 from artemis_py.records import RecordLog
 
 HOPS_MAX: Final = 16
@@ -39,7 +39,7 @@ class Forward:
 
     address: str
     head: Head
-    body: bytes
+    body: bytes | LargeBody
     expires_ms: int
     hops: int
     due_ms: int = 0
@@ -82,6 +82,14 @@ class Batch:
     due_ms: int = 0
     hops: int = 0
     distinct: bool = False
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the messages add to their address' size. Large bodies come alone: several messages have none."""
+        messages = self.messages
+        if len(messages) == 1:
+            return messages[0].memory_bytes
+        return self.size_bytes + MESSAGE_OVERHEAD_BYTES * len(messages)
 
     def narrow(self, messages: list[Message]) -> None:
         """Go on with only some of the messages."""

@@ -55,9 +55,10 @@ class Server:
         self.stats = ServerStats()
         self.failure: ArtemisError | None = None
         self.store = store = open_store(config, self._wake)
+        self.stats.large = store.large
         memory_bytes = global_max_bytes(config.global_max_size)
-        self.broker = Broker(config, store.log, clock_ms(), store.keepsake, store.pages, memory_bytes)
-        self.turns = Turns(loop, self.broker, store.log, self.stats, clock_ms)
+        self.broker = Broker(config, store.log, clock_ms(), store.keepsake(), store.pages, memory_bytes)
+        self.turns = Turns(loop, self.broker, store.log, self.stats, clock_ms, store.large)
         self.turns.on_failure = self._fail
         keeps = config.persistence_enabled
         self._disk_watch = DiskWatch(config, self.broker, self.turns.schedule) if keeps else None
@@ -77,9 +78,12 @@ class Server:
         self._http = HttpService(routes, now_ms=clock_ms, call_soon=loop.call_soon)
 
     def _wake(self) -> None:
-        """Called by the committer's thread when a batch is done."""
+        """Called by the disk's threads when something is done, also while the broker is still being made."""
         if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self.turns.schedule)
+            self._loop.call_soon_threadsafe(self._schedule)
+
+    def _schedule(self) -> None:
+        self.turns.schedule()
 
     def _fail(self, failure: ArtemisError) -> None:
         """Storage failed: nothing is promised any more, and the process ends."""
@@ -118,7 +122,7 @@ class Server:
     async def _serve(self, acceptor: AcceptorConfig, bound: socket.socket) -> None:
         backlog = max(acceptor.int_param("backlog"), _BACKLOG_MIN)
         if "STOMP" in acceptor.protocols:
-            service = StompService(self.broker, acceptor, self.stats.traffic)
+            service = StompService(self.broker, acceptor, self.stats.traffic, self.turns.large)
             acceptance = Acceptance(
                 self.turns,
                 service,

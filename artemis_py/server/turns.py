@@ -23,6 +23,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.errors import ArtemisError
 from artemis_py.records import RecordLog
 from artemis_py.server.stats import ServerStats
+from artemis_py.storage.large import LargeStore
 
 if TYPE_CHECKING:
     from artemis_py.server.connection import Connection
@@ -47,8 +48,10 @@ class Turns:
         log: RecordLog,
         stats: ServerStats,
         clock_ms: Callable[[], int],
+        large: LargeStore | None = None,
     ) -> None:
         self.broker = broker
+        self.large = large
         self.stats = stats
         self.clock_ms = clock_ms
         self.read_buffer = memoryview(bytearray(READ_BYTES_MAX))
@@ -97,8 +100,9 @@ class Turns:
         broker = self.broker
         log = self._log
         log.poll()
-        if log.failure is not None:
-            self.on_failure(log.failure)
+        failure = log.failure or self._poll_large()
+        if failure is not None:
+            self.on_failure(failure)
             return
         log.inline = len(self.readable) <= 1 and not self.waiting
         self._read(now_ms)
@@ -109,17 +113,35 @@ class Turns:
         broker.dispatch(now_ms)
         served = self._write_messages()
         log.seal()
+        if self.large is not None:
+            self.large.seal(log.last_lsn, log.durable_lsn)
         self._flush(now_ms)
         self._make_room(served)
-        if broker.has_ready or self.readable or (self.blocked and self._somebody_may_go_on()):
+        if self._has_more:
             self.schedule()
         self._set_timer(now_ms)
         self.stats.turn_took(perf_counter_ns() - started_ns)
 
-    def _somebody_may_go_on(self) -> bool:
-        return any(connection.may_go_on for connection in self.blocked)
+    @property
+    def _has_more(self) -> bool:
+        """Is there work for another turn already?"""
+        if self.broker.has_ready or self.readable:
+            return True
+        if self.blocked and any(connection.may_go_on for connection in self.blocked):
+            return True
+        return self.large is not None and self.large.has_released
 
     # ---- input -----------------------------------------------------------------------------------
+
+    def _poll_large(self) -> ArtemisError | None:
+        """Take note of large bodies that were written, and of pieces of them that were read."""
+        if self.large is None:
+            return None
+        self.large.poll()
+        for piece in self.large.take_fetched():
+            reader: Connection = piece.owner  # type: ignore[assignment]
+            reader.mark_dirty()
+        return self.large.failure
 
     def _read(self, now_ms: int) -> None:
         readable, self.readable = self.readable, []
@@ -131,6 +153,7 @@ class Turns:
             lost, self.lost = self.lost, []
             for connection in lost:
                 connection.session.lost(now_ms)
+                connection.session.out.clear()
         if self.blocked:
             blocked, self.blocked = self.blocked, []
             for connection in blocked:

@@ -9,6 +9,7 @@ from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.router import Route
 from artemis_py.errors import ArtemisError
 from artemis_py.message import Head
+from artemis_py.storage.upload import Upload
 
 VERSIONS: Final = ("1.0", "1.1", "1.2")
 COMMANDS: Final = frozenset(
@@ -113,6 +114,17 @@ class Send:
         self.quick = shape.simple and transaction is None
 
 
+class LargeSend(Send):
+    """A SEND whose body goes to a file of its own."""
+
+    __slots__ = ("upload",)
+
+    def __init__(self, send: Send, upload: Upload) -> None:
+        super().__init__(send.head, send.shape, send.content_length, send.receipt, send.transaction)
+        self.upload = upload
+        self.quick = False
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What one connection may ask of the broker; each is a parameter of the acceptor. Beyond it: ERROR and a clean
@@ -127,6 +139,8 @@ class Limits:
     subscriptions_max: int = 1024
     transactions_max: int = 256
     transaction_bytes_max: int = 104857600
+    large_body_bytes_min: int = -1
+    """From which size a body goes to a file of its own; -1: never."""
 
     @property
     def allow_any_ack(self) -> bool:
@@ -145,4 +159,5 @@ class Limits:
             subscriptions_max=acceptor.int_param("maxSubscriptions"),
             transactions_max=acceptor.int_param("maxTransactions"),
             transaction_bytes_max=acceptor.int_param("maxTransactionBytes"),
+            large_body_bytes_min=acceptor.int_param("stompMinLargeMessageSize"),
         )

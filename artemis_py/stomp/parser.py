@@ -8,10 +8,13 @@ the NUL.
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Callable
 from typing import Final
 
 from artemis_py.stomp.dialect import MEMO_BLOCK_BYTES_MAX, Dialect
-from artemis_py.stomp.frames import AckRun, Frame, FrameError, Refused, Send
+from artemis_py.stomp.frames import AckRun, Frame, FrameError, LargeSend, Refused, Send
+from artemis_py.storage.upload import Upload
 
 BodiedFrame = Frame | Send | Refused
 AnyFrame = BodiedFrame | AckRun
@@ -24,16 +27,30 @@ _ACK_RUN: Final = re.compile(rb"(?:ACK\nid:\d{1,18}+-\d{1,18}+\n\n\0\n?+)++")
 _ACK_IDS: Final = re.compile(rb"(\d+)-(\d+)")
 
 
+class _Unread:
+    """Takes the large body of a frame that cannot have one."""
+
+    def append(self, data: bytes) -> None:
+        """Forget it."""
+
+
 class Parser:
-    """One connection's stream of frames. It knows bytes and limits, not what a frame does."""
+    """One connection's stream of frames. It knows bytes and limits, not what a frame does.
+
+    ``upload`` gives room for the large body of a SEND; without it every body is kept in memory. Such a SEND is returned
+    as a LargeSend as soon as all of the body came, whether or not that is written.
+    """
 
     __slots__ = (
-        "_awaited", "_body_bytes_needed", "_held", "_held_bytes", "_last_with_receipt", "_reads_ack_runs", "_rest",
-        "dialect", "error",
+        "_awaited", "_body_bytes_needed", "_held", "_held_bytes", "_large_bytes_min", "_last_with_receipt",
+        "_reads_ack_runs", "_rest", "_upload", "dialect", "error",
     )  # fmt: skip
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect, upload: Callable[[Send], Upload] | None = None) -> None:
         self.dialect = dialect
+        self._upload = upload
+        limit = dialect.limits.large_body_bytes_min
+        self._large_bytes_min = sys.maxsize if upload is None or limit < 0 else max(limit, 1)
         self.error: FrameError | None = None
         """Why nothing more can be read; the frames before it were returned."""
         self._rest = b""
@@ -42,7 +59,7 @@ class Parser:
         """What stood before and behind the id of a receipt, and the frame."""
         self._awaited: BodiedFrame | None = None
         """A frame whose body is not complete."""
-        self._held: list[bytes] | None = None
+        self._held: list[bytes] | Upload | _Unread | None = None
         self._held_bytes = 0
         self._body_bytes_needed = -1
         """How much must be held to complete the body and its NUL; -1: until a NUL comes."""
@@ -51,6 +68,16 @@ class Parser:
     def in_frame(self) -> bool:
         """Has a frame begun that is not complete?"""
         return self._awaited is not None or bool(self._rest.lstrip(_EOL))
+
+    @property
+    def in_large_body(self) -> bool:
+        """Does what comes now go to a file?"""
+        return isinstance(self._held, Upload)
+
+    def forget(self) -> None:
+        """The rest of the stream will not come: let go of what did."""
+        self._held = None
+        self._awaited = None
 
     def feed(self, data: bytes) -> list[tuple[AnyFrame, bytes]]:
         """The frames that ``data`` completes, each with its body."""
@@ -67,8 +94,10 @@ class Parser:
                 data = self._rest + data
                 self._rest = b""
             self._scan(data, frames)
+            if len(data) > self._large_bytes_min:
+                self._take_out_large(frames)
         except FrameError as error:
-            self.error = error
+            self.error = error.with_traceback(None)  # which would hold on to what was read
         return frames
 
     def feed_one(self, data: bytes) -> tuple[list[tuple[AnyFrame, bytes]], bytes]:
@@ -94,7 +123,7 @@ class Parser:
             frames.append((frame, b""))
             return frames, data[nul + 1 :]
         except FrameError as error:
-            self.error = error
+            self.error = error.with_traceback(None)  # which would hold on to what was read
             return frames, b""
 
     # ---- header blocks ---------------------------------------------------------------------------
@@ -212,11 +241,31 @@ class Parser:
         self._held_bytes = len(start)
         self._body_bytes_needed = needed
         self._check_body_size(frame)
+        if max(needed - 1, len(start)) >= self._large_bytes_min:
+            self._hold_large(frame)
 
     def _check_body_size(self, frame: BodiedFrame) -> None:
         limit = self.dialect.limits.body_bytes_max
         if self._held_bytes > limit:
             raise _too_large(frame, limit)
+
+    def _hold_large(self, frame: AnyFrame) -> None:
+        """The awaited body is a large one: what is held of it goes to its file, and what comes will."""
+        assert isinstance(self._held, list)
+        held = self._held
+        self._held = self._upload(frame) if self._upload is not None and isinstance(frame, Send) else _Unread()
+        for part in held:
+            self._held.append(part)
+
+    def _take_out_large(self, frames: list[tuple[AnyFrame, bytes]]) -> None:
+        """Large bodies that came in one piece."""
+        assert self._upload is not None
+        for place, (frame, body) in enumerate(frames):
+            if len(body) >= self._large_bytes_min and isinstance(frame, Send):
+                upload = self._upload(frame)
+                upload.append(body)
+                upload.end()
+                frames[place] = LargeSend(frame, upload), b""
 
     def _complete_body(self, data: bytes, frames: list[tuple[AnyFrame, bytes]]) -> bytes | None:
         """Take what the awaited body lacks; the bytes behind it, or None when it is still not complete."""
@@ -240,16 +289,30 @@ class Parser:
                 held.append(data)
                 self._held_bytes += len(data)
                 self._check_body_size(frame)
+                if isinstance(held, list) and self._held_bytes >= self._large_bytes_min:
+                    self._hold_large(frame)
                 return None
             held.append(data[:nul])
             self._held_bytes += nul
             self._check_body_size(frame)
+            if isinstance(held, list) and self._held_bytes >= self._large_bytes_min:
+                self._hold_large(frame)
             rest = data[nul + 1 :]
-        frames.append((frame, b"".join(held)))
+        frames.append(_completed(frame, self._held))
         self._awaited = None
         self._held = None
         self._held_bytes = 0
         return rest
+
+
+def _completed(frame: AnyFrame, held: list[bytes] | Upload | _Unread | None) -> tuple[AnyFrame, bytes]:
+    if isinstance(held, list):
+        return frame, b"".join(held)
+    if isinstance(held, Upload):
+        assert isinstance(frame, Send)
+        held.end()
+        return LargeSend(frame, held), b""
+    return frame, b"\0"  # not read, but not empty either
 
 
 def _without_nul(block: bytes) -> bytes:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from artemis_py.core.router import Batch, Route
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import AddressFullError, ArtemisError, LimitError
-from artemis_py.message import Head, Message
+from artemis_py.message import Head, LargeBody, Message
 from artemis_py.stomp.destinations import temporary_address
-from artemis_py.stomp.frames import FrameError, Send, Shape
+from artemis_py.stomp.frames import FrameError, LargeSend, Send, Shape
 from artemis_py.stomp.parser import AnyFrame
 from artemis_py.stomp.state import SessionState
 from artemis_py.stomp.subscription import obtain_temporary
@@ -85,7 +85,17 @@ class Sending(SessionState):
             self.temporary_addresses = set()
         self.temporary_addresses.add(name)
 
-    def send(self, frame: Send, body: bytes, now_ms: int) -> bool:
+    def send_large(self, frame: LargeSend, now_ms: int) -> bool:
+        """Publish a SEND whose body is in a file, once all of it is there; False when the sender has to wait. Raises
+        ArtemisError.
+        """
+        if not frame.upload.may_go_on:
+            self.blocked_by = frame.upload
+            return False
+        self.service.traffic.came("SEND")
+        return self.send(frame, frame.upload.body, now_ms)
+
+    def send(self, frame: Send, body: bytes | LargeBody, now_ms: int) -> bool:
         """Publish one SEND, or keep it for its transaction; False when the sender has to wait for room. Raises
         ArtemisError.
         """

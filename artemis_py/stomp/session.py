@@ -8,8 +8,9 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.errors import ArtemisError
 from artemis_py.stomp import writer
 from artemis_py.stomp.acknowledging import Acknowledging
-from artemis_py.stomp.frames import AckRun, Frame, FrameError, Refused, Send
+from artemis_py.stomp.frames import AckRun, Frame, FrameError, LargeSend, Refused, Send
 from artemis_py.stomp.greeting import Greeting, greet
+from artemis_py.stomp.outbound import Part
 from artemis_py.stomp.parser import AnyFrame, BodiedFrame, Parser
 from artemis_py.stomp.sending import Sending
 from artemis_py.stomp.service import TURN_BYTES_MAX, StompService
@@ -71,6 +72,8 @@ class Session(Sending, Subscribing, Acknowledging):
             self._pending.extend(frames)
             return
         self._run(frames, now_ms)
+        if self._parser.in_large_body and self.blocked_by is None:
+            self.blocked_by = self.service.disk
 
     def _run(self, frames: list[tuple[AnyFrame, bytes]], now_ms: int) -> None:
         log = self.service.broker.log
@@ -94,7 +97,7 @@ class Session(Sending, Subscribing, Acknowledging):
             self._close_with(str(self._parser.error), self._parser.error.receipt)
 
     def unblock(self, now_ms: int) -> None:
-        """Go on with what waited for room on an address, if there is room now."""
+        """Go on with what had to wait, if it need not any more."""
         if self.blocked_by is None or not self.blocked_by.may_go_on:
             return
         self.blocked_by = None
@@ -112,6 +115,8 @@ class Session(Sending, Subscribing, Acknowledging):
         """Carry out one frame; False when it has to wait (the session is blocked)."""
         try:
             if isinstance(frame, Send):
+                if isinstance(frame, LargeSend):
+                    return self.send_large(frame, now_ms)
                 self.service.traffic.came("SEND")
                 return self.send(frame, body, now_ms)
             if isinstance(frame, Refused):
@@ -170,7 +175,7 @@ class Session(Sending, Subscribing, Acknowledging):
         self.client_id = answer.client_id
         self.beats = answer.beats
         self.last_beat_ms = now_ms
-        self._parser = Parser(self.service.dialects[answer.version])
+        self._parser = self.service.parser(answer.version)
         self.out.parts().append(answer.frame)
         self.service.traffic.went("CONNECTED")
         self.service.traffic.sessions_open += 1
@@ -211,6 +216,7 @@ class Session(Sending, Subscribing, Acknowledging):
         self.unsubscribe_all(failed=failed, now_ms=now_ms)
         self.blocked_by = None
         self._pending = []
+        self._parser.forget()
         self.service.traffic.sessions_open -= 1
 
     # ---- output ----------------------------------------------------------------------------------
@@ -245,7 +251,7 @@ class Session(Sending, Subscribing, Acknowledging):
             if subscription is not None:
                 subscription.queue.wake(consumer)
 
-    def flush(self, durable_lsn: int) -> list[bytes]:
+    def flush(self, durable_lsn: int) -> list[Part]:
         """What may leave now, in order."""
         return self.out.take(durable_lsn)
 

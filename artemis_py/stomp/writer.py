@@ -6,6 +6,7 @@ from typing import Final
 
 from artemis_py.core.entry import Entry
 from artemis_py.message import Head, Message, unescape_header
+from artemis_py.stomp.outbound import Part
 
 _BREAKS: Final = str.maketrans({"\n": " ", "\r": " ", "\0": " "})
 _ESCAPES_11: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", ":": "\\c"})
@@ -116,8 +117,8 @@ class MessageWriter:
             size += len(self._extras(message.id, message.timestamp_ms))
         return size
 
-    def write(self, entries: list[Entry], out: list[bytes]) -> None:
-        """Append the frames of ``entries`` to ``out``, in parts."""
+    def write(self, entries: list[Entry], out: list[Part]) -> None:
+        """Append the frames of ``entries`` to ``out``, in parts; a large body is a part that is not bytes."""
         prefix = self._prefix
         ack = self._ack
         sized_only = self._sized_only

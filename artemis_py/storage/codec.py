@@ -32,7 +32,7 @@ from typing import Any, Final
 from zlib import crc32
 
 from artemis_py.errors import ArtemisError
-from artemis_py.message import Account, Head, Message
+from artemis_py.message import Account, Head, LargeBody, Message
 
 MAGIC: Final = b"ARTEMISJ"
 FORMAT_VERSION: Final = 1
@@ -85,6 +85,7 @@ _MESSAGE: Final = Struct("<QQQQBBBBHHI")
 _PUBLISHED: Final = Struct("<IQBQQQQBBBBHHI")
 """A record's header behind the checksum and the fixed part of a MESSAGE payload, in one."""
 _STATE: Final = Struct("<IHQq")
+_LARGE: Final = Struct("<QQ")
 _SETTLED: Final = Struct("<IBI")
 _ATTEMPTED: Final = Struct("<IQHQ")
 _IDS: Final = Struct("<II")
@@ -244,7 +245,7 @@ def encode_published(published: list[Kept]) -> list[bytes]:
             middle_size + len(body), lsn, MESSAGE, message.id, message.timestamp_ms, message.expires_ms, lsn,
             priority, sized, routing, 0, 1, address_size, head_size,
         )  # fmt: skip
-        record = b"%b%b%b" % (fields, middle, body)
+        record = b"%b%b%b" % (fields, middle, body)  # type: ignore[str-format]  # a large body never comes in a run
         parts += (checksum(crc32(record)), record)
     return parts
 
@@ -259,6 +260,11 @@ def encode_message(kept: Kept) -> bytes:
     else:
         details = [(queue_id, kept.details.get(queue_id, _PLAIN)) for queue_id in kept.queue_ids]
         states = b"".join([_STATE.pack(number, one.attempts, one.due_ms, one.order) for number, one in details])
+    flags = kept.flags
+    body = message.body
+    if isinstance(body, LargeBody):
+        flags |= FLAG_LARGE
+        body = _LARGE.pack(body.number, body.size_bytes)
     fields = _MESSAGE.pack(
         message.id,
         message.timestamp_ms,
@@ -267,12 +273,12 @@ def encode_message(kept: Kept) -> bytes:
         head.priority,
         head.sized,
         _ROUTING_CODES[head.routing_type],
-        kept.flags,
+        flags,
         len(kept.queue_ids),
         len(address),
         head.size_bytes,
     )
-    return b"%b%b%b%b%b" % (fields, states, address, head.block, message.body)
+    return b"%b%b%b%b%b" % (fields, states, address, head.block, body)
 
 
 _heads: dict[tuple[bytes, int, int, int, int, int], Head] = {}
@@ -306,7 +312,10 @@ def decode_message(payload: bytes) -> Kept:
     end = start + address_size + head_size
     key = (payload[start:end], address_size, priority, sized, routing, flags & FLAG_TRANSIENT)
     head = _heads.get(key) or _head_of(key)
-    message = Message(head, payload[end:], message_id, timestamp_ms, expires_ms, _NOWHERE, 0)
+    body: bytes | LargeBody = payload[end:]
+    if flags & FLAG_LARGE:
+        body = _large_body(payload, end)
+    message = Message(head, body, message_id, timestamp_ms, expires_ms, _NOWHERE, 0)
     kept = Kept(message, lsn, [state[0] for state in states], flags)
     for queue_id, attempts, due_ms, order in states:
         if attempts or due_ms or order:
@@ -314,6 +323,14 @@ def decode_message(payload: bytes) -> Kept:
             kept.detail(queue_id).due_ms = due_ms
             kept.detail(queue_id).order = order
     return kept
+
+
+def _large_body(payload: bytes, position: int) -> LargeBody:
+    """What stands in the place of a body that is in a file of its own: the file's number, and how long it is."""
+    try:
+        return LargeBody(*_LARGE.unpack_from(payload, position))
+    except error as problem:
+        raise CodecError(f"a reference to a large body that is too short: {problem}") from None
 
 
 def encode_settled(queue_id: int, reason: str, message_ids: list[int]) -> bytes:

@@ -28,6 +28,10 @@ class Write:
     """Make the file first, this large; -1 when it exists."""
     renamed_from: str | None = None
     """Take this file, made ahead, instead of making one."""
+    begins: bool = False
+    """Make the file first, empty, to be durable with the first sync."""
+    ends: bool = False
+    """Nothing more will be written to the file."""
 
 
 @dataclass(slots=True)
@@ -52,10 +56,14 @@ def carry_out(commit: Commit) -> None:
             write.disk.rename(write.renamed_from, write.name)
         elif write.create_bytes >= 0:
             write.disk.create(write.name, write.create_bytes)
+        if write.begins:
+            write.disk.begin(write.name)
         if write.data:
             write.disk.write(write.name, write.offset, write.data)
         if write.sync:
             write.disk.sync(write.name)
+        if write.ends:
+            write.disk.finish(write.name)
 
 
 class Committer(ABC):
@@ -91,13 +99,13 @@ class ThreadCommitter(Committer):
     thread.
     """
 
-    def __init__(self, wake: Callable[[], None]) -> None:
+    def __init__(self, wake: Callable[[], None], name: str = "committer") -> None:
         self.busy = False
         self.failure: DiskError | None = None
         self._wake = wake
         self._done: Commit | None = None
         self._work: SimpleQueue[Commit | Callable[[], None] | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="committer", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:

@@ -62,7 +62,7 @@ class Index:
             self.message_id_max = message_id
         self.home[message_id] = segment
         segment.live[message_id] = kept
-        segment.live_bytes += kept.message.size_bytes + _OVERHEAD_BYTES
+        segment.live_bytes += kept.message.inline_bytes + _OVERHEAD_BYTES
 
     def add_run(self, published: list[Kept], segment: Segment) -> None:
         """Messages were written to ``segment`` for the first time, in the order of their ids; each goes to a queue."""
@@ -200,4 +200,4 @@ class Index:
 
 def _remove(message_id: int, segment: Segment) -> None:
     kept = segment.live.pop(message_id)
-    segment.live_bytes -= kept.message.size_bytes + _OVERHEAD_BYTES
+    segment.live_bytes -= kept.message.inline_bytes + _OVERHEAD_BYTES

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
-from artemis_py.message import Message
+from artemis_py.message import LargeBody, Message
 from artemis_py.paged import Page, PagedMessage
 from artemis_py.records import RecordLog
 from artemis_py.storage import codec, page_codec
@@ -131,7 +131,7 @@ class Journal(RecordLog):
         return lsn
 
     def published_run(self, messages: list[Message], queue_id: int, due_ms: int) -> None:
-        if due_ms or self._group is not None or not messages:
+        if due_ms or self._group is not None or not messages or messages[0].body.__class__ is LargeBody:
             super().published_run(messages, queue_id, due_ms)
             return
         lsn = self._next_lsn

@@ -116,6 +116,11 @@ class PageIndex:
             stream.settled = {key: settled for key, settled in stream.settled.items() if key[0] != queue_id}
             stream.attempts = {key: state for key, state in stream.attempts.items() if key[0] != queue_id}
 
+    def needs(self, queue_id: int, page: Page, place: int) -> bool:
+        """Is a durable queue not done with the message at a place that went to it?"""
+        settled = self.streams[page.stream].settled.get((queue_id, page.number))
+        return queue_id in page.durable and (settled is None or place not in settled.places)
+
     def left_of(self, queue_id: int, page: Page) -> int:
         """How many durable messages of a page a queue is not done with."""
         share = page.durable.get(queue_id)

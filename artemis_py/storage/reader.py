@@ -1,7 +1,8 @@
 """The log as a list of events, from closed and current journal files: for replay, analysis and export.
 
 It reads what `retention` kept and what is still in the journal directory, oldest first, and gives each event once, with
-its lsn and the time of its batch. It imports nothing of the broker but the codec. It never changes a file, and may run
+its lsn and the time of its batch. A large body is not read: ``body_path`` tells where it is. The reader imports nothing
+of the broker but the codec. It never changes a file, and may run
 while a broker writes: it then ends somewhere in the last batch.
 
 Not events, and skipped: BATCH and GROUP records (their time and extent are in the events), what is noted about page
@@ -16,7 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from artemis_py.message import LargeBody
 from artemis_py.storage import codec, page_codec
+from artemis_py.storage.body_names import find_body
 from artemis_py.storage.codec import CodecError, Kept, Record
 from artemis_py.storage.scan import Damage, LogFile, inner_records, log_file, log_files, whole_records
 
@@ -123,10 +126,19 @@ EVERYTHING = Range()
 
 @dataclass(slots=True)
 class LogReader:
-    """Reads the journal files of some directories. ``damages`` tells what of them could not be read."""
+    """Reads the journal files of some directories. ``damages`` tells what of them could not be read. ``bodies`` are
+    directories of large messages; retained ones are found without.
+    """
 
     directories: Sequence[Path]
     damages: list[Damage] = field(default_factory=list)
+    bodies: Sequence[Path] = ()
+
+    def body_path(self, body: LargeBody) -> Path | None:
+        """The file of a large body; None when it is nowhere (any more). While a broker runs it can move to where bodies
+        are retained: ask again when it cannot be opened.
+        """
+        return find_body(body.number, [*self.bodies, *self.directories])
 
     def events(self, wanted: Range = EVERYTHING) -> Iterator[Event]:
         """The wanted events in the order of their lsn. Raises OSError when a file cannot be read, and VersionError when

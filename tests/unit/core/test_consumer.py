@@ -10,6 +10,7 @@ from artemis_py.core.consumer import UNLIMITED, Consumer
 from artemis_py.core.entry import Entry
 from artemis_py.message import Account, Message
 from artemis_py.selector import Selector, compile_selector
+from artemis_py.stomp.outbound import Part
 from artemis_py.stomp.writer import MessageWriter
 from tests.unit.core.parts import NOW_MS, PLENTY, entry_of, head_of
 
@@ -138,9 +139,9 @@ def test_frame_bytes_is_the_size_of_the_frame(
     head = head_of("a", color=color)
     head.sized = sized
     message = Message(head, body, id, 1_700_000_000_000, expires_ms, Account(), 0)
-    parts: list[bytes] = []
+    parts: list[Part] = []
     writer.write([Entry(message)], parts)
-    assert writer.frame_bytes(message) == len(b"".join(parts))
+    assert writer.frame_bytes(message) == sum(map(len, parts))
 
 
 # ---- selectors -----------------------------------------------------------------------------------

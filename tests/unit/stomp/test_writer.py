@@ -7,6 +7,7 @@ import pytest
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import Entry
 from artemis_py.stomp import writer
+from artemis_py.stomp.outbound import Part
 from artemis_py.stomp.writer import MessageWriter
 from tests.unit.stomp.frame_tools import entry
 
@@ -14,9 +15,9 @@ ALL = ("1.0", "1.1", "1.2")
 
 
 def written(one: MessageWriter, entries: list[Entry]) -> bytes:
-    parts: list[bytes] = []
+    parts: list[Part] = []
     one.write(entries, parts)
-    return b"".join(parts)
+    return b"".join(part for part in parts if isinstance(part, bytes))
 
 
 def test_message_1_2() -> None:
