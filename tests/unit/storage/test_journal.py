@@ -130,3 +130,18 @@ def test_other_files_are_no_segments() -> None:
     assert segment_number(segment_name(17)) == 17
     for name in ("artemis-journal-17.log", "quarantined-" + segment_name(1), "server.lock", segment_name(1) + "x"):
         assert segment_number(name) is None
+
+
+def test_many_bindings_do_not_keep_the_journal_busy() -> None:
+    """Bindings that fill a file made it go with the next batch, and were written again: by every batch."""
+    disk, journal, committer = _open(JournalSettings(file_bytes=4096, compact_files_min=2))
+    for number in range(40):
+        journal.queue_changed({**QUEUE, "id": 10 + number, "name": f"queue {number}"})
+    before = journal.last_lsn
+    for _ in range(50):
+        journal.published(message(1, BODY), [QUEUE_ID], 0)
+        journal.settled(QUEUE_ID, [message(1)], "acked")
+        commit(journal, committer)
+    assert journal.last_lsn - before < 50 * 20, "not all 41 bindings with every batch"
+    assert sum(segment.written_bytes for segment in journal.segments) < 60_000
+    assert len(recover(disk).index.queues) == 41
