@@ -78,8 +78,8 @@ class Share:
 
 
 class Page:
-    """One page of a stream. ``count`` and ``size_bytes`` (of the file) grow while it is the last one; ``kept_count`` and
-    ``kept_bytes`` are how far a restart will find it.
+    """One page of a stream. ``count`` and ``size_bytes`` (of the file) grow while it is the last one; ``kept_count``
+    and ``kept_bytes`` are how far a restart will find it.
 
     ``durable`` has what a restart will find, by queue number: everything that durable queues were sent in persistent
     messages, also what they have settled since. ``left`` has how many messages each queue is not done with, durable or
@@ -88,8 +88,8 @@ class Page:
     """
 
     __slots__ = (
-        "count", "damaged", "durable", "expires_ms", "first_place", "has_large", "kept_bytes", "kept_count", "left",
-        "number", "resident", "restored", "size_bytes", "stream",
+        "count", "damaged", "durable", "expires_ms", "first_place", "gone", "has_large", "kept_bytes", "kept_count",
+        "left", "number", "resident", "restored", "size_bytes", "stream",
     )  # fmt: skip
 
     def __init__(self, stream: int, number: int, first_place: int) -> None:
@@ -108,6 +108,8 @@ class Page:
         """Was it written before the last start? Then its transient messages are gone."""
         self.damaged = False
         """Was something in it found that is not as it was written?"""
+        self.gone = False
+        """Is everybody done with it? Then its file is no more, or will soon be."""
         self.durable: dict[int, Share] = {}
         self.left: dict[int, int] = {}
         self.resident: dict[int, PagedMessage] = {}

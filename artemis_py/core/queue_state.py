@@ -199,7 +199,7 @@ class QueueState(ABC):
                 del backlog.in_memory[message.place]
             if not self.deleted:
                 backlog.stream.settle(self._own, group, reason)
-        durable = [message for message in messages if message.head.persistent]
+        durable: list[Message] = [message for message in messages if message.head.persistent]
         if self.deleted and self.durable and durable:  # its pages are forgotten; what became of messages is still told
             self._host.log.settled(self.id, durable, reason)
 

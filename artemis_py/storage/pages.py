@@ -209,6 +209,8 @@ class PageChunk(Chunk):
 
     def read(self, queue_id: int, known: dict[int, PagedMessage], account: Account) -> Iterator[Found]:
         page = self.page
+        if page.gone:
+            return
         if self._missing is not None:
             self._files.note_damage(page, self.offset, self._missing)
         for record, end in self._records():
