@@ -7,6 +7,7 @@ for.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Final
 
@@ -155,6 +156,47 @@ class Head:
         )
 
 
+class BodyFiles(ABC):
+    """Who keeps bodies in files of their own. A file has holders and goes when the last of them releases it."""
+
+    @abstractmethod
+    def hold(self, number: int, size_bytes: int) -> None:
+        """Somebody more needs the file, which has so many bytes."""
+
+    @abstractmethod
+    def release(self, number: int) -> None:
+        """A holder needs the file no longer. May be called in any thread."""
+
+
+class LargeBody:
+    """A body in a file of its own, which is there as long as somebody has this object.
+
+    Whoever needs the file without the object (a page) holds it by its number. ``files`` is None where a log is only
+    read: then the object has nothing to do with the file.
+    """
+
+    __slots__ = ("files", "number", "size_bytes")
+
+    def __init__(self, number: int, size_bytes: int, files: BodyFiles | None = None) -> None:
+        self.number = number
+        self.size_bytes = size_bytes
+        self.files: BodyFiles | None = None
+        if files is not None:
+            self.keep_in(files)
+
+    def keep_in(self, files: BodyFiles) -> None:
+        """From here on the object holds the file."""
+        self.files = files
+        files.hold(self.number, self.size_bytes)
+
+    def __len__(self) -> int:
+        return self.size_bytes
+
+    def __del__(self) -> None:
+        if self.files is not None:
+            self.files.release(self.number)
+
+
 class Message:
     """One message on the broker.
 
@@ -165,7 +207,14 @@ class Message:
     __slots__ = ("account", "body", "expires_ms", "head", "id", "lsn", "origin", "refs", "timestamp_ms")
 
     def __init__(
-        self, head: Head, body: bytes, id: int, timestamp_ms: int, expires_ms: int, account: Account, origin: int
+        self,
+        head: Head,
+        body: bytes | LargeBody,
+        id: int,
+        timestamp_ms: int,
+        expires_ms: int,
+        account: Account,
+        origin: int,
     ) -> None:
         self.head = head
         self.body = body
@@ -183,9 +232,17 @@ class Message:
         return self.head.size_bytes + len(self.body)
 
     @property
+    def inline_bytes(self) -> int:
+        """Header block, and the body where it is not in a file of its own."""
+        body = self.body
+        return self.head.size_bytes if body.__class__ is LargeBody else self.head.size_bytes + len(body)
+
+    @property
     def memory_bytes(self) -> int:
         """What the message adds to its address' size."""
-        return self.head.size_bytes + len(self.body) + MESSAGE_OVERHEAD_BYTES
+        body = self.body
+        body_bytes = 0 if body.__class__ is LargeBody else len(body)
+        return self.head.size_bytes + body_bytes + MESSAGE_OVERHEAD_BYTES
 
     def lookup(self, name: str) -> str | int | None:
         """The value a selector sees under ``name``: a header as text, or one of Artemis' built-in identifiers."""

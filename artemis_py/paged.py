@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from artemis_py.message import Account, Head, Message
+from artemis_py.message import Account, Head, LargeBody, Message
 
 
 class PlaceSet:
@@ -77,6 +77,16 @@ class Share:
         self.size_bytes += size_bytes
 
 
+class PagedBody:
+    """A large body that a page holds until ``queue_count`` queues are done with its message."""
+
+    __slots__ = ("body", "queue_count")
+
+    def __init__(self, body: LargeBody, queue_count: int) -> None:
+        self.body = body
+        self.queue_count = queue_count
+
+
 class Page:
     """One page of a stream. ``count`` and ``size_bytes`` (of the file) grow while it is the last one; ``kept_count``
     and ``kept_bytes`` are how far a restart will find it.
@@ -89,7 +99,7 @@ class Page:
 
     __slots__ = (
         "count", "damaged", "durable", "expires_ms", "first_place", "gone", "has_large", "kept_bytes", "kept_count",
-        "left", "number", "resident", "restored", "size_bytes", "stream",
+        "large", "left", "number", "resident", "restored", "size_bytes", "stream",
     )  # fmt: skip
 
     def __init__(self, stream: int, number: int, first_place: int) -> None:
@@ -104,6 +114,8 @@ class Page:
         """When the first of its messages expires; 0 when none ever does."""
         self.has_large = False
         """Does a message in it have its body in a file of its own?"""
+        self.large: dict[int, PagedBody] = {}
+        """The bodies of such messages, by place."""
         self.restored = False
         """Was it written before the last start? Then its transient messages are gone."""
         self.damaged = False
@@ -128,7 +140,7 @@ class PagedMessage(Message):
     def __init__(
         self,
         head: Head,
-        body: bytes,
+        body: bytes | LargeBody,
         id: int,
         timestamp_ms: int,
         expires_ms: int,

@@ -81,6 +81,11 @@ class RecordLog(ABC):
     def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
         """A message went to these queues; ``due_ms`` above 0: as a scheduled one."""
 
+    def published_run(self, messages: list[Message], queue_id: int, due_ms: int) -> None:
+        """Messages went to one queue, in order; each gets the lsn of its record."""
+        for message in messages:
+            message.lsn = self.published(message, [queue_id], due_ms)
+
     @abstractmethod
     def settled(self, queue_id: int, messages: list[Message], reason: str) -> int:
         """A queue is done with messages (acked, replaced, expired, killed)."""

@@ -13,7 +13,9 @@ from typing import Final
 
 from artemis_py.cli.journal_records import fields_of, shown_time, summary_of
 from artemis_py.errors import ArtemisError
+from artemis_py.message import LargeBody
 from artemis_py.storage import codec
+from artemis_py.storage.body_names import body_name, find_body
 from artemis_py.storage.codec import FILE_HEADER_BYTES, CodecError, Record, VersionError
 from artemis_py.storage.index import Segment
 from artemis_py.storage.recovery import Recovered, apply
@@ -31,6 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     dump = commands.add_parser("dump", help="print every record on a line of its own")
     for each in (verify, dump):
         each.add_argument("directory", type=Path, metavar="DIR", help="journal-directory, or where files were retained")
+    verify.add_argument(
+        "--large",
+        type=Path,
+        metavar="DIR",
+        help="large-messages-directory; by default largemessages or large beside the first",
+    )
     dump.add_argument("--format", choices=("table", "json"), default="table", help="json: one object on each line")
     dump.add_argument(
         "--type", type=_types, default=frozenset(_CODES.values()), metavar="NAMES", help=", ".join(_CODES)
@@ -67,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
         if holder is not None:
             print(f"note: a broker{holder} is using {directory}: its last batch may be unfinished", file=sys.stderr)
         if args.command == "verify":
-            return Verification(files).run()
+            return Verification(files, _body_directories(directory, args.large)).run()
         return _dump(files, args.format == "json", args.type, args.lsn)
     except BrokenPipeError:
         raise
@@ -89,14 +97,23 @@ def _holder(directory: Path) -> str | None:
     return None
 
 
+def _body_directories(directory: Path, told: Path | None) -> list[Path]:
+    """Where large bodies may be."""
+    if told is not None:
+        return [told]
+    beside = directory.absolute().parent
+    return [path for path in (beside / "largemessages", beside / "large") if path.is_dir()]
+
+
 # ---- verify --------------------------------------------------------------------------------------
 
 
 class Verification:
     """Goes through files and tells of each, then of what lives in all of them together."""
 
-    def __init__(self, files: list[LogFile]) -> None:
+    def __init__(self, files: list[LogFile], body_directories: list[Path]) -> None:
         self._files = files
+        self._body_directories = body_directories
         self._recovered = Recovered()
         self._damage_count = 0
         self._record_count = 0
@@ -107,6 +124,7 @@ class Verification:
             self._check(file, is_last=file is self._files[-1])
         if not any(file.closed_ms is not None for file in self._files):
             self._tell_of_queues()
+            self._tell_of_bodies()
         verdict = f"{self._damage_count} DAMAGED places" if self._damage_count else "no damage"
         print(f"in all: {len(self._files)} files, {self._record_count} records, {verdict}")
         return EXIT_DAMAGED if self._damage_count else 0
@@ -168,8 +186,34 @@ class Verification:
             for queue_id in segment.live[message_id].queue_ids:
                 counts[queue_id] += 1
         print(f"live: {len(index.home)} messages in {len(counts)} durable queues")
+        pages = index.pages.pages()
+        for page in pages:
+            for queue_id in page.durable:
+                counts[queue_id] += index.pages.left_of(queue_id, page)
+        if pages:
+            print(f"and {sum(map(index.pages.left, pages))} in {len(pages)} pages: see artemis-py pages list")
         for queue_id, count in counts.items():
             print(f"  {index.queues[queue_id].get('name', '?')} (queue {queue_id}): {count} messages")
+
+    def _tell_of_bodies(self) -> None:
+        """Large bodies that living messages need."""
+        index = self._recovered.index
+        messages = [segment.live[message_id].message for message_id, segment in index.home.items()]
+        large = [(message.id, message.body) for message in messages if isinstance(message.body, LargeBody)]
+        if not large:
+            return
+        if not self._body_directories:
+            print(f"large: {len(large)} bodies, not looked at: --large DIR tells where they are")
+            return
+        print(f"large: {len(large)} bodies, {sum(len(body) for _, body in large)} bytes")
+        for message_id, body in large:
+            path = find_body(body.number, self._body_directories)
+            found = 0 if path is None else path.stat().st_size
+            if found < body.size_bytes:
+                self._damage_count += 1
+                fault = "is missing" if path is None else f"has {found} bytes"
+                name = body_name(body.number, durable=True)
+                print(f"  DAMAGED: message {message_id} needs {body.size_bytes} bytes of {name}, which {fault}")
 
 
 # ---- dump ----------------------------------------------------------------------------------------

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from artemis_py.storage import codec
+from artemis_py.message import LargeBody
+from artemis_py.storage import codec, page_codec
+from artemis_py.storage.body_names import body_name
 from artemis_py.storage.codec import Kept, QueueState, Record
 
 _IDS_SHOWN: Final = 8
@@ -43,9 +45,67 @@ def fields_of(record: Record) -> dict[str, Any]:
         return {"queue": queue_id, "message_id": message_id, "attempts": attempts, "due_ms": due_ms}
     if kind == codec.GROUP:
         return {"payload_bytes": len(payload)}
+    if kind in PAGE_FIELDS:
+        return PAGE_FIELDS[kind](payload)
     if kind in codec.RECORD_NAMES:
         return {"fields": codec.decode_fields(payload)}
     return {"payload_base64": base64.b64encode(payload).decode()}
+
+
+def _grew(payload: bytes) -> dict[str, Any]:
+    page = page_codec.decode_grew(payload)
+    return {
+        "stream": page.stream,
+        "page": page.number,
+        "count": page.kept_count,
+        "size_bytes": page.kept_bytes,
+        "expires_ms": page.expires_ms,
+        "durable": {str(number): [share.count, share.size_bytes] for number, share in page.durable.items()},
+    }
+
+
+def _page_settled(payload: bytes) -> dict[str, Any]:
+    queue_id, stream, page, reason, _, places, message_ids = page_codec.decode_page_settled(payload)
+    where = {"queue": queue_id, "stream": stream, "page": page}
+    return {**where, "reason": reason, "places": list(places), "message_ids": list(message_ids)}
+
+
+def _page_purged(payload: bytes) -> dict[str, Any]:
+    queue_id, stream, page, _, places = page_codec.decode_page_purged(payload)
+    return {"queue": queue_id, "stream": stream, "page": page, "kept_places": list(places)}
+
+
+def _page_attempted(payload: bytes) -> dict[str, Any]:
+    names = ("queue", "stream", "page", "place", "message_id", "attempts", "due_ms")
+    return dict(zip(names, page_codec.decode_page_attempted(payload), strict=True))
+
+
+def _page_dropped(payload: bytes) -> dict[str, Any]:
+    return dict(zip(("stream", "page"), page_codec.decode_page_dropped(payload), strict=True))
+
+
+def _places(payload: bytes) -> dict[str, Any]:
+    queue_id, stream, page, first_place, count, size_bytes, bits = page_codec.decode_places(payload)
+    where = {"queue": queue_id, "stream": stream, "page": page, "first_place": first_place}
+    return {**where, "count": count, "size_bytes": size_bytes, "places": int.from_bytes(bits, "little").bit_count()}
+
+
+def _paged(payload: bytes) -> dict[str, Any]:
+    origin, kept = page_codec.decode_paged(payload)
+    is_transient = bool(kept.flags & codec.FLAG_TRANSIENT)
+    return {"connection": origin, "transient": is_transient, **_message_fields(kept, kept.lsn)}
+
+
+PAGE_FIELDS: Final[dict[int, Callable[[bytes], dict[str, Any]]]] = {
+    codec.PAGE_GREW: _grew,
+    codec.PAGE_SETTLED: _page_settled,
+    codec.PAGE_PURGED: _page_purged,
+    codec.PAGE_ATTEMPTED: _page_attempted,
+    codec.PAGE_DROPPED: _page_dropped,
+    codec.PAGE_PLACES: _places,
+    codec.PAGED: _paged,
+}
+"""How the payload of each type of record about pages becomes fields."""
 
 
 def _message_fields(kept: Kept, lsn: int) -> dict[str, Any]:
@@ -67,12 +127,17 @@ def _message_fields(kept: Kept, lsn: int) -> dict[str, Any]:
             for queue_id, state in states
         ],
         "headers": head.properties,
+        "in_page": bool(kept.flags & codec.FLAG_PAGED),
         "body_bytes": len(message.body),
     }
+    body = message.body
+    if isinstance(body, LargeBody):
+        fields["body_file"] = body_name(body.number, durable=True)
+        return fields
     try:
-        fields["body"] = bytes(message.body).decode()
+        fields["body"] = body.decode()
     except UnicodeDecodeError:
-        fields["body_base64"] = base64.b64encode(message.body).decode()
+        fields["body_base64"] = base64.b64encode(body).decode()
     return fields
 
 
@@ -85,9 +150,9 @@ def summary_of(record: Record) -> str:
     if kind == codec.MESSAGE:
         queues = ", ".join(str(state["queue"]) for state in fields["queues"]) or "none"
         copy = "" if fields["copy_of_lsn"] is None else f", a copy of lsn {fields['copy_of_lsn']}"
-        return (
-            f"{fields['message_id']} to {fields['address']}, queues {queues}, body {fields['body_bytes']} bytes{copy}"
-        )
+        where = f" in {fields['body_file']}" if "body_file" in fields else ""
+        body = f"body {fields['body_bytes']} bytes{where}"
+        return f"{fields['message_id']} to {fields['address']}, queues {queues}, {body}{copy}"
     if kind == codec.SETTLED:
         return f"queue {fields['queue']} {fields['reason']} {_shown_ids(fields['message_ids'])}"
     if kind in (codec.DUE, codec.DELIVERED):
@@ -95,9 +160,19 @@ def summary_of(record: Record) -> str:
     if kind == codec.ATTEMPTED:
         due = f", next at {shown_time(fields['due_ms'])}" if fields["due_ms"] else ""
         return f"queue {fields['queue']} {fields['message_id']} failed {fields['attempts']} times{due}"
+    if kind == codec.PAGE_SETTLED:
+        return f"queue {fields['queue']} {fields['reason']} {_shown_ids(fields['message_ids'])}, {_shown_page(fields)}"
+    if kind == codec.PAGED:
+        return f"{fields['message_id']} to {fields['address']}, body {fields['body_bytes']} bytes"
+    if kind in PAGE_FIELDS:
+        return " ".join(f"{name}={value}" for name, value in fields.items())
     if "fields" in fields:
         return " ".join(f"{name}={value}" for name, value in fields["fields"].items())
     return f"{len(record.payload)} bytes"
+
+
+def _shown_page(fields: dict[str, Any]) -> str:
+    return f"page {fields['page']} of stream {fields['stream']}"
 
 
 def _shown_ids(message_ids: Sequence[int]) -> str:

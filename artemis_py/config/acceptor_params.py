@@ -80,6 +80,15 @@ _STOMP: Final = (
     ),
     _param(BOOLEAN, "disableStompServerHeader", False, "leave the header server out of CONNECTED"),
     _param(BOOLEAN, "defaultPersistent", False, "messages without the header persistent are durable"),
+    _param(
+        LONG,
+        "stompMinLargeMessageSize",
+        102400,
+        "size from which a body goes to a file of its own and is streamed in and out; -1: never",
+        unit="bytes",
+        check=OFF_OR_NOT_NEGATIVE,
+        aliases=("stomp-min-large-message-size",),
+    ),
 )
 
 _LIMITS: Final = (
@@ -137,15 +146,6 @@ _SOCKET: Final = (
 )
 
 _WITHOUT: Final = (
-    _param(
-        LONG,
-        "stompMinLargeMessageSize",
-        102400,
-        "size from which a message is a large one",
-        unit="bytes",
-        aliases=("stomp-min-large-message-size",),
-        ignored="messages of every size are kept whole in memory",
-    ),
     _param(
         LONG,
         "webSocketMaxFramePayloadLength",

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from artemis_py.config.fields import (
-    IN_MEMORY,
     INT_SIZE,
     JAVA,
     NO_EFFECT,
@@ -93,43 +92,41 @@ class AddressSettings:
     address_full_policy: str = choice(
         "PAGE",
         FULL_POLICIES,
-        "what happens to messages for a full address; PAGE keeps them in memory in this version",
+        "what happens to messages for a full address",
     )
     max_size_bytes_reject_threshold: int = int64(
         -1, "AMQP senders are refused above this", unit="bytes", ignored=NOT_SPOKEN
     )
-    page_size_bytes: int = size(10 * 1024**2, "size of a page file", check=INT_SIZE, ignored=IN_MEMORY)
-    page_limit_bytes: int | None = size(None, "limit once paging", check=OFF_OR_POSITIVE, ignored=IN_MEMORY)
+    page_size_bytes: int = size(10 * 1024**2, "size of a page file", check=INT_SIZE)
+    page_limit_bytes: int | None = size(None, "limit of a paging address, in whole pages", check=OFF_OR_POSITIVE)
     page_limit_messages: int | None = int64(
-        None, "limit once paging", unit="messages", check=OFF_OR_POSITIVE, ignored=IN_MEMORY
+        None, "limit of a paging address, for the queue that has most", unit="messages", check=OFF_OR_POSITIVE
     )
-    page_full_policy: str | None = choice(
-        None, ("DROP", "FAIL"), "what happens when the page limit is reached", ignored=IN_MEMORY
-    )
+    page_full_policy: str | None = choice(None, ("DROP", "FAIL"), "what happens when the page limit is reached")
     page_max_cache_size: int = int32(5, "page files kept in memory", ignored=NO_EFFECT)
     max_read_page_messages: int = int32(
-        -1, "messages a queue reads ahead from pages", check=OFF_OR_INT_SIZE, ignored=IN_MEMORY
+        -1,
+        "what a queue may have in memory of its pages, ready or with consumers",
+        unit="messages",
+        check=OFF_OR_INT_SIZE,
     )
     max_read_page_bytes: int = size(
         DERIVED,
-        "bytes a queue reads ahead from pages",
+        "what a queue may have in memory of its pages, ready or with consumers",
         check=OFF_OR_INT_SIZE,
         shown="2 × page-size-bytes",
-        ignored=IN_MEMORY,
     )
     prefetch_page_messages: int = int32(
         DERIVED,
-        "messages a queue prefetches from pages",
+        "what a queue may have ready of its pages",
         check=OFF_OR_INT_SIZE,
         shown="max-read-page-messages",
-        ignored=IN_MEMORY,
     )
     prefetch_page_bytes: int = size(
         DERIVED,
-        "bytes a queue prefetches from pages",
+        "what a queue may have ready of its pages",
         check=OFF_OR_INT_SIZE,
         shown="max-read-page-bytes",
-        ignored=IN_MEMORY,
     )
     disk_full_policy: str = choice("BLOCK", ("DROP", "FAIL", "BLOCK"), "what happens to messages when the disk is full")
 

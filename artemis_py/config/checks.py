@@ -8,7 +8,6 @@ from typing import Final
 from artemis_py.config.address_settings import AddressSettings
 from artemis_py.config.draft import Draft, Values
 from artemis_py.config.entities import AddressConfig, Origin
-from artemis_py.config.fields import IN_MEMORY
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
 from artemis_py.errors import SelectorError
 
@@ -55,23 +54,28 @@ def _check_filter(draft: Draft, owner: str, written: Values) -> None:
 
 
 def check_limits(draft: Draft, settings: SettingsRepository) -> None:
-    """Look for full policies without a limit, and for limits that would page."""
-    paged: Origin | None = None
+    """Look for full policies without a limit, and for page limits that are not whole."""
     for entry in settings.entries:
-        merged = settings.settings_for(entry.match)
         policy = entry.values.get("address_full_policy")
         if policy in ("BLOCK", "FAIL", "DROP") and not _limits_reached_by(entry, settings):
             draft.problems.warning(
                 entry.origins["address_full_policy"],
-                f"address-full-policy {policy} without max-size-bytes or max-size-messages: the address is never full",
+                f"address-full-policy {policy} without max-size-bytes or max-size-messages: the address is full only"
+                " when global-max-size is reached",
             )
-        elif merged.address_full_policy == "PAGE" and paged is None and _has_limit(merged):
-            paged = entry.origins.get("address_full_policy") or _limit_origin(entry)
-    if paged is not None:
-        draft.problems.warning(
-            paged,
-            f"address-full-policy PAGE: {IN_MEMORY}; so is what comes above max-size-bytes or max-size-messages",
-        )
+        _check_page_limit(draft, entry, settings.settings_for(entry.match))
+
+
+def _check_page_limit(draft: Draft, entry: SettingsEntry, merged: AddressSettings) -> None:
+    """Artemis needs both a limit and a policy, and ignores one without the other; so does this broker."""
+    has_limit = merged.page_limit_bytes is not None or merged.page_limit_messages is not None
+    if "page_full_policy" in entry.origins and not has_limit:
+        what = "page-full-policy without page-limit-bytes or page-limit-messages: pages have no limit"
+        draft.problems.warning(entry.origins["page_full_policy"], what)
+    for name in ("page_limit_bytes", "page_limit_messages"):
+        if name in entry.origins and merged.page_full_policy is None:
+            what = f"{name.replace('_', '-')} without page-full-policy (DROP or FAIL): the limit has no effect"
+            draft.problems.warning(entry.origins[name], what)
 
 
 def check_persistence(draft: Draft) -> None:
@@ -87,10 +91,6 @@ def check_persistence(draft: Draft) -> None:
 
 def _has_limit(settings: AddressSettings) -> bool:
     return settings.max_size_bytes > -1 or settings.max_size_messages > -1
-
-
-def _limit_origin(entry: SettingsEntry) -> Origin | None:
-    return next((entry.origins[name] for name in _LIMITS if name in entry.origins), None)
 
 
 def _limits_reached_by(entry: SettingsEntry, settings: SettingsRepository) -> bool:

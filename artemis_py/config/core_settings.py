@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from artemis_py.config.fields import (
-    IN_MEMORY,
     INT_SIZE,
     JAVA,
     NO_EFFECT,
@@ -39,14 +38,16 @@ _ONE_COUNT: Final = "every failed delivery is in the journal, and compaction kee
 _IN_JOURNAL: Final = "addresses and queues are in the journal"
 _LOCK: Final = "the lock file is in journal-directory"
 _WRITTEN: Final = "files are written with pwrite and fdatasync"
-_MADE_WHEN_NEEDED: Final = "a journal file is made when the one before is full"
 _DELETED: Final = "a journal file in which nothing lives is deleted or retained, not used again"
 _NO_BUFFER: Final = "a batch is written when the one before is durable"
 _ONE_BATCH: Final = "one batch is written at a time"
 _ONE_OPEN: Final = "journal files are opened without a time limit"
 _NO_WAIT: Final = "a broker that finds the journal in use ends at once"
 _RATE: Final = "nothing is logged while the broker runs well"
-_PER_ADDRESS: Final = "this version limits the memory of each address (max-size-bytes), not of all together"
+_PAGE_SYNCED: Final = "pages are synced with the batch that speaks of them, as soon as the one before is durable"
+_ONE_READER: Final = "one thread reads pages, one part after the other"
+_NO_FOLDERS: Final = "all pages are in paging-directory itself"
+_IN_PARTS: Final = "pages are read in parts of 512 KiB, so that no turn takes long"
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
@@ -164,12 +165,17 @@ class CoreSettings:
 
     # Memory and disk limits
     global_max_size: int = size(
-        -1, "memory for the messages of all addresses", check=OFF_OR_POSITIVE, ignored=_PER_ADDRESS
+        -1,
+        "memory for the messages of all addresses; beyond it every address that takes a message is full",
+        check=OFF_OR_POSITIVE,
+        shown="half of the machine's memory",
     )
     global_max_size_percent_of_jvm_max_memory: int = int32(
         50, "the same as a share of the Java heap", check=POSITIVE, ignored=JAVA
     )
-    global_max_messages: int = int64(-1, "messages of all addresses", check=OFF_OR_POSITIVE, ignored=_PER_ADDRESS)
+    global_max_messages: int = int64(
+        -1, "messages of all addresses in memory; counts only with global-max-size", check=OFF_OR_POSITIVE
+    )
     max_disk_usage: int = int32(
         90, "the disk of the journal is full from this share on; -1: no limit", unit="%", check=OFF_OR_PERCENT
     )
@@ -206,10 +212,8 @@ class CoreSettings:
     persistence_enabled: bool = boolean(True, "keep durable messages over a restart")
     journal_directory: str = text("data/journal", "where the journal is", check=NOT_EMPTY)
     bindings_directory: str = text("data/bindings", "where bindings are", check=NOT_EMPTY, ignored=_IN_JOURNAL)
-    paging_directory: str = text("data/paging", "where pages are", check=NOT_EMPTY, ignored=IN_MEMORY)
-    large_messages_directory: str = text(
-        "data/largemessages", "where large messages are", check=NOT_EMPTY, ignored=IN_MEMORY
-    )
+    paging_directory: str = text("data/paging", "where pages are", check=NOT_EMPTY)
+    large_messages_directory: str = text("data/largemessages", "where bodies of large messages are", check=NOT_EMPTY)
     node_manager_lock_directory: str | None = text(None, "where the lock file is", ignored=_LOCK)
     create_journal_dir: bool = boolean(True, "make the directory when it is missing")
     create_bindings_dir: bool = boolean(True, "make the directory when it is missing", ignored=_IN_JOURNAL)
@@ -217,9 +221,9 @@ class CoreSettings:
     journal_datasync: bool = boolean(True, "force the journal to disk")
     journal_sync_transactional: bool = boolean(True, "wait for the disk at COMMIT")
     journal_sync_non_transactional: bool = boolean(True, "wait for the disk at each message")
-    large_message_sync: bool = boolean(True, "force large messages to disk", ignored=IN_MEMORY)
+    large_message_sync: bool = boolean(True, "force bodies of large messages to disk")
     journal_file_size: int = size(10 * 1024**2, "size of a journal file", check=INT_SIZE)
-    journal_min_files: int = int32(2, "journal files made at first", check=POSITIVE, ignored=_MADE_WHEN_NEEDED)
+    journal_min_files: int = int32(2, "journal files made ahead, with those in use", check=POSITIVE)
     journal_pool_files: int = int32(-1, "journal files kept", check=OFF_OR_POSITIVE, ignored=_DELETED)
     journal_buffer_size: int = size(490 * 1024, "buffer before the journal", check=INT_SIZE, ignored=_NO_BUFFER)
     journal_buffer_timeout: int | None = int64(
@@ -241,11 +245,11 @@ class CoreSettings:
     )
     log_journal_write_rate: bool = boolean(False, "log how fast the journal is written", ignored=_RATE)
     page_sync_timeout: int | None = int32(
-        None, "longest wait before a page is forced to disk", unit="ns", check=NOT_NEGATIVE, ignored=IN_MEMORY
+        None, "longest wait before a page is forced to disk", unit="ns", check=NOT_NEGATIVE, ignored=_PAGE_SYNCED
     )
-    page_max_concurrent_io: int = int32(5, "page reads at once", check=OFF_OR_POSITIVE, ignored=IN_MEMORY)
-    purge_page_folders: bool = boolean(False, "delete empty page directories", ignored=IN_MEMORY)
-    read_whole_page: bool = boolean(False, "read pages whole", ignored=IN_MEMORY)
+    page_max_concurrent_io: int = int32(5, "page reads at once", check=OFF_OR_POSITIVE, ignored=_ONE_READER)
+    purge_page_folders: bool = boolean(False, "delete empty page directories", ignored=_NO_FOLDERS)
+    read_whole_page: bool = boolean(False, "read pages whole", ignored=_IN_PARTS)
 
     # Cluster, mirror, network and other protocols
     cluster_user: str = text("ACTIVEMQ.CLUSTER.ADMIN.USER", "user inside the cluster", ignored=SINGLE_NODE)

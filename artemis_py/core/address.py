@@ -87,11 +87,12 @@ class DuplicateIds:
 class Plan:
     """Where messages to one address go, worked out once and kept until a binding changes."""
 
-    __slots__ = ("anycast", "diverts", "exclusive_diverts", "has_diverts", "multicast")
+    __slots__ = ("anycast", "diverts", "exclusive_diverts", "has_diverts", "multicast", "only_queue")
 
     def __init__(self, queues: list[Queue], diverts: list[Divert]) -> None:
         self.anycast = [queue for queue in queues if queue.routing_type == ANYCAST]
         self.multicast = [queue for queue in queues if queue.routing_type == MULTICAST]
+        self.only_queue = queues[0] if len(queues) == 1 else None
         self.exclusive_diverts = [divert for divert in diverts if divert.exclusive]
         self.diverts = [divert for divert in diverts if not divert.exclusive]
         self.has_diverts = bool(diverts)
@@ -159,6 +160,11 @@ class Address:
         self.has_page_limit = settings.page_full_policy is not None and (
             settings.page_limit_bytes is not None or settings.page_limit_messages is not None
         )
+
+    @property
+    def may_forward(self) -> bool:
+        """Can a message sent here bring forth copies for other addresses at once?"""
+        return bool(self.diverts) or self.settings.send_to_dla_on_no_route
 
     @property
     def size_bytes(self) -> int:

@@ -16,7 +16,7 @@ from artemis_py.core.schedule import Schedule
 from artemis_py.core.sweep import Sweep
 from artemis_py.core.transaction import Publisher
 from artemis_py.errors import BrokerError, NotFoundError
-from artemis_py.message import Head, Message
+from artemis_py.message import Head, LargeBody, Message
 from artemis_py.records import Keepsake, PageLog, RecordLog
 
 _FORWARD_ROUNDS_MAX: Final = 32
@@ -34,8 +34,10 @@ class Broker(Registry, Publisher):
         now_ms: int,
         kept: Keepsake | None = None,
         pages: PageLog | None = None,
+        global_max_bytes: int | None = None,
     ) -> None:
-        super().__init__(config, pages)
+        limit = config.global_max_size if global_max_bytes is None else global_max_bytes
+        super().__init__(config, pages, limit)
         self.name = config.name
         self.log = log
         self.started = False
@@ -118,7 +120,7 @@ class Broker(Registry, Publisher):
         return self.route(route.address.name, None if route.queue is None else route.queue.name, route.routing_type)
 
     def message(
-        self, route: Route, head: Head, body: bytes, now_ms: int, expires_ms: int = 0, origin: int = 0
+        self, route: Route, head: Head, body: bytes | LargeBody, now_ms: int, expires_ms: int = 0, origin: int = 0
     ) -> Message:
         """A new message for a route."""
         return Message(head, body, self.next_message_id(), now_ms, expires_ms, route.address.account, origin)
@@ -218,6 +220,9 @@ class Broker(Registry, Publisher):
     def tick(self, now_ms: int) -> None:
         """Whatever is due at ``now_ms``: schedules, redelivery delays, gates, expiry scans, deletions."""
         self.log.now_ms = now_ms
+        due_ms = self.next_due_ms()
+        if due_ms is None or due_ms > now_ms:
+            return
         groups: dict[str, tuple[Queue, list[Entry]]] = {}
         for queue, entry in self._scheduled.pop_due(now_ms):
             if not queue.deleted:
@@ -248,8 +253,11 @@ class Broker(Registry, Publisher):
 
     def next_due_ms(self) -> int | None:
         """When ``tick`` has something to do next, or None."""
-        times = [self._scheduled.next_due_ms(), self._gates.next_due_ms(), self._sweep.next_due_ms()]
-        return min((time for time in times if time is not None), default=None)
+        first_ms = self._sweep.next_due_ms()
+        for due_ms in (self._scheduled.next_due_ms(), self._gates.next_due_ms()):
+            if due_ms is not None and (first_ms is None or due_ms < first_ms):
+                first_ms = due_ms
+        return first_ms
 
     # ---- copies to other addresses ---------------------------------------------------------------
 

@@ -34,7 +34,7 @@ class Consumer:
     __slots__ = (
         "_head_only", "_last_head", "_last_verdict", "browses", "closed", "credit_bytes", "cursor", "destructive",
         "handed", "held", "id", "listed", "no_local", "outbox", "owner", "page_reader", "parked", "priority",
-        "room_bytes", "selector", "settles", "weigh", "window_bytes",
+        "room_bytes", "selector", "settles", "weigh", "weights", "window_bytes",
     )
     # fmt: on
 
@@ -69,6 +69,8 @@ class Consumer:
         self.credit_bytes = max(window_bytes, 1)
         self.room_bytes = 0
         self.held: dict[int, Entry] = {}
+        self.weights: dict[int, int] = {}
+        """What each held entry took from the window, and gives back."""
         self.outbox: list[Entry] = []
         """Entries picked for this consumer in this turn and not written yet."""
         self.handed: list[Entry] = []
@@ -114,6 +116,7 @@ class Consumer:
         if not self.settles:
             self.held[message.id] = entry
             if self.window_bytes >= 0:
+                self.weights[message.id] = size
                 self.credit_bytes -= size
         self.outbox.append(entry)
 
@@ -121,13 +124,28 @@ class Consumer:
         """Remove a held entry and give its window back. Raises KeyError when it is not held."""
         entry = self.held.pop(message_id)
         if self.window_bytes >= 0:
-            self.credit_bytes += self.weigh(entry.message)
+            self.credit_bytes += self.weights.pop(message_id)
         return entry
+
+    def let_go_up_to(self, message_id: int) -> list[Entry]:
+        """Remove a held entry and all that were delivered before it. Raises KeyError when it is not held."""
+        held = self.held
+        if message_id not in held:
+            raise KeyError(message_id)
+        covered: list[int] = []
+        for held_id in held:
+            covered.append(held_id)
+            if held_id == message_id:
+                break
+        if self.window_bytes >= 0:
+            self.credit_bytes += sum(map(self.weights.pop, covered))
+        return list(map(held.pop, covered))
 
     def let_go_all(self) -> list[Entry]:
         """Remove every held entry, in the order of delivery; what was not sent yet leaves the outbox too."""
         entries = list(self.held.values())
         self.held.clear()
+        self.weights.clear()
         self.outbox.clear()
         self.credit_bytes = max(self.window_bytes, 1)
         return entries

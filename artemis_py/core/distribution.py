@@ -41,6 +41,10 @@ class Distribution(ABC):
         """The consumer that the next entry is offered to, or None when all are parked."""
 
     @abstractmethod
+    def stays_with(self, consumer: Consumer) -> bool:
+        """Will ``pick`` give the consumer just picked again, as long as it has room?"""
+
+    @abstractmethod
     def park(self, consumer: Consumer) -> None:
         """The consumer just picked found nothing that it wants."""
 
@@ -87,6 +91,9 @@ class RoundRobin(Distribution):
                 candidates.popleft()
         return None
 
+    def stays_with(self, consumer: Consumer) -> bool:
+        return len(self._open[consumer.priority]) == 1
+
     def park(self, consumer: Consumer) -> None:
         consumer.parked = True
         self._open[consumer.priority].pop()
@@ -113,6 +120,9 @@ class Exclusive(Distribution):
                     return consumer
                 consumer.parked = True
         return None
+
+    def stays_with(self, consumer: Consumer) -> bool:
+        return not consumer.browses
 
     def park(self, consumer: Consumer) -> None:
         consumer.parked = True

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.core.consumer import Consumer
-from artemis_py.message import Account, Message
-from artemis_py.paged import Page, PagedMessage, PlaceSet, Settled, Share
+from artemis_py.message import Account, LargeBody, Message
+from artemis_py.paged import Page, PagedBody, PagedMessage, PlaceSet, Settled, Share
 from artemis_py.records import Chunk, Found, KeptStream, PageLog, RecordLog
 
 if TYPE_CHECKING:
@@ -95,6 +95,9 @@ class PageStream:
                 run = []
                 page = self._turn_page(page)
             self._files.append(page, record, durable=message.head.persistent and bool(keeping))
+            if message.body.__class__ is LargeBody:
+                page.large[self._next_place] = PagedBody(message.body, len(queues))
+                page.has_large = True
             page.size_bytes += len(record)
             page.count += 1
             self._next_place += 1
@@ -149,6 +152,8 @@ class PageStream:
                 durable = [message for message in group if message.head.persistent]
                 if durable:
                     self._log.page_settled(queue.id, durable, reason)
+            if page.large:
+                _let_bodies_go(page, group)
             self._reduce(queue.id, page, len(group))
 
     def _reduce(self, queue_id: int, page: Page, count: int) -> None:
@@ -194,6 +199,7 @@ class PageStream:
 
     def _drop(self, page: Page) -> None:
         page.gone = True
+        page.large.clear()
         del self.pages[bisect_left(self.pages, page.number, key=_number)]
         self._log.page_dropped(page)
         self._files.drop(page)
@@ -230,6 +236,16 @@ class PageStream:
             if number == queue.id and page.first_place <= place < page.end_place
         }
         queue.restore_paged(self, page, (count, share.size_bytes - settled.size_bytes), settled.places, attempts)
+
+
+def _let_bodies_go(page: Page, settled: list[PagedMessage]) -> None:
+    """One queue less needs the large bodies of these messages."""
+    for message in settled:
+        held = page.large.get(message.place)
+        if held is not None:
+            held.queue_count -= 1
+            if not held.queue_count:
+                del page.large[message.place]
 
 
 class PageReader:

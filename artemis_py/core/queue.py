@@ -52,8 +52,10 @@ class Queue(QueuePages):
         for entry in entries:
             message = entry.message
             message.refs += 1
-            if message.head.persistent:
-                tally.enter_durable(message)
+            head = message.head
+            if head.persistent:
+                tally.durable_count += 1
+                tally.durable_size_bytes += head.size_bytes + len(message.body)
             if message.expires_ms:
                 special = True
         if special:
@@ -123,19 +125,26 @@ class Queue(QueuePages):
     def take_back(self, entries: list[tuple[Entry, int]], now_ms: int) -> None:
         """After a restart: entries in order, each with the time it is due (0: ready). Rings trim as for arrivals."""
         tally = self.tally
-        ready = 0
+        ready: list[Entry] = []
+        special = False
         for entry, due_ms in entries:
             message = entry.message
-            tally.added += 1
-            tally.size_bytes += message.size_bytes
-            tally.enter_durable(message)
+            size_bytes = message.head.size_bytes + len(message.body)
+            tally.size_bytes += size_bytes
+            tally.durable_size_bytes += size_bytes
             message.refs += 1
             if due_ms:
                 self._put_aside(entry, due_ms)
             else:
-                self._append_expiring([entry])
-                ready += 1
-        self._trim(ready)
+                ready.append(entry)
+                special = special or message.expires_ms > 0
+        tally.added += len(entries)
+        tally.durable_count += len(entries)
+        if special:
+            self._append_expiring(ready)
+        elif ready:
+            self.order.extend(ready)
+        self._trim(len(ready))
         if ready:
             self._host.note_ready(self)
 
@@ -158,12 +167,36 @@ class Queue(QueuePages):
             consumer = distribution.pick()
             if consumer is None:
                 return
+            if consumer.cursor is None and distribution.stays_with(consumer) and self._may_run(order.count):
+                self._deliver_run(consumer, now_ms)
+                continue
             entry = self._next_for(consumer, now_ms)
             if entry is None:
                 distribution.park(consumer)
                 self._dry = True
                 continue
             self._deliver(consumer, entry)
+
+    def _may_run(self, ready_count: int) -> bool:
+        """Is what is ready next in order, so that pages need not be asked?"""
+        return ready_count > 0 and not (self.backlogs and any(backlog.has_early for backlog in self.backlogs.values()))
+
+    def _deliver_run(self, consumer: Consumer, now_ms: int) -> None:
+        """Give a consumer all that it has room and credit for: nobody else is in line."""
+        order = self.order
+        start = len(consumer.outbox)
+        while order.count and consumer.room_bytes > 0 and consumer.credit_bytes > 0:
+            entry = order.pop()
+            expires_ms = entry.message.expires_ms
+            if expires_ms and expires_ms <= now_ms:
+                self._expire(entry)
+            else:
+                consumer.take(entry)
+        taken = [entry.message for entry in consumer.outbox[start:]]
+        if not consumer.settles:
+            self.tally.enter_delivery_run(taken)
+        if taken and not consumer.listed:
+            self._host.note_output(consumer)
 
     def _next_for(self, consumer: Consumer, now_ms: int) -> Entry | None:
         cursor = consumer.cursor
@@ -223,8 +256,7 @@ class Queue(QueuePages):
         self.tally.acknowledged += len(entries)
         self.was_used = True
         messages = [entry.message for entry in entries]
-        for message in messages:
-            self.tally.leave_delivery(message)
+        self.tally.leave_delivery_run(messages)
         self._forget(messages, ACKED)
 
     def release(self, consumer: Consumer, entries: list[Entry], *, failed: bool, now_ms: int) -> None:

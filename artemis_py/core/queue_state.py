@@ -92,8 +92,10 @@ class QueueState(ABC):
         self._tired: list[Consumer] = []
         """Consumers that looked at as many messages in pages as one turn allows."""
         self._host = host
-        self._expiring: list[tuple[int, int, int, Entry]] = []
-        self._expiring_added = 0
+        self._expiring: list[tuple[int, int, int, int]] = []
+        """When to look where for which message: (epoch ms, priority, sequence, message id). Not the entry itself: what
+        is acknowledged long before it would have expired must not stay in memory until then.
+        """
         self._dry = False
         """Some consumer was parked because nothing matched; arrivals wake it."""
 
@@ -157,8 +159,8 @@ class QueueState(ABC):
         """An entry that is out of the order already has expired."""
 
     def _watch_expiry(self, entry: Entry) -> None:
-        self._expiring_added += 1
-        heappush(self._expiring, (entry.message.expires_ms, self._expiring_added, entry.sequence, entry))
+        message = entry.message
+        heappush(self._expiring, (message.expires_ms, message.head.priority, entry.sequence, message.id))
 
     def _wake_dry(self) -> None:
         """Something new stands on the queue: consumers that found nothing they want look again."""
@@ -172,17 +174,20 @@ class QueueState(ABC):
         durable: list[Message] | None = None
         paged: list[PagedMessage] | None = None
         for message in messages:
-            tally.size_bytes -= message.size_bytes
+            head = message.head
+            size_bytes = head.size_bytes + len(message.body)
+            tally.size_bytes -= size_bytes
             if message.__class__ is PagedMessage:
                 if paged is None:
                     paged = []
                 paged.append(message)
-            elif message.head.persistent and self.durable:
+            elif head.persistent and self.durable:
                 if durable is None:
                     durable = []
                 durable.append(message)
-            if message.head.persistent:
-                tally.leave_durable(message)
+            if head.persistent:
+                tally.durable_count -= 1
+                tally.durable_size_bytes -= size_bytes
         release(messages)
         if durable is not None:
             self._host.log.settled(self.id, durable, reason)
@@ -209,8 +214,10 @@ class QueueState(ABC):
         """Remove ready entries whose time is over. What is in delivery or scheduled is left alone."""
         expiring = self._expiring
         while expiring and expiring[0][0] <= now_ms:
-            _, _, sequence, entry = heappop(expiring)
-            if self.order.remove(entry, sequence):
+            _, priority, sequence, message_id = heappop(expiring)
+            entry = self.order.at(priority, sequence)
+            if entry is not None and entry.message.id == message_id:
+                self.order.remove(entry, sequence)
                 self._expire(entry)
 
 

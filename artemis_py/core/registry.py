@@ -26,9 +26,9 @@ class Registry(Bindings, Host):
     host.
     """
 
-    def __init__(self, config: BrokerConfig, pages: PageLog | None = None) -> None:
+    def __init__(self, config: BrokerConfig, pages: PageLog | None, global_max_bytes: int) -> None:
         self.config = config
-        self.memory = Memory(config.global_max_size, config.global_max_messages)
+        self.memory = Memory(global_max_bytes, config.global_max_messages)
         self.pages = pages
         """Files for what finds no room in memory; without them nothing is paged."""
         self.streams: dict[int, PageStream] = {}

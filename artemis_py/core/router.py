@@ -11,7 +11,7 @@ from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, Duplica
 from artemis_py.core.entry import Entry
 from artemis_py.core.paging import PageStream
 from artemis_py.core.queue import Queue
-from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, Message
+from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, LargeBody, Message
 from artemis_py.records import RecordLog
 
 HOPS_MAX: Final = 16
@@ -39,7 +39,7 @@ class Forward:
 
     address: str
     head: Head
-    body: bytes
+    body: bytes | LargeBody
     expires_ms: int
     hops: int
     due_ms: int = 0
@@ -70,7 +70,8 @@ class Batch:
     """Messages on their way into one address together.
 
     ``size_bytes`` is the sum of their encoded sizes. ``plain`` promises that none of them is persistent, expires or
-    carries a duplicate id. ``due_ms`` above 0 schedules them. ``hops`` counts how often they were forwarded.
+    carries a duplicate id, ``distinct`` only the last of these. ``due_ms`` above 0 schedules them. ``hops`` counts how
+    often they were forwarded.
     """
 
     route: Route
@@ -80,8 +81,16 @@ class Batch:
     plain: bool
     due_ms: int = 0
     hops: int = 0
+    distinct: bool = False
     paged: bool = False
-    """Does it go to pages?"""
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the messages add to their address' size. Large bodies come alone: several messages have none."""
+        messages = self.messages
+        if len(messages) == 1:
+            return messages[0].memory_bytes
+        return self.size_bytes + MESSAGE_OVERHEAD_BYTES * len(messages)
 
     def narrow(self, messages: list[Message]) -> None:
         """Go on with only some of the messages."""
@@ -151,7 +160,7 @@ class Router:
             batch.plain = False
             for message in batch.messages:
                 message.expires_ms = address.expiry_of(message.expires_ms, batch.now_ms)
-        if not batch.plain and any(message.head.duplicate_id is not None for message in batch.messages):
+        if not (batch.plain or batch.distinct) and any(one.head.duplicate_id is not None for one in batch.messages):
             self.log.begin_group()
             batch.narrow(self._without_duplicates(address, batch.messages))
             self._publish_distinct(batch)
@@ -259,6 +268,14 @@ class Router:
 
     def _route(self, batch: Batch, plan: Plan, diverted: set[int] | None) -> None:
         route, messages = batch.route, batch.messages
+        only = _only_target(route, plan)
+        if only is not None and only.accepts_all:
+            route.address.routed_message_count += len(messages)
+            if batch.paged:
+                self._enqueue(batch, [(only, messages)])
+            else:
+                self._enqueue_on_one(batch, only)
+            return
         shares: list[tuple[Queue, list[Message]]] = []
         for queue in _targets(route, plan):
             taken = messages if queue.accepts_all else [message for message in messages if queue.accepts(message)]
@@ -297,9 +314,7 @@ class Router:
             self._record(batch, shares)
         waiting = self._hand_over(batch, shares)
         if len(waiting) == 1 and waiting[0][1] is batch.messages:
-            count = len(batch.messages)
-            batch.route.address.account.charge(count, batch.size_bytes + MESSAGE_OVERHEAD_BYTES * count)
-            _put(waiting[0][0], batch.messages, batch.size_bytes, batch)
+            _put_all(waiting[0][0], batch)
         elif waiting:
             self._put_on_several(batch, waiting)
 
@@ -362,6 +377,20 @@ class Router:
             if message.id in targets:
                 stream.append([message], targets[message.id], batch.due_ms)
 
+    def _enqueue_on_one(self, batch: Batch, queue: Queue) -> None:
+        """The usual case of ``_enqueue``: one queue takes everything."""
+        log = self._bindings.log
+        if not batch.plain and (log.retains or not queue.durable):
+            self._record(batch, [(queue, batch.messages)])
+        elif not batch.plain:
+            log.published_run([one for one in batch.messages if one.head.persistent], queue.id, batch.due_ms)
+        elif not batch.due_ms:
+            consumer = queue.direct_consumer()
+            if consumer is not None:
+                queue.hand_over(consumer, [Entry(message) for message in batch.messages], batch.size_bytes)
+                return
+        _put_all(queue, batch)
+
     def _put_on_several(self, batch: Batch, waiting: list[tuple[Queue, list[Message]]]) -> None:
         """Several queues refer to one message: it is charged once, and kept until all of them have seen it."""
         account = batch.route.address.account
@@ -386,15 +415,13 @@ class Router:
         gets those without such a queue too. ``write`` is ``published`` or its like.
         """
         log = self._bindings.log
-        write = write or log.published
         due_ms = batch.due_ms
         durable = [(queue.id, taken) for queue, taken in shares if queue.durable]
         if len(durable) == 1 and not log.retains:
             queue_id, taken = durable[0]
-            for message in taken:
-                if message.head.persistent:
-                    message.lsn = write(message, [queue_id], due_ms)
+            log.published_run([message for message in taken if message.head.persistent], queue_id, due_ms)
             return
+        write = write or log.published
         targets: dict[int, tuple[Message, list[int]]] = {}
         if log.retains:
             targets = {message.id: (message, []) for message in batch.messages if message.head.persistent}
@@ -411,6 +438,23 @@ def _targets(route: Route, plan: Plan) -> list[Queue]:
     if route.queue is not None:
         return [route.queue]
     return plan.multicast if route.routing_type != ANYCAST else []
+
+
+def _only_target(route: Route, plan: Plan) -> Queue | None:
+    """The queue that gets every message that it accepts, if there is no other."""
+    if route.queue is not None:
+        return route.queue
+    only = plan.only_queue
+    if only is None or route.routing_type is None or route.routing_type == only.routing_type:
+        return only
+    return None
+
+
+def _put_all(queue: Queue, batch: Batch) -> None:
+    """Every message goes to this queue and to no other."""
+    account = batch.route.address.account
+    account.charge(len(batch.messages), batch.size_bytes + MESSAGE_OVERHEAD_BYTES * len(batch.messages))
+    _put(queue, batch.messages, batch.size_bytes, batch)
 
 
 def _put(queue: Queue, messages: list[Message], size_bytes: int, batch: Batch) -> None:

@@ -27,7 +27,10 @@ class Sweep:
 
     def next_due_ms(self) -> int | None:
         """When the next round is due, or None when both are off."""
-        return min((time for time in (self._next_deletion_ms, self._next_expiry_ms) if time is not None), default=None)
+        deletion_ms, expiry_ms = self._next_deletion_ms, self._next_expiry_ms
+        if deletion_ms is None or expiry_ms is None:
+            return deletion_ms if expiry_ms is None else expiry_ms
+        return min(deletion_ms, expiry_ms)
 
     def run(self, registry: Registry, now_ms: int) -> None:
         """Make the rounds that are due."""

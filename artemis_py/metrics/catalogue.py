@@ -29,6 +29,13 @@ def durable(read: Callable[[Queue], int]) -> Callable[[Queue], int]:
     return lambda queue: read(queue) if queue.durable else 0
 
 
+LARGE_GAUGES: Final = (
+    ("artemis_large_messages", "bodies", "Bodies in files of their own now, those that are coming in included"),
+    ("artemis_large_message_bytes", "bytes", "What these bodies take"),
+    ("artemis_large_message_unwritten_bytes", "unwritten_bytes", "Bytes of them that wait for the disk"),
+)
+"""Name, which of the store's counts it shows, help."""
+
 ADDRESS_GAUGES: Final[tuple[Gauge[Address], ...]] = (
     Gauge("artemis_routed_message_count", lambda it: it.routed_message_count, "Messages that reached a binding"),
     Gauge("artemis_unrouted_message_count", lambda it: it.unrouted_message_count, "Messages that reached no binding"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from artemis_py.metrics.catalogue import ADDRESS_GAUGES, QUEUE_GAUGES
+from artemis_py.metrics.catalogue import ADDRESS_GAUGES, LARGE_GAUGES, QUEUE_GAUGES
 from artemis_py.metrics.exposition import shown_addresses, shown_queues
 from artemis_py.metrics.views import ServerView
 from artemis_py.version import VERSION
@@ -84,6 +84,9 @@ class BrokerCollector(Collector):
         yield from self._turns()
         for name, value in self._broker.log.counts().items():
             yield self._gauge(f"artemis_journal_{name}", f"Journal: {name.replace('_', ' ')}", value)
+        counts = self._server.large_counts()
+        for name, key, text in LARGE_GAUGES:
+            yield self._gauge(name, text, counts.get(key, 0))
         yield self._build()
         yield self._gauge(
             "artemis_scrape_duration_seconds", "Time the scrape before this one took", self._scrape_seconds()

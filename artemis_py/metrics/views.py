@@ -53,5 +53,8 @@ class ServerView(Protocol):
     def turn_buckets(self) -> Sequence[int]:
         """Turns by duration: one count per bound, and one more for what is longer than the last."""
 
+    def large_counts(self) -> Mapping[str, int]:
+        """Bodies in files of their own."""
+
     def connections_by_state(self) -> Mapping[str, int]:
         """Connections now, by state of their protocol."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import socket
+import struct
 import time
 from types import TracebackType
 from typing import Final
@@ -113,7 +114,7 @@ class Link:
         """Sends all of ``data``."""
         try:
             self.sock.sendall(data)
-        except TimeoutError as error:
+        except (TimeoutError, BlockingIOError) as error:
             raise PerfError(f"{self.target.url} takes no bytes for {self.target.stall_s:g} s") from error
         except OSError as error:
             self._raise_last_words()
@@ -136,7 +137,7 @@ class Link:
     def _receive_or_end(self, awaited: str) -> bytes:
         try:
             return self.sock.recv(CONTROL_BYTES)
-        except TimeoutError as error:
+        except (TimeoutError, BlockingIOError) as error:
             raise PerfError(f"{self.target.url} sent no {awaited} within {self.target.stall_s:g} s") from error
         except OSError:
             return b""
@@ -177,6 +178,15 @@ class Link:
             pass
         for found in self._reader.frames():
             raise_if_error(found)
+
+    def wait_in_kernel(self) -> None:
+        """Leave it to the kernel to give up after ``target.stall_s`` seconds. A socket with a timeout of Python's own
+        makes two calls of each: poll() goes first.
+        """
+        limit = struct.pack("@ll", *divmod(int(self.target.stall_s * 1_000_000), 1_000_000))
+        self.sock.settimeout(None)
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
     def give_back(self, data: bytes) -> None:
         """Returns bytes after the measured traffic, so that ``goodbye`` begins at a frame."""

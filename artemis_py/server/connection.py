@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import Final, cast
 
+from artemis_py.server.outflow import HIGH_BYTES, Outflow
 from artemis_py.server.turns import Turns
+from artemis_py.stomp.outbound import Part
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session import Session
 
@@ -41,6 +44,7 @@ class Connection(asyncio.BufferedProtocol):
         "_counted",
         "_dirty",
         "_eof",
+        "_flow",
         "_inbox",
         "_transport",
         "_turns",
@@ -57,6 +61,8 @@ class Connection(asyncio.BufferedProtocol):
         self._counted = False
         self._dirty = False
         self._eof = False
+        self._flow: Outflow | None = None
+        """What waits behind a large body that is being sent. Nobody is given room meanwhile."""
         self._transport: asyncio.Transport | None = None
         self.writable = True
         self.linger_until_ms = 0
@@ -97,7 +103,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._inbox = data
         turns.readable.append(self)
-        turns.schedule()
+        turns.arrived()
 
     def eof_received(self) -> bool:
         """The client closed its sending side; what it sent is still carried out and answered."""
@@ -110,6 +116,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         turns = self._turns
         self._transport = None
+        self._flow = None
         self.writable = False
         if self._counted:
             self._acceptance.open_count -= 1
@@ -118,11 +125,17 @@ class Connection(asyncio.BufferedProtocol):
         turns.schedule()
 
     def pause_writing(self) -> None:
+        if self._flow is not None:
+            self._flow.is_paused = True
         self.writable = False
 
     def resume_writing(self) -> None:
-        self.writable = True
-        self.session.make_room()
+        if self._flow is not None:
+            self._flow.is_paused = False
+            self.mark_dirty()
+        else:
+            self.writable = True
+            self.session.make_room()
         self._turns.schedule()
 
     # ---- called in a turn ------------------------------------------------------------------------
@@ -135,7 +148,7 @@ class Connection(asyncio.BufferedProtocol):
             return "closing"
         if session.blocked_by is not None:
             return "blocked"
-        if not self.writable:
+        if not self.writable and (self._flow is None or self._flow.is_paused):
             return "stalled"
         return "open" if session.is_open else "new"
 
@@ -159,12 +172,12 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def may_go_on(self) -> bool:
-        """Has the address that a blocked sender waits for got room?"""
+        """Is what a blocked sender waits for there?"""
         awaited = self.session.blocked_by
         return awaited is None or awaited.may_go_on
 
     def unblock(self, now_ms: int) -> None:
-        """Let a sender go on if the address that it waits for has room."""
+        """Let a sender go on if what it waits for is there."""
         session = self.session
         session.unblock(now_ms)
         if session.blocked_by is not None:
@@ -187,17 +200,57 @@ class Connection(asyncio.BufferedProtocol):
         if transport is None:
             return
         session = self.session
-        parts = session.flush(durable_lsn)
-        if parts:
-            data = parts[0] if len(parts) == 1 else b"".join(parts)
-            self._turns.stats.bytes_out += len(data)
-            transport.write(data)
-            if transport.get_write_buffer_size() > session.service.limits.unsent_bytes_max:
-                self._give_up_on_unread(now_ms)
+        segments = session.out.segments
+        parts = session.out.take(durable_lsn) if segments and segments[0][0] <= durable_lsn else []
+        if self._flow is not None:
+            self._flow_on(self._flow, transport, parts)
+        elif parts:
+            try:
+                data = b"".join(parts)  # type: ignore[arg-type]
+            except TypeError:  # a large body is among them; asking each part beforehand would cost every frame
+                self._begin_flow(transport, parts)
+            else:
+                self._turns.stats.bytes_out += len(data)
+                transport.write(data)
+                if transport.get_write_buffer_size() > session.service.limits.unsent_bytes_max:
+                    self._give_up_on_unread(now_ms)
+        if self._eof or session.is_closing:
+            self._end(now_ms)
+
+    def _end(self, now_ms: int) -> None:
+        """The client sends nothing more, or the session is over: close once everything is written."""
+        session = self.session
         if self._eof and not session.is_closing and session.blocked_by is None:
             session.lost(now_ms)
         if session.is_closing and not session.out:
             self._close(now_ms)
+
+    def _begin_flow(self, transport: asyncio.Transport, parts: list[Part]) -> None:
+        """From here on everything goes through the flow, and little at a time: many clients may be slow at once."""
+        assert self._turns.large is not None
+        flow = self._flow = Outflow(self._turns.large, self)
+        flow.is_paused = not self.writable
+        self.writable = False
+        transport.set_write_buffer_limits(HIGH_BYTES)
+        self._flow_on(flow, transport, parts)
+
+    def _flow_on(self, flow: Outflow, transport: asyncio.Transport, parts: list[Part]) -> None:
+        """Send what the client takes, and end the flow when nothing is left of it."""
+        flow.add(parts)
+        self._turns.stats.bytes_out += flow.pump(transport)
+        if flow.failure is not None and not transport.is_closing():
+            print(f"warning: a large body cannot be read, its reader is cut off: {flow.failure}", file=sys.stderr)
+            transport.abort()
+        elif flow.is_done:
+            self._flow = None
+            self.linger_until_ms = 0
+            transport.set_write_buffer_limits(WRITE_HIGH_BYTES, WRITE_LOW_BYTES)
+            self.writable = not flow.is_paused
+            if self.writable:
+                self.session.make_room()
+            self._turns.schedule()
+        elif flow.waiting_bytes > self.session.service.limits.unsent_bytes_max:
+            transport.abort()  # no ERROR can be told in the middle of a frame
 
     def _give_up_on_unread(self, now_ms: int) -> None:
         """The client does not read: it gets an ERROR behind what waits, and the linger time to take it."""
@@ -205,22 +258,23 @@ class Connection(asyncio.BufferedProtocol):
             f"More than {self.session.service.limits.unsent_bytes_max} bytes wait for this client to read", now_ms
         )
         if self._transport is not None:
-            self._transport.write(b"".join(self.session.flush(0)))
+            self._transport.write(b"".join(self.session.flush(0)))  # type: ignore[arg-type]
 
     def _close(self, now_ms: int) -> None:
         """Say that no more comes, and wait a little for the client to close: closing at once could reset the
-        connection.
+        connection. What flows still has its time, as long as the client takes some of it.
         """
         transport = self._transport
         if transport is None:
             return
-        if self._eof:
+        if self._eof and self._flow is None:
             transport.close()
             return
         if self.linger_until_ms:
             return
         self.linger_until_ms = now_ms + LINGER_MS
-        transport.write_eof()
+        if self._flow is None:
+            transport.write_eof()
         self._watch(self.linger_until_ms)
 
     def _watch(self, due_ms: int) -> None:
@@ -241,7 +295,11 @@ class Connection(asyncio.BufferedProtocol):
         if transport is None or due_ms != self._watch_ms:
             return
         if self.linger_until_ms:
-            transport.abort()
+            if self._flow is None or not self._flow.has_moved():
+                transport.abort()
+                return
+            self.linger_until_ms = now_ms + LINGER_MS
+            self._watch(self.linger_until_ms)
         elif session.is_open:
             session.beat(now_ms)
             self._watch_beats(now_ms)

@@ -22,6 +22,7 @@ from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.http import HttpService
 from artemis_py.server.http.routes import health_routes, metrics_routes
 from artemis_py.server.malloc import keep_freed_memory
+from artemis_py.server.memory import global_max_bytes
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.server.store import open_store
 from artemis_py.server.turns import Turns
@@ -54,8 +55,10 @@ class Server:
         self.stats = ServerStats()
         self.failure: ArtemisError | None = None
         self.store = store = open_store(config, self._wake)
-        self.broker = Broker(config, store.log, clock_ms(), store.keepsake, store.pages)
-        self.turns = Turns(loop, self.broker, store.log, self.stats, clock_ms)
+        self.stats.large = store.large
+        memory_bytes = global_max_bytes(config.global_max_size)
+        self.broker = Broker(config, store.log, clock_ms(), store.keepsake(), store.pages, memory_bytes)
+        self.turns = Turns(loop, self.broker, store.log, self.stats, clock_ms, store.large)
         self.turns.on_failure = self._fail
         keeps = config.persistence_enabled
         self._disk_watch = DiskWatch(config, self.broker, self.turns.schedule) if keeps else None
@@ -68,16 +71,19 @@ class Server:
             self.broker,
             self.stats,
             turn_bounds_s=TURN_BUCKET_BOUNDS_S,
-            global_max_size_bytes=config.global_max_size or -1,
+            global_max_size_bytes=memory_bytes,
             store_directory=Path(config.journal_directory) if keeps else None,
         )
         routes = {**metrics_routes(self._exporter), **health_routes(self._not_ready_because)}
         self._http = HttpService(routes, now_ms=clock_ms, call_soon=loop.call_soon)
 
     def _wake(self) -> None:
-        """Called by the committer's thread when a batch is done."""
+        """Called by the disk's threads when something is done, also while the broker is still being made."""
         if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self.turns.schedule)
+            self._loop.call_soon_threadsafe(self._schedule)
+
+    def _schedule(self) -> None:
+        self.turns.schedule()
 
     def _fail(self, failure: ArtemisError) -> None:
         """Storage failed: nothing is promised any more, and the process ends."""
@@ -116,7 +122,7 @@ class Server:
     async def _serve(self, acceptor: AcceptorConfig, bound: socket.socket) -> None:
         backlog = max(acceptor.int_param("backlog"), _BACKLOG_MIN)
         if "STOMP" in acceptor.protocols:
-            service = StompService(self.broker, acceptor, self.stats.traffic)
+            service = StompService(self.broker, acceptor, self.stats.traffic, self.turns.large)
             acceptance = Acceptance(
                 self.turns,
                 service,

@@ -9,6 +9,7 @@ from artemis_py.stomp.service import Traffic
 
 if TYPE_CHECKING:
     from artemis_py.server.connection import Connection
+    from artemis_py.storage.large import LargeStore
 
 TURN_BUCKET_BOUNDS_S: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 _BOUNDS_NS: Final = [int(bound * 1e9) for bound in TURN_BUCKET_BOUNDS_S]
@@ -23,6 +24,7 @@ class ServerStats:
         self.connections_total = 0
         self.bytes_in = 0
         self.bytes_out = 0
+        self.large: LargeStore | None = None
         self.turns = 0
         self.turn_ns_sum = 0
         self.turn_ns_max = 0
@@ -61,6 +63,10 @@ class ServerStats:
         for connection in self.connections:
             counts[connection.state] += 1
         return counts
+
+    def large_counts(self) -> dict[str, int]:
+        """Bodies in files of their own."""
+        return {} if self.large is None else self.large.counts()
 
     def turn_took(self, duration_ns: int) -> None:
         """Count one turn."""

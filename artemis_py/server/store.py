@@ -3,181 +3,203 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.records import Keepsake, MemoryLog, PageLog, RecordLog
+from artemis_py.server.bodies import TransientBodies, TransientFolder, may_be_made, open_bodies, remove_leftovers
+from artemis_py.storage.body_recovery import take_over
 from artemis_py.storage.committer import ThreadCommitter
 from artemis_py.storage.disk import DirectoryLock, DiskError, FileDisk, LockedError
 from artemis_py.storage.journal import Journal, JournalSettings
+from artemis_py.storage.large import LargeStore
+from artemis_py.storage.page_bodies import hold_bodies
 from artemis_py.storage.pages import PageFiles, delete_leftovers
 from artemis_py.storage.recovery import Recovered, recover
-from artemis_py.storage.retention import Retention, RetentionSettings
+from artemis_py.storage.retained_bodies import RetainedBodies
+from artemis_py.storage.retention import Retention, RetentionSettings, wall_clock_ms
 from artemis_py.storage.spill import SpillLog
 
 _PROGRESS_AFTER_S: Final = 1.0
 _CLOSE_S: Final = 10.0
-_RUN: Final = "run-"
 
 
 class Store(ABC):
-    """Where a broker's log and pages go."""
+    """Where a broker's log, pages and large bodies go. What is None has no place: then memory has to do."""
 
     log: RecordLog
     pages: PageLog | None
-    keepsake: Keepsake
+    large: LargeStore | None
     report: list[str]
     """What a person should know of what was found."""
+
+    @abstractmethod
+    def keepsake(self) -> Keepsake:
+        """What the broker takes back. Nobody may keep it longer: it holds every message, and large ones their files."""
 
     @abstractmethod
     def close(self) -> None:
         """Make durable what is gathered, and let the files go."""
 
 
-class JournalStore(Store):
-    """A data directory in use; one broker at a time may have it.
+def open_store(config: BrokerConfig, wake: Callable[[], None]) -> Store:
+    """The store that a configuration asks for. ``wake`` is called by the disk's threads when something is done. Raises
+    DiskError or LockedError.
+    """
+    return JournalStore(config, wake) if config.persistence_enabled else TransientStore(config, wake)
 
-    Raises DiskError or LockedError when it cannot be opened.
+
+class JournalStore(Store):
+    """The directories of journal, pages and large bodies in use; one broker at a time may have them.
+
+    Raises DiskError or LockedError when they cannot be opened.
     """
 
     def __init__(self, config: BrokerConfig, wake: Callable[[], None]) -> None:
         directory = Path(config.journal_directory)
         if not config.create_journal_dir and not directory.is_dir():
             raise DiskError(f"{directory} does not exist, and create-journal-dir is false")
-        self.disk = FileDisk(directory, data_only=config.journal_datasync)
-        self._locks = [DirectoryLock(directory)]
+        data_only = config.journal_datasync
+        self._disk = FileDisk(directory, data_only=data_only)
+        self._body_disk = FileDisk(Path(config.large_messages_directory), data_only=data_only)
+        self._page_disk = FileDisk(Path(config.paging_directory), data_only=data_only)
+        self._disks = (self._disk, self._body_disk, self._page_disk)
+        self._locks = _locked(*(disk.directory for disk in self._disks))
         try:
-            self._open(config, wake, directory)
+            self._open(config, wake)
         except BaseException:
             self._unlock()
             raise
 
-    def _open(self, config: BrokerConfig, wake: Callable[[], None], directory: Path) -> None:
-        recovered = recover(self.disk, _Progress())
-        paging_directory = Path(config.paging_directory)
-        self._page_disk = FileDisk(paging_directory, data_only=config.journal_datasync)
-        if paging_directory.resolve() != directory.resolve():
-            self._locks.append(DirectoryLock(paging_directory))
-        delete_leftovers(self._page_disk, recovered.index.pages.pages())
-        retention = _retention(config, self.disk, directory)
-        number_min = 1 if retention is None else _begin_behind(recovered, retention)
-        self.report = _report(recovered, directory)
-        self.keepsake = recovered.index.keepsake()
+    def _open(self, config: BrokerConfig, wake: Callable[[], None]) -> None:
+        recovered = recover(self._disk, _Progress())
+        index = recovered.index
+        self.report = _report(recovered, self._disk.directory)
+        delete_leftovers(self._page_disk, index.pages.pages())
+        bodies = retention = None
+        number_min = 1
+        if config.journal_retention is not None:
+            kept = config.journal_retention
+            bodies = RetainedBodies(self._body_disk, self._body_disk.directory, Path(kept.directory), wall_clock_ms)
+            settings = RetentionSettings(Path(kept.directory), kept.period_ms, kept.storage_limit)
+            retention = Retention(self._disk, self._disk.directory, settings, bodies=bodies)
+            number_min = _begin_behind(recovered, retention)
         self._committer = ThreadCommitter(wake)
-        self._reader = ThreadCommitter(wake)
-        self.pages: PageFiles = PageFiles(self._page_disk, self._reader, _say)
-        settings = JournalSettings(
-            file_bytes=config.journal_file_size,
-            compact_files_min=config.journal_compact_min_files,
-            compact_percentage=config.journal_compact_percentage,
-            sync_transactional=config.journal_sync_transactional,
-            sync_non_transactional=config.journal_sync_non_transactional,
-            duplicate_ids_kept=config.id_cache_size,
-            retains=retention is not None,
-            number_min=number_min,
-        )
-        self.log: Journal = Journal(
-            self.disk,
+        self._reader = ThreadCommitter(wake, "page reader")
+        pages = PageFiles(self._page_disk, self._reader, _say)
+        self.pages = pages
+        self._journal = self.log = Journal(
+            self._disk,
             self._committer,
-            settings,
-            recovered.index,
+            _journal_settings(config, number_min),
+            index,
             recovered.segments,
             recovered.next_lsn,
             recovered.batch_number,
-            self.disk.delete if retention is None else retention.retire,
+            self._disk.delete if retention is None else retention.retire,
             None if retention is None else retention.purge,
-            self.pages,
+            pages,
         )
+        self._bodies = self.large = open_bodies(
+            self._body_disk,
+            wake,
+            syncs=config.large_message_sync,
+            retire=None if bodies is None else bodies.retire,
+            start_min=1 if bodies is None else bodies.start_min,
+        )
+        given_up = hold_bodies(self._page_disk, index.pages, self._journal, self._bodies)
+        given_up += take_over(index, self._journal, self._bodies)
+        self.report += [f"warning: {self._body_disk.directory}: {line}" for line in given_up]
+
+    def keepsake(self) -> Keepsake:
+        return self._journal.index.keepsake()
+
+    def close(self) -> None:
+        deadline = time.monotonic() + _CLOSE_S
+        log, large = self._journal, self._bodies
+        while log.has_pending or large.has_pending:
+            if log.failure is not None or large.failure is not None or time.monotonic() > deadline:
+                break
+            log.poll()
+            log.seal()
+            large.poll()
+            large.seal(log.last_lsn, log.durable_lsn)
+            time.sleep(0.001)
+        self._reader.stop()
+        self._committer.stop()
+        large.close()
+        for disk in self._disks:
+            disk.close()
+        self._unlock()
 
     def _unlock(self) -> None:
         for lock in self._locks:
             lock.release()
 
-    def close(self) -> None:
-        deadline = time.monotonic() + _CLOSE_S
-        while self.log.has_pending and self.log.failure is None and time.monotonic() < deadline:
-            self.log.poll()
-            self.log.seal()
-            time.sleep(0.001)
-        self._reader.stop()
-        self._committer.stop()
-        self.disk.close()
-        self._page_disk.close()
-        self._unlock()
 
-
-class SpillStore(Store):
-    """What a broker without persistence needs of a disk: pages, in a directory of its own that goes with it.
-
-    Where no directory can be made, everything stays in memory; that is said, and is no reason not to start.
+class TransientStore(Store):
+    """What a broker without persistence needs of a disk: pages and large bodies, in folders that go with its process.
+    Where none can be made, everything stays in memory; that is said, and is no reason not to start.
     """
 
     def __init__(self, config: BrokerConfig, wake: Callable[[], None]) -> None:
-        self.keepsake = Keepsake()
-        self.report = []
-        self.log = MemoryLog()
+        self._bodies = TransientBodies(config, wake)
+        self.large = self._bodies.store
+        self.report = list(self._bodies.report)
         self.pages = None
-        self._directory: Path | None = None
-        parent = Path(config.paging_directory)
-        try:
-            _remove_stale(parent)
-            self._disk = FileDisk(parent / f"{_RUN}{os.getpid()}")
-            self._lock = DirectoryLock(self._disk.directory)
-        except (DiskError, LockedError, OSError) as error:
-            self.report = [f"warning: nothing can be paged, all messages stay in memory: {error}"]
+        self.log = MemoryLog()
+        directory = Path(config.paging_directory)
+        self._folder = TransientFolder(directory)
+        self._threads: list[ThreadCommitter] = []
+        if not may_be_made(directory):
+            self.report.append(f"warning: {directory} cannot be made: nothing is paged, all messages stay in memory")
             return
-        self._directory = self._disk.directory
-        self._committer = ThreadCommitter(wake)
-        self._reader = ThreadCommitter(wake)
-        pages = PageFiles(self._disk, self._reader, _say)
+        remove_leftovers(directory)
+        self._threads = [ThreadCommitter(wake, "page writer"), ThreadCommitter(wake, "page reader")]
+        pages = PageFiles(self._folder, self._threads[1], _say)
         self.pages = pages
-        self.log = SpillLog(self._committer, pages)
+        self.log = SpillLog(self._threads[0], pages)
+
+    def keepsake(self) -> Keepsake:
+        return Keepsake()
 
     def close(self) -> None:
-        if self._directory is None:
-            return
-        self._reader.stop()
-        self._committer.stop()
-        self._disk.close()
-        self._lock.release()
-        shutil.rmtree(self._directory, ignore_errors=True)
-        with suppress(OSError):  # not empty: somebody else's
-            os.removedirs(self._directory.parent)
+        for thread in self._threads:
+            thread.stop()
+        self._folder.close()
+        self._bodies.close()
 
 
-def open_store(config: BrokerConfig, wake: Callable[[], None]) -> Store:
-    """The store that a configuration asks for. Raises DiskError or LockedError."""
-    return JournalStore(config, wake) if config.persistence_enabled else SpillStore(config, wake)
+def _locked(*directories: Path) -> list[DirectoryLock]:
+    """Locks on directories, of which some may be the same. Raises LockedError, and then none is locked."""
+    locks: list[DirectoryLock] = []
+    try:
+        for directory in dict.fromkeys(directory.resolve() for directory in directories):
+            locks.append(DirectoryLock(directory))
+    except LockedError:
+        for lock in locks:
+            lock.release()
+        raise
+    return locks
 
 
-def _remove_stale(parent: Path) -> None:
-    """Remove what brokers that were killed have left: directories that nobody holds locked."""
-    for directory in parent.glob(f"{_RUN}*"):
-        try:
-            DirectoryLock(directory).release()
-        except LockedError:
-            continue
-        shutil.rmtree(directory, ignore_errors=True)
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
-def _retention(config: BrokerConfig, disk: FileDisk, directory: Path) -> Retention | None:
-    """What keeps closed journal files, when the configuration asks for it."""
-    kept = config.journal_retention
-    if kept is None:
-        return None
-    settings = RetentionSettings(Path(kept.directory), kept.period_ms, kept.storage_limit)
-    return Retention(disk, directory, settings)
+def _journal_settings(config: BrokerConfig, number_min: int) -> JournalSettings:
+    return JournalSettings(
+        file_bytes=config.journal_file_size,
+        compact_files_min=config.journal_compact_min_files,
+        compact_percentage=config.journal_compact_percentage,
+        sync_transactional=config.journal_sync_transactional,
+        sync_non_transactional=config.journal_sync_non_transactional,
+        duplicate_ids_kept=config.id_cache_size,
+        retains=config.journal_retention is not None,
+        files_min=config.journal_min_files,
+        number_min=number_min,
+    )
 
 
 def _begin_behind(recovered: Recovered, retention: Retention) -> int:
@@ -204,6 +226,10 @@ def _report(recovered: Recovered, directory: Path) -> list[str]:
             f" {len(recovered.segments)} journal files"
         )
     return lines
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 class _Progress:

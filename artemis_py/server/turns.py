@@ -13,7 +13,7 @@ A turn runs when something happened: bytes arrived, a socket took what was writt
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from heapq import heappop, heappush
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Final
@@ -23,6 +23,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.errors import ArtemisError
 from artemis_py.records import RecordLog
 from artemis_py.server.stats import ServerStats
+from artemis_py.storage.large import LargeStore
 
 if TYPE_CHECKING:
     from artemis_py.server.connection import Connection
@@ -47,8 +48,10 @@ class Turns:
         log: RecordLog,
         stats: ServerStats,
         clock_ms: Callable[[], int],
+        large: LargeStore | None = None,
     ) -> None:
         self.broker = broker
+        self.large = large
         self.stats = stats
         self.clock_ms = clock_ms
         self.read_buffer = memoryview(bytearray(READ_BYTES_MAX))
@@ -63,6 +66,8 @@ class Turns:
         self._log = log
         self._durable_lsn = log.durable_lsn
         self._scheduled = False
+        self._at_hand: Sized | None = getattr(loop, "_ready", None) if isinstance(loop, asyncio.BaseEventLoop) else None
+        """What asyncio's own loop will call in this round; None for another loop."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due_ms = 0
         self._watched: list[tuple[int, int, Connection]] = []
@@ -80,6 +85,13 @@ class Turns:
             self._scheduled = True
             self._loop.call_soon(self.run)
 
+    def arrived(self) -> None:
+        """Bytes came: have a turn run, at once if the loop has nothing else at hand that it could collect."""
+        if self._at_hand is None or self._at_hand or self._scheduled:
+            self.schedule()
+        else:
+            self.run()
+
     def run(self) -> None:
         """One turn."""
         started_ns = perf_counter_ns()
@@ -88,8 +100,9 @@ class Turns:
         broker = self.broker
         log = self._log
         log.poll()
-        if log.failure is not None:
-            self.on_failure(log.failure)
+        failure = log.failure or self._poll_large()
+        if failure is not None:
+            self.on_failure(failure)
             return
         log.inline = len(self.readable) <= 1 and not self.waiting
         self._read(now_ms)
@@ -100,14 +113,35 @@ class Turns:
         broker.dispatch(now_ms)
         served = self._write_messages()
         log.seal()
+        if self.large is not None:
+            self.large.seal(log.last_lsn, log.durable_lsn)
         self._flush(now_ms)
         self._make_room(served)
-        if broker.has_ready or self.readable or any(connection.may_go_on for connection in self.blocked):
+        if self._has_more:
             self.schedule()
         self._set_timer(now_ms)
         self.stats.turn_took(perf_counter_ns() - started_ns)
 
+    @property
+    def _has_more(self) -> bool:
+        """Is there work for another turn already?"""
+        if self.broker.has_ready or self.readable:
+            return True
+        if self.blocked and any(connection.may_go_on for connection in self.blocked):
+            return True
+        return self.large is not None and self.large.has_released
+
     # ---- input -----------------------------------------------------------------------------------
+
+    def _poll_large(self) -> ArtemisError | None:
+        """Take note of large bodies that were written, and of pieces of them that were read."""
+        if self.large is None:
+            return None
+        self.large.poll()
+        for piece in self.large.take_fetched():
+            reader: Connection = piece.owner  # type: ignore[assignment]
+            reader.mark_dirty()
+        return self.large.failure
 
     def _read(self, now_ms: int) -> None:
         readable, self.readable = self.readable, []
@@ -119,6 +153,7 @@ class Turns:
             lost, self.lost = self.lost, []
             for connection in lost:
                 connection.session.lost(now_ms)
+                connection.session.out.clear()
         if self.blocked:
             blocked, self.blocked = self.blocked, []
             for connection in blocked:
@@ -148,7 +183,7 @@ class Turns:
         dirty, self.dirty = self.dirty, []
         for connection in dirty:
             connection.flush(durable_lsn, now_ms)
-            if connection.session.out:
+            if connection.session.out.segments:
                 self.waiting.add(connection)
 
     def _make_room(self, served: list[Consumer]) -> None:

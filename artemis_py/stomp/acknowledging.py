@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from artemis_py.stomp.frames import Frame, FrameError
+from artemis_py.core.entry import Entry
+from artemis_py.stomp.frames import AckRun, Frame, FrameError
 from artemis_py.stomp.state import SessionState
 from artemis_py.stomp.subscription import AUTO, Subscription
 
@@ -34,6 +35,35 @@ class Acknowledging(SessionState):
             queue.acknowledge(consumer, entries)
         if consumer.parked:
             queue.wake(consumer)
+
+    def acknowledge_run(self, run: AckRun, now_ms: int) -> None:
+        """ACKs one behind the other, those of one subscription in one request. At the first that means nothing those
+        before it are carried out; raises FrameError for it.
+        """
+        entries: list[Entry] = []
+        subscription: Subscription | None = None
+        consumer_text = b""
+        for place, (consumer, message) in enumerate(run.pairs):
+            if consumer != consumer_text:
+                self._settle(subscription, entries)
+                consumer_text = consumer
+                subscription = self.by_consumer.get(int(consumer))
+                entries = []
+            message_id = int(message)
+            if subscription is None or message_id not in subscription.consumer.held:
+                self._settle(subscription, entries)
+                self.service.traffic.came("ACK", place + 1)
+                self.acknowledge(Frame("ACK", {"id": f"{consumer.decode()}-{message.decode()}"}), now_ms, refuses=False)
+                raise AssertionError("an ACK for a message that is not held must be refused")
+            entries += subscription.covered_by(message_id)
+        self._settle(subscription, entries)
+        self.service.traffic.came("ACK", len(run.pairs))
+
+    def _settle(self, subscription: Subscription | None, entries: list[Entry]) -> None:
+        if subscription is not None and entries:
+            subscription.queue.acknowledge(subscription.consumer, entries)
+            if subscription.consumer.parked:
+                subscription.queue.wake(subscription.consumer)
 
     def _find(self, frame: Frame) -> tuple[Subscription, int]:
         """The subscription and message that the frame means: by ack id (1.2), by subscription and message-id, by

@@ -20,6 +20,9 @@ from artemis_py.stomp.headers import decode_block, first_of_each, parse_content_
 MEMO_ENTRIES_MAX: Final = 4096
 MEMO_BLOCK_BYTES_MAX: Final = 1024
 
+_RECEIPT: Final = b"\nreceipt:"
+_UNAMBIGUOUS: Final = bytes(code for code in range(ord("!"), ord("~") + 1) if chr(code) not in "\\:")
+"""What a header value may consist of that reads alike in every version, and is written as it was read."""
 _CARRIED: Final = frozenset({"receipt", "transaction", "content-length"})
 _FORGED: Final = frozenset({"message-id", "subscription", "ack", "redelivered", "timestamp", "delivery-count"})
 _DECIDING: Final = frozenset(
@@ -55,6 +58,24 @@ class Dialect:
             if send is not None:
                 return send
         return self._read_any(block)
+
+    def read_with_receipt(self, block: bytes, start: int) -> Frame | Send | Refused:
+        """As ``read``, for a block with a receipt line after the line feed at ``start``. A client that asks for many
+        receipts gives each an id of its own: without that line its blocks are often alike.
+        """
+        end = block.find(b"\n", start + 1)
+        value = block[start + len(_RECEIPT) :] if end < 0 else block[start + len(_RECEIPT) : end]
+        others = block[:start] if end < 0 else block[:start] + block[end:]
+        unambiguous = value.isalnum() or not value.translate(None, _UNAMBIGUOUS)
+        if not unambiguous or len(block) > self._line_bytes_max:
+            return self.read(block)
+        known = self.memo.get(others)
+        if known is not None and block.count(b"\n") <= self.limits.headers_max:
+            return Send(known.head, known.shape, known.content_length, value.decode(), None)
+        frame = self.read(block)
+        if isinstance(frame, Send) and frame.transaction is None:
+            self.remember(others, Send(frame.head, frame.shape, frame.content_length, None, None))
+        return frame
 
     def remember(self, block: bytes, send: Send) -> None:
         """Keep a frame without hop headers for the next one with the same bytes, if these bytes came before."""

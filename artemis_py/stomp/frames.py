@@ -9,11 +9,15 @@ from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.router import Route
 from artemis_py.errors import ArtemisError
 from artemis_py.message import Head
+from artemis_py.storage.upload import Upload
 
 VERSIONS: Final = ("1.0", "1.1", "1.2")
 COMMANDS: Final = frozenset(
     {"SEND", "SUBSCRIBE", "UNSUBSCRIBE", "BEGIN", "COMMIT", "ABORT", "ACK", "NACK", "DISCONNECT", "CONNECT", "STOMP"}
 )
+
+
+_ACK_BYTES_MAX: Final = len("ACK\nid:") + 2 * 18 + len("-")
 
 
 class FrameError(ArtemisError):
@@ -38,6 +42,17 @@ class Frame:
         self.headers = headers
         self.content_length = content_length
         """-1 when the frame has no content-length."""
+
+
+class AckRun:
+    """ACKs of STOMP 1.2 with nothing but an id, one behind the other: in each pair the number of the consumer and that
+    of the message, as digits.
+    """
+
+    __slots__ = ("pairs",)
+
+    def __init__(self, pairs: list[tuple[bytes, bytes]]) -> None:
+        self.pairs = pairs
 
 
 class Refused:
@@ -84,7 +99,7 @@ class Shape:
 
 
 class Send:
-    """A SEND frame. ``quick`` means: no receipt, no transaction, and a plain shape."""
+    """A SEND frame. ``quick`` means: no transaction, and a simple shape."""
 
     __slots__ = ("content_length", "head", "quick", "receipt", "shape", "transaction")
 
@@ -96,7 +111,18 @@ class Send:
         self.content_length = content_length
         self.receipt = receipt
         self.transaction = transaction
-        self.quick = shape.simple and receipt is None and transaction is None
+        self.quick = shape.simple and transaction is None
+
+
+class LargeSend(Send):
+    """A SEND whose body goes to a file of its own."""
+
+    __slots__ = ("upload",)
+
+    def __init__(self, send: Send, upload: Upload) -> None:
+        super().__init__(send.head, send.shape, send.content_length, send.receipt, send.transaction)
+        self.upload = upload
+        self.quick = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +139,13 @@ class Limits:
     subscriptions_max: int = 1024
     transactions_max: int = 256
     transaction_bytes_max: int = 104857600
+    large_body_bytes_min: int = -1
+    """From which size a body goes to a file of its own; -1: never."""
+
+    @property
+    def allow_any_ack(self) -> bool:
+        """Is an ACK with an id of two numbers never too large?"""
+        return self.headers_max > 0 and min(self.header_line_bytes_max, self.header_bytes_max) >= _ACK_BYTES_MAX
 
     @staticmethod
     def of(acceptor: AcceptorConfig) -> Limits:
@@ -126,4 +159,5 @@ class Limits:
             subscriptions_max=acceptor.int_param("maxSubscriptions"),
             transactions_max=acceptor.int_param("maxTransactions"),
             transaction_bytes_max=acceptor.int_param("maxTransactionBytes"),
+            large_body_bytes_min=acceptor.int_param("stompMinLargeMessageSize"),
         )

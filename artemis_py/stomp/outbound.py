@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
+from artemis_py.message import LargeBody
+
+Part: TypeAlias = bytes | LargeBody
+"""A large body stands for its bytes, which are still in its file."""
+
 
 class Outbound:
     """Parts of frames with the lsn they depend on. A part never overtakes an earlier one.
@@ -9,34 +16,39 @@ class Outbound:
     Parts added one after the other with no higher lsn share a segment, so that a turn's frames cost one comparison.
     """
 
-    __slots__ = ("_segments",)
+    __slots__ = ("segments",)
 
     def __init__(self) -> None:
-        self._segments: list[tuple[int, list[bytes]]] = []
+        self.segments: list[tuple[int, list[Part]]] = []
+        """Each with the lsn that all of it waits for."""
 
     def __bool__(self) -> bool:
-        return bool(self._segments)
+        return bool(self.segments)
 
-    def parts(self, lsn: int = 0) -> list[bytes]:
+    def clear(self) -> None:
+        """Nobody is there any more to send it to."""
+        self.segments.clear()
+
+    def parts(self, lsn: int = 0) -> list[Part]:
         """The list to append parts to that may leave once ``lsn`` is durable (0: at once, after what is before
         them).
         """
-        segments = self._segments
+        segments = self.segments
         if segments and segments[-1][0] >= lsn:
             return segments[-1][1]
-        parts: list[bytes] = []
+        parts: list[Part] = []
         segments.append((lsn, parts))
         return parts
 
-    def take(self, durable_lsn: int) -> list[bytes]:
+    def take(self, durable_lsn: int) -> list[Part]:
         """Remove and return the parts that may leave now."""
-        segments = self._segments
+        segments = self.segments
         if not segments or segments[0][0] > durable_lsn:
             return []
         if len(segments) == 1:
-            self._segments = []
+            self.segments = []
             return segments[0][1]
-        leaving: list[bytes] = []
+        leaving: list[Part] = []
         count = 0
         for lsn, parts in segments:
             if lsn > durable_lsn:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from artemis_py.core.router import Batch, Route
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import AddressFullError, ArtemisError, LimitError
-from artemis_py.message import Head, Message
+from artemis_py.message import Head, LargeBody, Message
 from artemis_py.stomp.destinations import temporary_address
-from artemis_py.stomp.frames import FrameError, Send, Shape
+from artemis_py.stomp.frames import FrameError, LargeSend, Send, Shape
 from artemis_py.stomp.parser import AnyFrame
 from artemis_py.stomp.state import SessionState
 from artemis_py.stomp.subscription import obtain_temporary
@@ -28,11 +28,12 @@ class Sending(SessionState):
             route = self._route(shape)
         except ArtemisError as error:
             self.service.traffic.came("SEND")
-            self.refuse(str(error), None, syntax=False)
+            self.refuse(str(error), first.receipt, syntax=False)
             return start + 1
         account = route.address.account
         origin = self.origin
         messages: list[Message] = []
+        receipts: list[tuple[int, str]] = []
         append = messages.append
         size_bytes = 0
         position = start
@@ -45,21 +46,25 @@ class Sending(SessionState):
             append(Message(head, body, number, now_ms, 0, account, origin))
             number += 1
             size_bytes += head.size_bytes + len(body)
-        count = len(messages)
-        accepted = broker.router.publish(Batch(route, messages, size_bytes, now_ms, plain=shape.plain))
-        if broker.router.forwards:
-            broker.flush_forwards(now_ms)
-        self.service.traffic.came("SEND", accepted)
-        if accepted == count:
-            return start + count
-        return self._not_all_accepted(route, start + accepted)
+            if frame.receipt is not None:
+                receipts.append((position, frame.receipt))
+        end = start + len(messages)
+        behind = start + self._publish(Batch(route, messages, size_bytes, now_ms, shape.plain, distinct=True))
+        self.service.traffic.came("SEND", behind - start)
+        if receipts:
+            self.confirm_run([receipt for place, receipt in receipts if place < behind])
+        if behind == end:
+            return end
+        refused = frames[behind][0]
+        assert isinstance(refused, Send)
+        return self._not_all_accepted(route, behind, refused.receipt)
 
-    def _not_all_accepted(self, route: Route, position: int) -> int:
+    def _not_all_accepted(self, route: Route, position: int, receipt: str | None) -> int:
         if route.address.refusal == "BLOCK":
             self.blocked_by = route.address
             return position
         self.service.traffic.came("SEND")
-        self.refuse(f"Address {route.address.name} is full", None, syntax=False)
+        self.refuse(f"Address {route.address.name} is full", receipt, syntax=False)
         return position + 1
 
     def _route(self, shape: Shape) -> Route:
@@ -80,7 +85,17 @@ class Sending(SessionState):
             self.temporary_addresses = set()
         self.temporary_addresses.add(name)
 
-    def send(self, frame: Send, body: bytes, now_ms: int) -> bool:
+    def send_large(self, frame: LargeSend, now_ms: int) -> bool:
+        """Publish a SEND whose body is in a file, once all of it is there; False when the sender has to wait. Raises
+        ArtemisError.
+        """
+        if not frame.upload.may_go_on:
+            self.blocked_by = frame.upload
+            return False
+        self.service.traffic.came("SEND")
+        return self.send(frame, frame.upload.body, now_ms)
+
+    def send(self, frame: Send, body: bytes | LargeBody, now_ms: int) -> bool:
         """Publish one SEND, or keep it for its transaction; False when the sender has to wait for room. Raises
         ArtemisError.
         """
@@ -108,7 +123,7 @@ class Sending(SessionState):
     def _publish(self, batch: Batch) -> int:
         """Publish with the copies that diverts make of it; a duplicate id is not remembered without all of them."""
         broker = self.service.broker
-        if batch.plain:
+        if batch.plain or not batch.route.address.may_forward:
             accepted = broker.router.publish(batch)
             if broker.router.forwards:
                 broker.flush_forwards(batch.now_ms)

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.broker import Broker
 from artemis_py.stomp.destinations import Prefixes
 from artemis_py.stomp.dialect import Dialect
-from artemis_py.stomp.frames import VERSIONS, Limits
+from artemis_py.stomp.frames import VERSIONS, Limits, Send
 from artemis_py.stomp.heartbeat import BeatRules
+from artemis_py.stomp.parser import Parser
+from artemis_py.storage.large import LargeStore
+from artemis_py.storage.upload import Upload
 from artemis_py.version import VERSION
 
 TURN_BYTES_MAX: Final = 131072
 """How much one consumer may be sent in one turn."""
+
+
+class Awaited(Protocol):
+    """What a session may have to wait for before it goes on: room on an address, or the disk."""
+
+    @property
+    def may_go_on(self) -> bool:
+        """Is the wait over?"""
 
 
 class Traffic:
@@ -37,10 +48,16 @@ class Traffic:
 
 
 class StompService:
-    """One acceptor's STOMP: its parameters read once, its dialects with their memories, its counters."""
+    """One acceptor's STOMP: its parameters read once, its dialects with their memories, its counters.
 
-    def __init__(self, broker: Broker, acceptor: AcceptorConfig, traffic: Traffic) -> None:
+    Without ``large`` bodies of every size are kept in memory.
+    """
+
+    def __init__(
+        self, broker: Broker, acceptor: AcceptorConfig, traffic: Traffic, large: LargeStore | None = None
+    ) -> None:
         self.broker = broker
+        self._large = large
         self.traffic = traffic
         self.limits = Limits.of(acceptor)
         self.prefixes = Prefixes.of(acceptor)
@@ -50,3 +67,18 @@ class StompService:
         self.window_bytes = acceptor.int_param("stompConsumerWindowSize")
         self.enable_message_id = acceptor.bool_param("stompEnableMessageId")
         self.server_header = None if acceptor.bool_param("disableStompServerHeader") else f"artemis_py/{VERSION}"
+
+    def parser(self, version: str) -> Parser:
+        """What reads the frames of one connection from here on."""
+        return Parser(self.dialects[version], None if self._large is None else self._upload)
+
+    def _upload(self, send: Send) -> Upload:
+        assert self._large is not None
+        return self._large.begin(durable=send.shape.persistent)
+
+    @property
+    def disk(self) -> Awaited | None:
+        """What a sender of large bodies waits for when the disk cannot follow; None when it can."""
+        if self._large is None or self._large.intake.may_go_on:
+            return None
+        return self._large.intake

@@ -8,9 +8,10 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.errors import ArtemisError
 from artemis_py.stomp import writer
 from artemis_py.stomp.acknowledging import Acknowledging
-from artemis_py.stomp.frames import Frame, FrameError, Refused, Send
+from artemis_py.stomp.frames import AckRun, Frame, FrameError, LargeSend, Refused, Send
 from artemis_py.stomp.greeting import Greeting, greet
-from artemis_py.stomp.parser import AnyFrame, Parser
+from artemis_py.stomp.outbound import Part
+from artemis_py.stomp.parser import AnyFrame, BodiedFrame, Parser
 from artemis_py.stomp.sending import Sending
 from artemis_py.stomp.service import TURN_BYTES_MAX, StompService
 from artemis_py.stomp.subscribing import Subscribing
@@ -71,6 +72,8 @@ class Session(Sending, Subscribing, Acknowledging):
             self._pending.extend(frames)
             return
         self._run(frames, now_ms)
+        if self._parser.in_large_body and self.blocked_by is None:
+            self.blocked_by = self.service.disk
 
     def _run(self, frames: list[tuple[AnyFrame, bytes]], now_ms: int) -> None:
         log = self.service.broker.log
@@ -81,6 +84,9 @@ class Session(Sending, Subscribing, Acknowledging):
             self.lsn_before = log.last_lsn
             if frame.__class__ is Send and frame.quick:
                 position = self.send_run(frames, position, now_ms)
+            elif isinstance(frame, AckRun):
+                self._acknowledge_run(frame, now_ms)
+                position += 1
             elif self._handle(frame, body, now_ms):
                 position += 1
             self.note_written()
@@ -91,7 +97,7 @@ class Session(Sending, Subscribing, Acknowledging):
             self._close_with(str(self._parser.error), self._parser.error.receipt)
 
     def unblock(self, now_ms: int) -> None:
-        """Go on with what waited for room on an address, if there is room now."""
+        """Go on with what had to wait, if it need not any more."""
         if self.blocked_by is None or not self.blocked_by.may_go_on:
             return
         self.blocked_by = None
@@ -99,10 +105,18 @@ class Session(Sending, Subscribing, Acknowledging):
         pending, self._pending = self._pending, []
         self._run(pending, now_ms)
 
-    def _handle(self, frame: AnyFrame, body: bytes, now_ms: int) -> bool:
+    def _acknowledge_run(self, run: AckRun, now_ms: int) -> None:
+        try:
+            self.acknowledge_run(run, now_ms)
+        except ArtemisError as error:
+            self.refuse(str(error), None, syntax=isinstance(error, FrameError) and error.syntax)
+
+    def _handle(self, frame: BodiedFrame, body: bytes, now_ms: int) -> bool:
         """Carry out one frame; False when it has to wait (the session is blocked)."""
         try:
             if isinstance(frame, Send):
+                if isinstance(frame, LargeSend):
+                    return self.send_large(frame, now_ms)
                 self.service.traffic.came("SEND")
                 return self.send(frame, body, now_ms)
             if isinstance(frame, Refused):
@@ -161,7 +175,7 @@ class Session(Sending, Subscribing, Acknowledging):
         self.client_id = answer.client_id
         self.beats = answer.beats
         self.last_beat_ms = now_ms
-        self._parser = Parser(self.service.dialects[answer.version])
+        self._parser = self.service.parser(answer.version)
         self.out.parts().append(answer.frame)
         self.service.traffic.went("CONNECTED")
         self.service.traffic.sessions_open += 1
@@ -202,6 +216,7 @@ class Session(Sending, Subscribing, Acknowledging):
         self.unsubscribe_all(failed=failed, now_ms=now_ms)
         self.blocked_by = None
         self._pending = []
+        self._parser.forget()
         self.service.traffic.sessions_open -= 1
 
     # ---- output ----------------------------------------------------------------------------------
@@ -236,7 +251,7 @@ class Session(Sending, Subscribing, Acknowledging):
             if subscription is not None:
                 subscription.queue.wake(consumer)
 
-    def flush(self, durable_lsn: int) -> list[bytes]:
+    def flush(self, durable_lsn: int) -> list[Part]:
         """What may leave now, in order."""
         return self.out.take(durable_lsn)
 

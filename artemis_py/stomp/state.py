@@ -5,12 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Final
 
-from artemis_py.core.address import Address
 from artemis_py.core.transaction import Transaction
 from artemis_py.stomp import writer
 from artemis_py.stomp.heartbeat import Beats
 from artemis_py.stomp.outbound import Outbound
-from artemis_py.stomp.service import StompService
+from artemis_py.stomp.service import Awaited, StompService
 from artemis_py.stomp.subscription import Subscription
 
 _NO_BEATS: Final = Beats()
@@ -41,8 +40,10 @@ class SessionState(ABC):
         self.by_consumer: dict[int, Subscription] = {}
         self.transactions: dict[str, Transaction] = {}
         self.temporary_addresses: set[str] | None = None
-        self.blocked_by: Address | None = None
-        """The full address that this sender waits for."""
+        self.blocked_by: Awaited | None = None
+        """What this sender waits for: a full address, a large body that is not written yet, or a disk that cannot
+        follow.
+        """
         self.lsn_written = 0
         """The highest lsn of what this session wrote; a RECEIPT waits for it."""
         self.lsn_before = 0
@@ -59,6 +60,13 @@ class SessionState(ABC):
         self.note_written()
         self.out.parts(self.lsn_written).append(writer.receipt(receipt, self.version))
         self.service.traffic.went("RECEIPT")
+
+    def confirm_run(self, receipts: list[str]) -> None:
+        """Answer the receipts of frames that were carried out together."""
+        self.note_written()
+        version = self.version
+        self.out.parts(self.lsn_written).extend([writer.receipt(receipt, version) for receipt in receipts])
+        self.service.traffic.went("RECEIPT", len(receipts))
 
     @abstractmethod
     def refuse(self, message: str, receipt: str | None, *, syntax: bool) -> None:

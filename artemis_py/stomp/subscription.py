@@ -56,12 +56,7 @@ class Subscription:
         consumer = self.consumer
         if self.ack_mode == INDIVIDUAL:
             return [consumer.let_go(message_id)]
-        covered: list[int] = []
-        for held_id in consumer.held:
-            covered.append(held_id)
-            if held_id == message_id:
-                break
-        return [consumer.let_go(held_id) for held_id in covered]
+        return consumer.let_go_up_to(message_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import Final
 
 from artemis_py.core.entry import Entry
 from artemis_py.message import Head, Message, unescape_header
+from artemis_py.stomp.outbound import Part
 
 _BREAKS: Final = str.maketrans({"\n": " ", "\r": " ", "\0": " "})
 _ESCAPES_11: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", ":": "\\c"})
@@ -34,7 +35,8 @@ def connected(headers: list[tuple[str, str]]) -> bytes:
 
 def receipt(receipt_id: str, version: str) -> bytes:
     """A RECEIPT frame."""
-    return f"RECEIPT\nreceipt-id:{escape(receipt_id, version)}\n\n\0".encode()
+    shown = receipt_id if receipt_id.isalnum() else escape(receipt_id, version)
+    return f"RECEIPT\nreceipt-id:{shown}\n\n\0".encode()
 
 
 def error(
@@ -66,7 +68,10 @@ def head_block(head: Head, version: str) -> bytes:
 class MessageWriter:
     """Writes one subscription's MESSAGE frames. What does not change from message to message is made once."""
 
-    __slots__ = ("_ack", "_prefix", "_sized_only", "_tag", "_version", "amq_message_id", "ingress_timestamp")
+    __slots__ = (
+        "_ack", "_like_body_bytes", "_like_bytes", "_like_head", "_like_id_bytes", "_prefix", "_sized_only", "_tag",
+        "_version", "amq_message_id", "ingress_timestamp",
+    )  # fmt: skip
 
     def __init__(self, subscription: str | None, consumer_id: int, version: str, *, settles: bool) -> None:
         self._version = version
@@ -78,9 +83,28 @@ class MessageWriter:
         """In 1.0 only messages sent with a content-length get one: its presence tells bytes from text there."""
         self.amq_message_id = False
         self.ingress_timestamp = False
+        self._like_head: Head | None = None
+        """Of the frame measured last that had nothing special: a message like it makes a frame of the same size."""
+        self._like_body_bytes = self._like_id_bytes = self._like_bytes = 0
 
     def frame_bytes(self, message: Message) -> int:
         """The size of a message's frame; a redelivered one is a byte shorter (true, false)."""
+        if (
+            message.head is self._like_head
+            and len(message.body) == self._like_body_bytes
+            and not message.expires_ms
+            and len(str(message.id)) == self._like_id_bytes
+        ):
+            return self._like_bytes
+        size = self._measured(message)
+        if not message.expires_ms:
+            self._like_head = message.head
+            self._like_body_bytes = len(message.body)
+            self._like_id_bytes = len(str(message.id))
+            self._like_bytes = size
+        return size
+
+    def _measured(self, message: Message) -> int:
         number = len(str(message.id))
         body_bytes = len(message.body)
         size = len(self._prefix) + number + _STAMP_BYTES + len(str(message.expires_ms)) + len(str(message.timestamp_ms))
@@ -93,8 +117,8 @@ class MessageWriter:
             size += len(self._extras(message.id, message.timestamp_ms))
         return size
 
-    def write(self, entries: list[Entry], out: list[bytes]) -> None:
-        """Append the frames of ``entries`` to ``out``, in parts."""
+    def write(self, entries: list[Entry], out: list[Part]) -> None:
+        """Append the frames of ``entries`` to ``out``, in parts; a large body is a part that is not bytes."""
         prefix = self._prefix
         ack = self._ack
         sized_only = self._sized_only

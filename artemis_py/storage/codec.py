@@ -32,7 +32,7 @@ from typing import Any, Final
 from zlib import crc32
 
 from artemis_py.errors import ArtemisError
-from artemis_py.message import Account, Head, Message
+from artemis_py.message import Account, Head, LargeBody, Message
 
 MAGIC: Final = b"ARTEMISJ"
 FORMAT_VERSION: Final = 1
@@ -80,8 +80,12 @@ REASONS: Final = ("acked", "replaced", "expired", "killed")
 _FILE_HEADER: Final = Struct("<8sHHIQQQ20x")
 _U32: Final = Struct("<I")
 _RECORD: Final = Struct("<IQB")
+_CHECKED_RECORD: Final = Struct("<IIQB")
 _MESSAGE: Final = Struct("<QQQQBBBBHHI")
+_PUBLISHED: Final = Struct("<IQBQQQQBBBBHHI")
+"""A record's header behind the checksum and the fixed part of a MESSAGE payload, in one."""
 _STATE: Final = Struct("<IHQq")
+_LARGE: Final = Struct("<QQ")
 _SETTLED: Final = Struct("<IBI")
 _ATTEMPTED: Final = Struct("<IQHQ")
 _IDS: Final = Struct("<II")
@@ -145,7 +149,7 @@ def encode_record(type_code: int, lsn: int, payload: bytes) -> bytes:
     return _U32.pack(crc32(body)) + body
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Record:
     """A record as it was read: where it stands and what it holds."""
 
@@ -166,8 +170,7 @@ def decode_record(data: bytes | memoryview, offset: int) -> Record | None:
         if any(data[offset:]):
             raise CodecError("a record header that is cut off")
         return None
-    checksum = _U32.unpack_from(data, offset)[0]
-    length, lsn, type_code = _RECORD.unpack_from(data, offset + 4)
+    checksum, length, lsn, type_code = _CHECKED_RECORD.unpack_from(data, offset)
     end = offset + RECORD_HEADER_BYTES + length
     if not checksum and not length and not lsn and not type_code:
         return None
@@ -208,6 +211,7 @@ class Kept:
         self.lsn = lsn
         """Under which it was published first; a copy made by compaction keeps it."""
         self.queue_ids = queue_ids
+        """A list with a single queue may be shared by the messages of a run: only a longer one is ever changed."""
         self.flags = flags
         self.details: dict[int, QueueState] | None = None
 
@@ -221,6 +225,37 @@ class Kept:
 _PLAIN: Final = QueueState()
 
 
+def encode_published(published: list[Kept]) -> list[bytes]:
+    """The records of messages just published, each to the one queue of the first and with nothing special there.
+
+    The same bytes as from ``encode_record`` and ``encode_message``, in two parts each (the checksum, the rest), and
+    worked out for a run: most of its messages share a head.
+    """
+    place = _STATE.pack(published[0].queue_ids[0], 0, 0, 0)
+    pack, checksum = _PUBLISHED.pack, _U32.pack
+    parts: list[bytes] = []
+    last_head: Head | None = None
+    middle = b""
+    middle_size = priority = sized = routing = address_size = head_size = 0
+    for kept in published:
+        message = kept.message
+        head, body, lsn = message.head, message.body, kept.lsn
+        if head is not last_head:
+            last_head = head
+            address = head.address.encode()
+            middle = b"%b%b%b" % (place, address, head.block)
+            middle_size = _MESSAGE.size + len(middle)
+            priority, sized, routing = head.priority, head.sized, _ROUTING_CODES[head.routing_type]
+            address_size, head_size = len(address), head.size_bytes
+        fields = pack(
+            middle_size + len(body), lsn, MESSAGE, message.id, message.timestamp_ms, message.expires_ms, lsn,
+            priority, sized, routing, 0, 1, address_size, head_size,
+        )  # fmt: skip
+        record = b"%b%b%b" % (fields, middle, body)  # type: ignore[str-format]  # a large body never comes in a run
+        parts += (checksum(crc32(record)), record)
+    return parts
+
+
 def encode_message(kept: Kept) -> bytes:
     """Payload of a MESSAGE record."""
     message = kept.message
@@ -231,6 +266,11 @@ def encode_message(kept: Kept) -> bytes:
     else:
         details = [(queue_id, kept.details.get(queue_id, _PLAIN)) for queue_id in kept.queue_ids]
         states = b"".join([_STATE.pack(number, one.attempts, one.due_ms, one.order) for number, one in details])
+    flags = kept.flags
+    body = message.body
+    if isinstance(body, LargeBody):
+        flags |= FLAG_LARGE
+        body = _LARGE.pack(body.number, body.size_bytes)
     fields = _MESSAGE.pack(
         message.id,
         message.timestamp_ms,
@@ -239,28 +279,28 @@ def encode_message(kept: Kept) -> bytes:
         head.priority,
         head.sized,
         _ROUTING_CODES[head.routing_type],
-        kept.flags,
+        flags,
         len(kept.queue_ids),
         len(address),
         head.size_bytes,
     )
-    return b"%b%b%b%b%b" % (fields, states, address, head.block, message.body)
+    return b"%b%b%b%b%b" % (fields, states, address, head.block, body)
 
 
-_heads: dict[tuple[bytes, str, int, bool, bool, str | None], Head] = {}
+_heads: dict[tuple[bytes, int, int, int, int, int], Head] = {}
 _HEADS_MAX: Final = 4096
 
 
-def _head_of(
-    block: bytes, address: str, priority: int, persistent: bool, sized: bool, routing_type: str | None
-) -> Head:
-    """The head of a message that was read: one for all messages with the same headers, as when they were sent."""
-    key = (block, address, priority, persistent, sized, routing_type)
-    head = _heads.get(key)
-    if head is None:
-        if len(_heads) >= _HEADS_MAX:
-            _heads.clear()
-        head = _heads[key] = Head(block, address, priority, persistent, sized, routing_type)
+def _head_of(key: tuple[bytes, int, int, int, int, int]) -> Head:
+    """The head of a message that was read: one for all messages with the same headers, as when they were sent. The key:
+    address and block as they stand in the record, the size of the address, priority, sized, code of the routing type,
+    and whether the message is transient.
+    """
+    text, address_size, priority, sized, routing, transient = key
+    address, block = text[:address_size].decode(), text[address_size:]
+    if len(_heads) >= _HEADS_MAX:
+        _heads.clear()
+    head = _heads[key] = Head(block, address, priority, not transient, bool(sized), _ROUTING_TYPES[routing])
     return head
 
 
@@ -271,18 +311,17 @@ def decode_message(payload: bytes) -> Kept:
         message_id, timestamp_ms, expires_ms, lsn, priority, sized, routing, flags, count, address_size, head_size = (
             fields
         )
-        position = _MESSAGE.size
-        states = []
-        for _ in range(count):
-            states.append(_STATE.unpack_from(payload, position))
-            position += _STATE.size
+        states = [_STATE.unpack_from(payload, _MESSAGE.size + place * _STATE.size) for place in range(count)]
     except error as problem:
         raise CodecError(f"a message record that is too short: {problem}") from None
-    address = payload[position : position + address_size].decode()
-    position += address_size
-    block = payload[position : position + head_size]
-    head = _head_of(block, address, priority, not flags & FLAG_TRANSIENT, bool(sized), _ROUTING_TYPES[routing])
-    message = Message(head, payload[position + head_size :], message_id, timestamp_ms, expires_ms, _NOWHERE, 0)
+    start = _MESSAGE.size + count * _STATE.size
+    end = start + address_size + head_size
+    key = (payload[start:end], address_size, priority, sized, routing, flags & FLAG_TRANSIENT)
+    head = _heads.get(key) or _head_of(key)
+    body: bytes | LargeBody = payload[end:]
+    if flags & FLAG_LARGE:
+        body = _large_body(payload, end)
+    message = Message(head, body, message_id, timestamp_ms, expires_ms, _NOWHERE, 0)
     kept = Kept(message, lsn, [state[0] for state in states], flags)
     for queue_id, attempts, due_ms, order in states:
         if attempts or due_ms or order:
@@ -290,6 +329,14 @@ def decode_message(payload: bytes) -> Kept:
             kept.detail(queue_id).due_ms = due_ms
             kept.detail(queue_id).order = order
     return kept
+
+
+def _large_body(payload: bytes, position: int) -> LargeBody:
+    """What stands in the place of a body that is in a file of its own: the file's number, and how long it is."""
+    try:
+        return LargeBody(*_LARGE.unpack_from(payload, position))
+    except error as problem:
+        raise CodecError(f"a reference to a large body that is too short: {problem}") from None
 
 
 def encode_settled(queue_id: int, reason: str, message_ids: list[int]) -> bytes:
@@ -327,7 +374,7 @@ def decode_ids(payload: bytes) -> tuple[int, tuple[int, ...]]:
     return queue_id, Struct(f"<{count}Q").unpack_from(payload, _IDS.size)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Batch:
     """The first record of everything that was made durable together.
 

@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from artemis_py.storage.disk import Disk, DiskError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Write:
     """Bytes for one place in one file."""
 
@@ -26,9 +26,15 @@ class Write:
     sync: bool
     create_bytes: int = -1
     """Make the file first, this large; -1 when it exists."""
+    renamed_from: str | None = None
+    """Take this file, made ahead, instead of making one."""
+    begins: bool = False
+    """Make the file first, empty, to be durable with the first sync."""
+    ends: bool = False
+    """Nothing more will be written to the file."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Commit:
     """One batch: its writes, in order, and the lsn that is durable when all of them are. What a record speaks of (a
     page, a large body) is written before the record, so a crash in between leaves nothing that anybody refers to.
@@ -46,12 +52,18 @@ class Commit:
 def carry_out(commit: Commit) -> None:
     """Write a batch and make it durable. Raises DiskError."""
     for write in commit.writes:
-        if write.create_bytes >= 0:
+        if write.renamed_from is not None:
+            write.disk.rename(write.renamed_from, write.name)
+        elif write.create_bytes >= 0:
             write.disk.create(write.name, write.create_bytes)
+        if write.begins:
+            write.disk.begin(write.name)
         if write.data:
             write.disk.write(write.name, write.offset, write.data)
         if write.sync:
             write.disk.sync(write.name)
+        if write.ends:
+            write.disk.finish(write.name)
 
 
 class Committer(ABC):
@@ -87,13 +99,13 @@ class ThreadCommitter(Committer):
     thread.
     """
 
-    def __init__(self, wake: Callable[[], None]) -> None:
+    def __init__(self, wake: Callable[[], None], name: str = "committer") -> None:
         self.busy = False
         self.failure: DiskError | None = None
         self._wake = wake
         self._done: Commit | None = None
         self._work: SimpleQueue[Commit | Callable[[], None] | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="committer", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:

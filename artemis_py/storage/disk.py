@@ -30,6 +30,14 @@ class Disk(ABC):
         """Make a file of zeros that survives a crash (its content and its name)."""
 
     @abstractmethod
+    def begin(self, name: str) -> None:
+        """Make an empty file to be written piece by piece; it survives a crash (its name, too) only after ``sync``."""
+
+    @abstractmethod
+    def finish(self, name: str) -> None:
+        """Nothing more will be written to the file."""
+
+    @abstractmethod
     def write(self, name: str, offset: int, data: bytes) -> None:
         """Write all of ``data``; it may be lost or torn until ``sync``."""
 
@@ -55,14 +63,19 @@ class Disk(ABC):
 
 
 class FileDisk(Disk):
-    """A real directory. The files written to last stay open; ``close`` closes them."""
+    """A real directory. The files written to last stay open; ``close`` closes them. With ``is_made`` false the
+    directory need not be there.
+    """
 
-    def __init__(self, directory: Path, *, data_only: bool = True) -> None:
+    def __init__(self, directory: Path, *, data_only: bool = True, is_made: bool = True) -> None:
         self.directory = directory
         self._sync = os.fdatasync if data_only else os.fsync
         self._descriptors: dict[str, int] = {}
+        self._nameless: set[str] = set()
+        """Files whose names a crash would lose."""
         try:
-            directory.mkdir(parents=True, exist_ok=True)
+            if is_made:
+                directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise DiskError(f"{directory}: {error.strerror}") from None
 
@@ -90,6 +103,19 @@ class FileDisk(Disk):
         except OSError as error:
             raise self._failed(name, error) from None
 
+    def begin(self, name: str) -> None:
+        try:
+            os.ftruncate(self._descriptor(name), 0)
+        except OSError as error:
+            raise self._failed(name, error) from None
+        self._nameless.add(name)
+
+    def finish(self, name: str) -> None:
+        self._nameless.discard(name)
+        descriptor = self._descriptors.pop(name, None)
+        if descriptor is not None:
+            os.close(descriptor)
+
     def write(self, name: str, offset: int, data: bytes) -> None:
         try:
             descriptor = self._descriptor(name)
@@ -105,6 +131,9 @@ class FileDisk(Disk):
     def sync(self, name: str) -> None:
         try:
             self._sync(self._descriptor(name))
+            if name in self._nameless:
+                self._sync_directory()
+                self._nameless.discard(name)
         except OSError as error:
             raise self._failed(name, error) from None
 
@@ -127,10 +156,8 @@ class FileDisk(Disk):
             raise self._failed(name, error) from None
 
     def delete(self, name: str) -> None:
+        self.finish(name)
         try:
-            descriptor = self._descriptors.pop(name, None)
-            if descriptor is not None:
-                os.close(descriptor)
             (self.directory / name).unlink(missing_ok=True)
         except OSError as error:
             raise self._failed(name, error) from None

@@ -7,6 +7,7 @@ segment. It also tells when a segment may go.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any, Final
 
 from artemis_py.records import Keepsake, Survivor
@@ -61,7 +62,20 @@ class Index:
             self.message_id_max = message_id
         self.home[message_id] = segment
         segment.live[message_id] = kept
-        segment.live_bytes += kept.message.size_bytes + _OVERHEAD_BYTES
+        segment.live_bytes += kept.message.inline_bytes + _OVERHEAD_BYTES
+
+    def add_run(self, published: list[Kept], segment: Segment) -> None:
+        """Messages were written to ``segment`` for the first time, in the order of their ids; each goes to a queue."""
+        home, live = self.home, segment.live
+        live_bytes = message_id = 0
+        for kept in published:
+            message = kept.message
+            message_id = message.id
+            home[message_id] = segment
+            live[message_id] = kept
+            live_bytes += message.head.size_bytes + len(message.body) + _OVERHEAD_BYTES
+        segment.live_bytes += live_bytes
+        self.message_id_max = max(self.message_id_max, message_id)
 
     def find(self, message_id: int) -> Kept | None:
         """A living message."""
@@ -80,6 +94,23 @@ class Index:
                 return
             del self.home[message_id]
             _remove(message_id, segment)
+
+    def settle_run(self, queue_id: int, message_ids: Iterable[int]) -> None:
+        """A queue is done with several messages."""
+        home = self.home
+        for message_id in message_ids:
+            segment = home.get(message_id)
+            if segment is None:
+                continue
+            kept = segment.live[message_id]
+            queue_ids = kept.queue_ids
+            if len(queue_ids) > 1:
+                self.settle(queue_id, message_id)
+            elif queue_ids[0] == queue_id:
+                del home[message_id]
+                del segment.live[message_id]
+                message = kept.message
+                segment.live_bytes -= message.head.size_bytes + len(message.body) + _OVERHEAD_BYTES
 
     def attempt(self, queue_id: int, message_id: int, attempts: int, due_ms: int) -> None:
         """A delivery failed; with ``due_ms`` the next one waits."""
@@ -100,13 +131,18 @@ class Index:
 
     def drop_orphans(self) -> None:
         """Settle messages for queues that do not exist (any more), and drop pages in which nothing is left."""
-        for message_id, segment in list(self.home.items()):
-            for queue_id in list(segment.live[message_id].queue_ids):
-                if queue_id not in self.queues:
-                    self.settle(queue_id, message_id)
+        queues = self.queues
+        orphans = [
+            (queue_id, message_id)
+            for message_id, segment in self.home.items()
+            for queue_id in segment.live[message_id].queue_ids
+            if queue_id not in queues
+        ]
+        for queue_id, message_id in orphans:
+            self.settle(queue_id, message_id)
         for page in self.pages.pages():
             for queue_id in list(page.durable):
-                if queue_id not in self.queues:
+                if queue_id not in queues:
                     self.pages.delete_queue(queue_id)
         self.pages.drop_orphans()
 
@@ -124,7 +160,7 @@ class Index:
                     survivor = Survivor(kept.message, detail.attempts, detail.due_ms)
                     keyed.setdefault(queue_id, []).append((detail.order or kept.lsn, survivor))
         return Keepsake(
-            {queue_id: [one[1] for one in sorted(found, key=_key)] for queue_id, found in keyed.items()},
+            {queue_id: [one[1] for one in sorted(found, key=itemgetter(0))] for queue_id, found in keyed.items()},
             list(self.queues.values()),
             list(self.addresses.values()),
             {address: list(seen) for address, seen in self.duplicate_ids.items()},
@@ -162,10 +198,6 @@ class Index:
             del seen[: len(seen) - keep]
 
 
-def _key(keyed: tuple[int, Survivor]) -> int:
-    return keyed[0]
-
-
 def _remove(message_id: int, segment: Segment) -> None:
     kept = segment.live.pop(message_id)
-    segment.live_bytes -= kept.message.size_bytes + _OVERHEAD_BYTES
+    segment.live_bytes -= kept.message.inline_bytes + _OVERHEAD_BYTES

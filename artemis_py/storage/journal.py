@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
-from artemis_py.message import Message
+from artemis_py.message import LargeBody, Message
 from artemis_py.paged import Page, PagedMessage
 from artemis_py.records import RecordLog
 from artemis_py.storage import codec, page_codec
@@ -22,6 +22,7 @@ from artemis_py.storage.disk import Disk, DiskError
 from artemis_py.storage.index import Index, Segment
 from artemis_py.storage.page_index import places_of
 from artemis_py.storage.pages import PageFiles
+from artemis_py.storage.spares import Spares
 
 _INLINE_BYTES_MAX: Final = 65536
 _MOVES_PER_TURN: Final = 256
@@ -39,6 +40,7 @@ class JournalSettings:
     sync_non_transactional: bool = True
     duplicate_ids_kept: int = 20000
     retains: bool = False
+    files_min: int = 2
     number_min: int = 1
     """Of the first segment, when there is none yet."""
 
@@ -95,6 +97,7 @@ class Journal(RecordLog):
         """Does the batch under way end in a sync?"""
         self._retiring: list[tuple[int, Segment]] = []
         self._create_current = False
+        self._spares = Spares(disk, committer, settings.file_bytes, settings.files_min)
         self._start_segment()
         for stream, number in index.pages.orphans:
             self._append(codec.PAGE_DROPPED, page_codec.encode_page_dropped(stream, number))
@@ -127,10 +130,26 @@ class Journal(RecordLog):
         self.index.add(kept, self.segments[-1])
         return lsn
 
+    def published_run(self, messages: list[Message], queue_id: int, due_ms: int) -> None:
+        if due_ms or self._group is not None or not messages or messages[0].body.__class__ is LargeBody:
+            super().published_run(messages, queue_id, due_ms)
+            return
+        lsn = self._next_lsn
+        queue_ids = [queue_id]  # one list for all: only a message on several queues ever loses one of them
+        published: list[Kept] = []
+        for message in messages:
+            published.append(Kept(message, lsn, queue_ids))
+            message.lsn = lsn
+            lsn += 1
+        self._next_lsn = lsn
+        self.last_lsn = lsn - 1
+        self._pending.extend(codec.encode_published(published))
+        self._non_transactional = True
+        self.index.add_run(published, self.segments[-1])
+
     def settled(self, queue_id: int, messages: list[Message], reason: str) -> int:
         message_ids = [message.id for message in messages]
-        for message_id in message_ids:
-            self.index.settle(queue_id, message_id)
+        self.index.settle_run(queue_id, message_ids)
         return self._append(codec.SETTLED, codec.encode_settled(queue_id, reason, message_ids))
 
     def attempted(self, queue_id: int, message: Message, attempts: int, due_ms: int) -> int:
@@ -302,6 +321,8 @@ class Journal(RecordLog):
             self.poll()
         else:
             self._committer.submit(commit)
+        if not self._create_current:
+            self._spares.provide(len(self.segments))
 
     def _make_commit(self, writes: list[Write]) -> Commit:
         """A batch of everything gathered; ``writes`` come first: they are what its records speak of."""
@@ -312,9 +333,11 @@ class Journal(RecordLog):
         self.last_lsn = self._next_lsn
         self._next_lsn += 1
         create_bytes = -1
+        spare: str | None = None
         if self._create_current:
             self._create_current = False
             create_bytes = self._settings.file_bytes
+            spare = self._spares.take()
             header = FileHeader(codec.KIND_JOURNAL, segment.number, segment.first_lsn, self.now_ms)
             parts.insert(0, codec.encode_file_header(header))
         data = b"".join(parts + self._pending)
@@ -323,7 +346,7 @@ class Journal(RecordLog):
             self._non_transactional and settings.sync_non_transactional
         )
         self._syncing = sync
-        write = Write(self._disk, segment.name, segment.written_bytes, data, sync, create_bytes)
+        write = Write(self._disk, segment.name, segment.written_bytes, data, sync, create_bytes, spare)
         segment.written_bytes += len(data)
         self._pending = []
         self._transactional = self._non_transactional = False

@@ -63,7 +63,9 @@ def decode_paged(payload: bytes) -> tuple[int, codec.Kept]:
 def as_paged(kept: codec.Kept, origin: int, account: Account, page: Page, place: int) -> PagedMessage:
     """The message as queues know it."""
     one = kept.message
-    message = PagedMessage(one.head, one.body, one.id, one.timestamp_ms, one.expires_ms, account, page, place)
+    held = page.large.get(place)
+    body = one.body if held is None else held.body
+    message = PagedMessage(one.head, body, one.id, one.timestamp_ms, one.expires_ms, account, page, place)
     message.origin = 0 if page.restored else origin
     return message
 

@@ -116,13 +116,20 @@ class PageIndex:
             stream.settled = {key: settled for key, settled in stream.settled.items() if key[0] != queue_id}
             stream.attempts = {key: state for key, state in stream.attempts.items() if key[0] != queue_id}
 
+    def needs(self, queue_id: int, page: Page, place: int) -> bool:
+        """Is a durable queue not done with the message at a place that went to it?"""
+        settled = self.streams[page.stream].settled.get((queue_id, page.number))
+        return queue_id in page.durable and (settled is None or place not in settled.places)
+
+    def left_of(self, queue_id: int, page: Page) -> int:
+        """How many durable messages of a page a queue is not done with."""
+        share = page.durable.get(queue_id)
+        settled = self.streams[page.stream].settled.get((queue_id, page.number))
+        return (0 if share is None else share.count) - (0 if settled is None else settled.count)
+
     def left(self, page: Page) -> int:
         """How many durable messages of a page are not settled, over all queues."""
-        stream = self.streams[page.stream]
-        return sum(
-            share.count - settled.count if (settled := stream.settled.get((queue_id, page.number))) else share.count
-            for queue_id, share in page.durable.items()
-        )
+        return sum(self.left_of(queue_id, page) for queue_id in page.durable)
 
     def keepsake(self) -> list[KeptStream]:
         """What the broker takes back at a start, in order. The pages are its own from then on."""

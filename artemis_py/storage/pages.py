@@ -211,7 +211,6 @@ class PageChunk(Chunk):
         for record, end in self._records():
             if record.type_code != codec.PAGED:
                 continue
-            message = known.get(record.lsn)
             try:
                 origin, kept = page_codec.decode_paged(record.payload)
             except CodecError as error:
@@ -219,9 +218,11 @@ class PageChunk(Chunk):
                 continue
             if queue_id not in kept.queue_ids or (page.restored and kept.flags & codec.FLAG_TRANSIENT):
                 continue
-            if message is None:
-                message = page_codec.as_paged(kept, origin, account, page, record.lsn)
-            yield Found(message, kept.detail(queue_id).due_ms if kept.details else 0, end)
+            due_ms = kept.detail(queue_id).due_ms if kept.details else 0
+            # no name for the message: between two calls this frame must not keep it, or the file of its body
+            yield Found(
+                known.get(record.lsn) or page_codec.as_paged(kept, origin, account, page, record.lsn), due_ms, end
+            )
 
     def _records(self) -> Iterator[tuple[Record, int]]:
         """The whole records, each with the place in the file where the next one begins."""

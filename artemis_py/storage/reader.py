@@ -1,11 +1,13 @@
 """The log as a list of events, from closed and current journal files: for replay, analysis and export.
 
 It reads what `retention` kept and what is still in the journal directory, oldest first, and gives each event once, with
-its lsn and the time of its batch. It imports nothing of the broker but the codec. It never changes a file, and may run
+its lsn and the time of its batch. A large body is not read: ``body_path`` tells where it is. The reader imports nothing
+of the broker but the codec. It never changes a file, and may run
 while a broker writes: it then ends somewhere in the last batch.
 
-Not events, and skipped: BATCH and GROUP records (their time and extent are in the events) and the copies that
-compaction makes. Addresses and queues are told again in later files; a repeated one says what is known already.
+Not events, and skipped: BATCH and GROUP records (their time and extent are in the events), what is noted about page
+files, and the copies that compaction makes. Addresses and queues are told again in later files; a repeated one says
+what is known already.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from artemis_py.storage import codec
+from artemis_py.message import LargeBody
+from artemis_py.storage import codec, page_codec
+from artemis_py.storage.body_names import find_body
 from artemis_py.storage.codec import CodecError, Kept, Record
 from artemis_py.storage.scan import Damage, LogFile, inner_records, log_file, log_files, whole_records
 
@@ -72,6 +76,18 @@ class Attempted(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Purged(Event):
+    """A queue was done with a page of an address: with everything that went to it there so far and was not settled, but
+    for ``kept_count`` messages that consumers hold.
+    """
+
+    queue_id: int
+    stream: int
+    page: int
+    kept_count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Changed(Event):
     """An address, a queue or the duplicate ids of an address changed: ``kind`` is the record's name."""
 
@@ -110,10 +126,19 @@ EVERYTHING = Range()
 
 @dataclass(slots=True)
 class LogReader:
-    """Reads the journal files of some directories. ``damages`` tells what of them could not be read."""
+    """Reads the journal files of some directories. ``damages`` tells what of them could not be read. ``bodies`` are
+    directories of large messages; retained ones are found without.
+    """
 
     directories: Sequence[Path]
     damages: list[Damage] = field(default_factory=list)
+    bodies: Sequence[Path] = ()
+
+    def body_path(self, body: LargeBody) -> Path | None:
+        """The file of a large body; None when it is nowhere (any more). While a broker runs it can move to where bodies
+        are retained: ask again when it cannot be opened.
+        """
+        return find_body(body.number, [*self.bodies, *self.directories])
 
     def events(self, wanted: Range = EVERYTHING) -> Iterator[Event]:
         """The wanted events in the order of their lsn. Raises OSError when a file cannot be read, and VersionError when
@@ -202,10 +227,21 @@ def _event(record: Record, time_ms: int, group: int) -> Iterator[Event]:
         yield FellDue(lsn, time_ms, group, *codec.decode_ids(payload))
     elif kind == codec.ATTEMPTED:
         yield Attempted(lsn, time_ms, group, *codec.decode_attempted(payload))
+    elif kind == codec.PAGE_SETTLED:
+        queue_id, _, _, reason, _, _, message_ids = page_codec.decode_page_settled(payload)
+        yield Settled(lsn, time_ms, group, queue_id, reason, message_ids)
+    elif kind == codec.PAGE_ATTEMPTED:
+        queue_id, _, _, _, message_id, attempts, due_ms = page_codec.decode_page_attempted(payload)
+        if message_id:
+            yield Attempted(lsn, time_ms, group, queue_id, message_id, attempts, due_ms)
+    elif kind == codec.PAGE_PURGED:
+        queue_id, stream, page, _, places = page_codec.decode_page_purged(payload)
+        yield Purged(lsn, time_ms, group, queue_id, stream, page, len(places))
     elif kind in _CHANGES:
         yield Changed(lsn, time_ms, group, codec.RECORD_NAMES[kind], codec.decode_fields(payload))
-    else:
+    elif kind not in _PAGE_STATES:
         yield Unknown(lsn, time_ms, group, kind, payload)
 
 
+_PAGE_STATES = frozenset({codec.PAGE_OPENED, codec.PAGE_GREW, codec.PAGE_DROPPED, codec.PAGE_PLACES})
 _CHANGES = frozenset({codec.ADDRESS, codec.QUEUE, codec.QUEUE_DELETED, codec.DUPLICATE, codec.DUPLICATES_CLEARED})

@@ -115,7 +115,8 @@ def _quarantine(disk: Disk, name: str, data: bytes) -> None:
 def apply(recovered: Recovered, record: Record, segment: Segment) -> None:
     """Add one record to what the files say."""
     index = recovered.index
-    recovered.next_lsn = max(recovered.next_lsn, record.lsn + 1)
+    if record.lsn >= recovered.next_lsn:
+        recovered.next_lsn = record.lsn + 1
     kind = record.type_code
     payload = record.payload
     if kind == codec.MESSAGE:

@@ -2,24 +2,21 @@
 
 A retained file's name tells its number and when it was written to for the last time, so that a listing sorts by both:
 ``artemis-journal-000000000012-20260131T235959.999Z.log``. Files go oldest first and only oldest first, so what is kept
-has no holes.
+has no holes. Large bodies are kept as long as a journal file that may speak of them.
 """
 
 from __future__ import annotations
 
-import errno
-import os
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from artemis_py.storage import codec
-from artemis_py.storage.codec import Batch
+from artemis_py.storage.codec import Batch, CodecError
 from artemis_py.storage.disk import Disk, DiskError
+from artemis_py.storage.retained_bodies import RetainedBodies, move, shown_time
 from artemis_py.storage.scan import Damage, LogFile, log_file, log_files, whole_records
 
 _UNFINISHED: Final = ".part"
@@ -49,7 +46,9 @@ class Mark:
 
 
 class Retention:
-    """Keeps what the journal in ``journal_directory`` retires. Every method may raise DiskError."""
+    """Keeps what the journal in ``journal_directory`` retires. ``bodies`` are kept with it and count for its limit.
+    Every method may raise DiskError.
+    """
 
     def __init__(
         self,
@@ -57,11 +56,13 @@ class Retention:
         journal_directory: Path,
         settings: RetentionSettings,
         clock_ms: Callable[[], int] = wall_clock_ms,
+        bodies: RetainedBodies | None = None,
     ) -> None:
         self._disk = disk
         self._journal_directory = journal_directory
         self._settings = settings
         self._clock_ms = clock_ms
+        self._bodies = bodies
         self._directory = settings.directory
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
@@ -76,26 +77,11 @@ class Retention:
         source = self._journal_directory / name
         try:
             closed_ms = source.stat().st_mtime_ns // 1_000_000
-            self._move(source, self._directory / retained_name(name, closed_ms))
+            move(source, self._directory / retained_name(name, closed_ms), _UNFINISHED)
         except OSError as error:
             raise self._failed(error) from None
         self._disk.delete(name)
         self.purge()
-
-    def _move(self, source: Path, target: Path) -> None:
-        """Rename, or copy when the target is on another file system. A crash in between leaves both, which is harmless:
-        the segment is retired again.
-        """
-        try:
-            os.rename(source, target)
-        except OSError as error:
-            if error.errno != errno.EXDEV:
-                raise
-            unfinished = target.with_name(target.name + _UNFINISHED)
-            shutil.copyfile(source, unfinished)
-            _sync(unfinished)
-            os.rename(unfinished, target)
-        _sync(self._directory)
 
     def purge(self) -> None:
         """Delete what is too old, and the oldest of what is too much."""
@@ -103,6 +89,7 @@ class Retention:
             files = self._files()
             while files and self._is_too_old(files[0]):
                 files.pop(0).path.unlink(missing_ok=True)
+            self._purge_bodies(files)
             if self._settings.bytes_max is not None:
                 self._purge_to(files, self._settings.bytes_max)
         except OSError as error:
@@ -114,12 +101,23 @@ class Retention:
 
     def _purge_to(self, files: list[LogFile], bytes_max: int) -> None:
         sizes = [file.path.stat().st_size for file in files]
-        total = sum(sizes)
-        for file, size in zip(files, sizes, strict=True):
-            if total <= bytes_max:
-                return
-            file.path.unlink(missing_ok=True)
-            total -= size
+        body_bytes = 0 if self._bodies is None else self._bodies.size_bytes
+        while files and sum(sizes) + body_bytes > bytes_max:
+            files.pop(0).path.unlink(missing_ok=True)
+            sizes.pop(0)
+            body_bytes = self._purge_bodies(files)
+        if self._bodies is not None and body_bytes > bytes_max:
+            self._bodies.purge_to(bytes_max)
+
+    def _purge_bodies(self, files: list[LogFile]) -> int:
+        """Delete bodies of which no file that is left can speak; returns what the others take."""
+        if self._bodies is None:
+            return 0
+        if files:
+            self._bodies.purge_before(_begun_ms(files[0]))
+        elif self._settings.period_ms is not None:
+            self._bodies.purge_before(self._clock_ms() - self._settings.period_ms)
+        return self._bodies.size_bytes
 
     def mark(self) -> Mark | None:
         """How far the retained files go; None when there are none."""
@@ -145,18 +143,18 @@ class Retention:
         return DiskError(f"{error.filename or self._directory}: {error.strerror or error}")
 
 
+def _begun_ms(file: LogFile) -> int:
+    """When a file was begun; 0 when it does not say."""
+    with file.path.open("rb") as stream:
+        try:
+            return codec.decode_file_header(stream.read(codec.FILE_HEADER_BYTES)).created_ms
+        except CodecError:
+            return 0
+
+
 def retained_name(name: str, closed_ms: int) -> str:
     """The name that a segment gets when it is retained."""
     file = log_file(Path(name))
     if file is None:
         raise DiskError(f"{name} is not the name of a journal file")
-    whole, part = divmod(closed_ms, 1000)
-    return f"{Path(name).stem}-{datetime.fromtimestamp(whole, UTC):%Y%m%dT%H%M%S}.{part:03}Z.log"
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    return f"{Path(name).stem}-{shown_time(closed_ms)}.log"

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from artemis_py.message import LargeBody, Message
 from artemis_py.storage.reader import Changed, LogReader, Published, Settled
 from tests.e2e.kill_ledger import Key, Ledger
 
 
 def problems_of_log(folder: Path, ledger: Ledger) -> list[str]:
     """What the log of a run lacks, has twice or has though nobody sent it; empty when it agrees with the ledger."""
-    log = LogReader([folder / "retained", folder / "journal"])
+    log = LogReader([folder / "retained", folder / "journal"], bodies=[folder / "large"])
     published, settled = told_by(log)
     problems = [f"damage in the log: {damage}" for damage in log.damages if not damage.torn]
     for key, fate in ledger.fates.items():
@@ -36,9 +37,21 @@ def told_by(log: LogReader) -> tuple[Counter[Key], Counter[Key]]:
             case Changed(kind="queue", fields=fields):
                 queues[fields["id"]] = fields["name"]
             case Published(kept=kept):
-                producer, number, group, _ = bytes(kept.message.body).split(b" ", 3)
+                producer, number, group, _ = body_of(log, kept.message).split(b" ", 3)
                 texts[kept.message.id] = (producer.decode(), int(number), int(group))
                 published.update(Key(queues[queue_id], *texts[kept.message.id]) for queue_id in kept.queue_ids)
             case Settled(queue_id=queue_id, message_ids=message_ids):
                 settled.update(Key(queues[queue_id], *texts[message_id]) for message_id in message_ids)
     return published, settled
+
+
+def body_of(log: LogReader, message: Message) -> bytes:
+    """A message's body, wherever it is; with retention it has to be somewhere."""
+    body = message.body
+    if not isinstance(body, LargeBody):
+        return body
+    path = log.body_path(body)
+    assert path is not None, f"the log speaks of body {body.number:016x} of message {message.id}, which is nowhere"
+    found = path.read_bytes()
+    assert len(found) == body.size_bytes, path
+    return found

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, running
+from tests.e2e.broker_process import COMMAND, HTTP, STOMP, WAIT_S, BrokerProcess, running
 from tests.e2e.stomp_socket import Closed, StompSocket, connected, frame
 
 pytestmark = pytest.mark.e2e
@@ -381,6 +383,32 @@ def test_a_sender_that_is_faster_than_the_disk_waits_and_loses_nothing(start: St
             for _ in range(count):
                 client.message()
             broker.await_count("q", 0)
+
+
+def test_pages_can_be_looked_at_when_the_broker_is_stopped(start: Start, tmp_path: Path) -> None:
+    """``artemis-py pages list`` and ``dump``, and what ``journal verify`` says of them."""
+    with start() as broker, connected(broker.port) as client:
+        send(client, "/queue/q", 1, 20)
+        client.subscribe("/queue/q")
+        assert bodies(client, 8) == list(range(1, 9))
+        client.ask("DISCONNECT")
+
+    def told(*arguments: str) -> list[str]:
+        done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=WAIT_S, check=True)
+        return done.stdout.splitlines()
+
+    folder, journal = f"{tmp_path}/paging", f"{tmp_path}/journal"
+    found = [json.loads(line) for line in told("pages", "list", folder, "--format", "json")]
+    with_journal = ("--journal", journal, "--format", "json")
+    left = [json.loads(line) for line in told("pages", "list", folder, *with_journal)]
+    assert {one["address"] for one in found} == {"q"}
+    assert sum(one["messages"] for one in found) >= 12
+    assert sum(one["left"] for one in left) == 12
+    assert told("pages", "list", folder)[-1].startswith(f"in all: {len(found)} pages of 1 addresses,")
+    dumped = [line for path in pages_of(tmp_path) for line in told("pages", "dump", str(path), "--format", "json")]
+    assert [json.loads(line)["body"] for line in dumped][-1] == "20"
+    assert any("12 in" in line and "pages" in line for line in told("journal", "verify", journal))
+    assert any(" acked " in line for line in told("journal", "dump", journal, "--type", "page-settled"))
 
 
 def test_a_failing_disk_ends_the_broker_and_no_promise(start: Start, tmp_path: Path) -> None:

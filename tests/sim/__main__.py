@@ -18,12 +18,13 @@ def main() -> int:
     parser.add_argument("--worlds", type=int, default=1, help="how many worlds, with consecutive seeds")
     parser.add_argument("--lives", type=int, default=4, help="how often each world crashes")
     parser.add_argument("--steps", type=int, default=60, help="at most this many steps in each life")
+    parser.add_argument("--large", action="store_true", help="longer bodies go to files of their own")
     arguments = parser.parse_args()
     started_s = time.monotonic()
     failed = []
     for seed in range(arguments.seed, arguments.seed + arguments.worlds):
         try:
-            report = World(seed, lives=arguments.lives, steps=arguments.steps).run()
+            report = World(seed, lives=arguments.lives, steps=arguments.steps, large=arguments.large).run()
         except Exception:
             failed.append(seed)
             print(f"seed {seed}:\n{traceback.format_exc()}", file=sys.stderr)

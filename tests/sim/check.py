@@ -7,7 +7,10 @@ from collections.abc import Collection
 from artemis_py.core.broker import Broker
 from artemis_py.core.entry import Entry
 from artemis_py.core.queue import Queue
+from artemis_py.message import LargeBody
 from artemis_py.paged import PagedMessage
+from artemis_py.storage.body_names import read_name
+from artemis_py.storage.disk import DiskError
 from artemis_py.storage.recovery import Recovered
 from tests.sim.incarnation import Incarnation
 from tests.sim.paging import paged_items
@@ -53,6 +56,19 @@ def _fell_due_from_page(entry: Entry) -> bool:
     return entry.sequence < 0 and isinstance(entry.message, PagedMessage)
 
 
+def files_match(life: Incarnation) -> None:
+    """There is a file for each large body that lives, and no other. Call it when the disk rests and nobody is there."""
+    index = life.journal.index
+    bodies = [segment.live[message_id].message.body for message_id, segment in index.home.items()]
+    living = {body.number for body in bodies if isinstance(body, LargeBody)}
+    for stream in life.broker.streams.values():
+        living |= {held.body.number for page in stream.pages for held in page.large.values()}
+    found = {body.number for body in map(read_name, life.disk.names()) if body is not None}
+    living |= {body.number for body in map(read_name, life.disk.names()) if body is not None and not body.durable}
+    if living != found:
+        raise Broken(f"files without a body: {sorted(found - living)}; bodies without a file: {sorted(living - found)}")
+
+
 def promises_hold(projection: Projection, promised: list[Fact]) -> None:
     """Everything that was told to clients is in the durable state."""
     history = projection.history
@@ -92,7 +108,11 @@ def survivors_match(life: Incarnation, recovered: Recovered, duplicate_ids_kept:
     it.
     """
     keepsake = recovered.index.keepsake()
-    found = view_of(keepsake, duplicate_ids_kept, [paged_items(stream, life.disk) for stream in keepsake.streams])
+    try:
+        paged = [paged_items(stream, life.disk) for stream in keepsake.streams]
+        found = view_of(keepsake, duplicate_ids_kept, life.disk, paged)
+    except DiskError as error:
+        raise Broken(f"a message lives whose body is gone: {error}") from error
     projection = life.projection(life.journal.durable_lsn)
     at_least = projection.restarted().view()
     matches: Projection | None = None

@@ -21,6 +21,8 @@ class File:
     data: bytearray = field(default_factory=bytearray)
     durable: bytearray = field(default_factory=bytearray)
     unsynced: list[tuple[int, bytes]] = field(default_factory=list)
+    named: bool = True
+    """Would a crash leave the name?"""
 
     def write(self, offset: int, data: bytes) -> None:
         """Change what readers see; the medium may or may not follow."""
@@ -48,15 +50,15 @@ class Fault:
     at: int
     error: str = "Input/output error"
     short: bool = False
-    verbs: tuple[str, ...] = ("create", "write", "sync")
+    verbs: tuple[str, ...] = ("create", "begin", "write", "sync")
 
 
 class SimDisk(Disk):
     """One directory in memory.
 
-    Every changing operation (create, write, sync, rename, delete) has a number. ``cut_at`` cuts the power when that
-    number is reached, before or after it takes effect; ``fault`` makes one fail with DiskError, and all later ones of
-    the same verbs too (a full disk stays full).
+    Every changing operation (create, begin, write, sync, rename, delete) has a number. ``cut_at`` cuts the power when
+    that number is reached, before or after it takes effect; ``fault`` makes one fail with DiskError, and all later ones
+    of the same verbs too (a full disk stays full).
     """
 
     def __init__(self, rng: random.Random) -> None:
@@ -78,7 +80,10 @@ class SimDisk(Disk):
             if name not in self.files and self._rng.random() < 0.5:
                 self.files[name] = File(bytearray(data), bytearray(data))
         self._deleted.clear()
-        for file in self.files.values():
+        for name, file in list(self.files.items()):
+            if not file.named and self._half():
+                del self.files[name]
+            file.named = True
             file.crash(self._rng)
 
     def restart(self) -> None:
@@ -88,6 +93,7 @@ class SimDisk(Disk):
         self._deleted.clear()
         for file in self.files.values():
             file.sync()
+            file.named = True
 
     def _begin(self, verb: str, name: str) -> bool:
         """Count an operation and let it fail; True when the power goes, for the caller to do some of it first."""
@@ -111,7 +117,23 @@ class SimDisk(Disk):
             self.files[name] = File(bytearray(size), bytearray(size))
         if cut:
             raise PowerCut
+        self._sync_names()
+
+    def begin(self, name: str) -> None:
+        cut = self._begin("begin", name)
+        if not cut or self._half():
+            self.files[name] = File(named=False)
+        if cut:
+            raise PowerCut
+
+    def finish(self, name: str) -> None:
+        """Changes nothing."""
+
+    def _sync_names(self) -> None:
+        """The directory as it is survives a crash."""
         self._deleted.clear()
+        for file in self.files.values():
+            file.named = True
 
     def write(self, name: str, offset: int, data: bytes) -> None:
         cut = self._begin("write", name)
@@ -128,10 +150,13 @@ class SimDisk(Disk):
 
     def sync(self, name: str) -> None:
         cut = self._begin("sync", name)
+        file = self._file(name)
         if not cut or self._rng.random() < 0.2:
-            self._file(name).sync()
+            file.sync()
         if cut:
             raise PowerCut
+        if not file.named:
+            self._sync_names()
 
     def rename(self, name: str, new_name: str) -> None:
         cut = self._begin("rename", name)
@@ -140,7 +165,7 @@ class SimDisk(Disk):
             del self.files[name]
         if cut:
             raise PowerCut
-        self._deleted.clear()
+        self._sync_names()
 
     def delete(self, name: str) -> None:
         cut = self._begin("delete", name)

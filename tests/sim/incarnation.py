@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.errors import ArtemisError
@@ -9,7 +11,10 @@ from artemis_py.server.connection import Acceptance
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService
+from artemis_py.storage.body_recovery import take_over
 from artemis_py.storage.journal import JournalSettings
+from artemis_py.storage.large import LargeStore
+from artemis_py.storage.page_bodies import hold_bodies
 from artemis_py.storage.pages import delete_leftovers
 from artemis_py.storage.recovery import Recovered
 from tests.sim.committer import SteppedCommitter
@@ -60,10 +65,16 @@ class Incarnation:
             pages=pages,
         )
         self.journal.watch(pages)
+        self.bodies = [SteppedCommitter(self._wake), SteppedCommitter(self._wake)]
+        """What writes large bodies, and what reads them."""
+        self.large = LargeStore(disk, *self.bodies)
+        self.given_up = hold_bodies(disk, recovered.index.pages, self.journal, self.large)
+        self.given_up += take_over(recovered.index, self.journal, self.large)
+        """Messages whose bodies were not whole; a crash must not make any."""
         self.broker = Broker(config, self.journal, now_ms, recovered.index.keepsake(), pages)
-        self.turns = Turns(self.loop.as_loop(), self.broker, self.journal, self.stats, self.loop.clock_ms)
+        self.turns = Turns(self.loop.as_loop(), self.broker, self.journal, self.stats, self.loop.clock_ms, self.large)
         acceptor = config.acceptors[0]
-        service = StompService(self.broker, acceptor, self.stats.traffic)
+        service = StompService(self.broker, acceptor, self.stats.traffic, self.large)
         self.acceptance = Acceptance(self.turns, service, 1000, acceptor.int_param("handshakeTimeout"))
         self.turns.on_failure = self._fail
         self.failure: ArtemisError | None = None
@@ -82,16 +93,23 @@ class Incarnation:
         return client
 
     def settle(self) -> None:
-        """Run turns until the broker rests; committer and reader are not moved."""
+        """Run turns until the broker rests; the disk does nothing."""
         self.loop.run()
         while any(client.pump() for client in self.clients):
             self.loop.run()
 
+    def step(self, rng: random.Random | None = None) -> bool:
+        """Let the disk do one thing, for the journal or for large bodies; False when there is nothing to do."""
+        busy = [one for one in (self.committer, self.reader, *self.bodies) if not one.idle]
+        if not busy:
+            return False
+        return (busy[0] if rng is None or len(busy) == 1 else rng.choice(busy)).step()
+
     def drain(self) -> None:
-        """Run turns, reads and writes until there is nothing to do."""
+        """Run turns and the disk until there is nothing to do."""
         self.settle()
-        while self.reader.step() or self.committer.step() or self.journal.has_pending:
-            if self.journal.failure is not None:
+        while self.step() or self.journal.has_pending or self.large.has_pending:
+            if self.journal.failure is not None or self.large.failure is not None:
                 return
             self.turns.schedule()
             self.settle()

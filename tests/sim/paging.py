@@ -36,8 +36,11 @@ class WitnessedPages(PageFiles):
         super().append(page, record, durable=durable)
         assert self._encoded is not None
         message, queue_ids, due_ms = self._encoded
+        self._encoded = None  # or the file of its body would be held
         if message.head.persistent:
-            self.fresh.setdefault((page.stream, page.number), []).append((identity(message), queue_ids, due_ms))
+            self.fresh.setdefault((page.stream, page.number), []).append(
+                (identity(message, self._disk), queue_ids, due_ms)
+            )
             self.ids.setdefault((page.stream, page.number), []).append(message.id)
 
 
@@ -52,11 +55,13 @@ def paged_items(kept: KeptStream, disk: Disk) -> dict[int, list[tuple[Identity, 
         while (record := codec.decode_record(data, offset)) is not None:
             offset = record.end
             if record.type_code == codec.PAGED:
-                _add_item(found, kept, page, record.lsn, page_codec.decode_paged(record.payload)[1])
+                _add_item(found, kept, page, record.lsn, page_codec.decode_paged(record.payload)[1], disk)
     return found
 
 
-def _add_item(found: dict[int, list[Any]], kept: KeptStream, page: Page, place: int, one: codec.Kept) -> None:
+def _add_item(
+    found: dict[int, list[Any]], kept: KeptStream, page: Page, place: int, one: codec.Kept, disk: Disk
+) -> None:
     if one.flags & codec.FLAG_TRANSIENT:
         return
     for queue_id in one.queue_ids:
@@ -64,4 +69,4 @@ def _add_item(found: dict[int, list[Any]], kept: KeptStream, page: Page, place: 
         if queue_id not in page.durable or (settled is not None and place in settled.places):
             continue
         attempts, due_ms = kept.attempts.get((queue_id, place), (0, one.detail(queue_id).due_ms))
-        found.setdefault(queue_id, []).append((identity(one.message), attempts, due_ms))
+        found.setdefault(queue_id, []).append((identity(one.message, disk), attempts, due_ms))

@@ -6,7 +6,7 @@ import random
 
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.storage.codec import BATCH, FILE_HEADER_BYTES, Record, decode_record
-from artemis_py.storage.journal import Journal, JournalSettings
+from artemis_py.storage.journal import Journal, JournalSettings, segment_number
 from artemis_py.storage.recovery import Recovered, recover
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
@@ -79,6 +79,11 @@ def records(disk: SimDisk, name: str) -> list[Record]:
         found.append(record)
         offset = record.end
     return found
+
+
+def last_segment(disk: SimDisk) -> str:
+    """The name of the newest journal file."""
+    return [name for name in disk.names() if segment_number(name) is not None][-1]
 
 
 def batch_starts(disk: SimDisk, name: str) -> list[int]:

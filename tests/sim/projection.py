@@ -10,8 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from artemis_py.message import Message
+from artemis_py.message import LargeBody, Message
 from artemis_py.records import Keepsake
+from artemis_py.storage.body_names import body_name
+from artemis_py.storage.disk import Disk
 
 Operation: TypeAlias = tuple[Any, ...]
 """The name of a method of ``RecordLog``, then what it was given, copied; ``("group", operations)`` for a group."""
@@ -19,10 +21,13 @@ Identity: TypeAlias = tuple[int, str, bytes, bytes, int, int, int]
 View: TypeAlias = dict[str, Any]
 
 
-def identity(message: Message) -> Identity:
-    """Everything about a message that must survive."""
-    head = message.head
-    return message.id, head.address, head.block, message.body, head.priority, message.expires_ms, message.timestamp_ms
+def identity(message: Message, disk: Disk) -> Identity:
+    """Everything about a message that must survive; its body is the very bytes, wherever they are."""
+    head, body = message.head, message.body
+    if isinstance(body, LargeBody):
+        assert body.size_bytes, "a large body of no bytes"
+        body = disk.read(body_name(body.number, durable=True), 0, body.size_bytes)
+    return message.id, head.address, head.block, body, head.priority, message.expires_ms, message.timestamp_ms
 
 
 @dataclass
@@ -163,14 +168,17 @@ class Projection:
 
 
 def view_of(
-    keepsake: Keepsake, duplicate_ids_kept: int, paged: Iterable[dict[int, list[tuple[Identity, int, int]]]] = ()
+    keepsake: Keepsake,
+    duplicate_ids_kept: int,
+    disk: Disk,
+    paged: Iterable[dict[int, list[tuple[Identity, int, int]]]] = (),
 ) -> View:
     """What recovery gives back, in the same plain values; ``paged`` is what it left in pages, for each address."""
     ready: dict[int, list[tuple[Identity, int]]] = {}
     scheduled: dict[int, dict[Identity, tuple[int, int]]] = {}
     for queue_id, survivors in keepsake.messages.items():
         for survivor in survivors:
-            key = identity(survivor.message)
+            key = identity(survivor.message, disk)
             if survivor.due_ms:
                 scheduled.setdefault(queue_id, {})[key] = (survivor.attempts, survivor.due_ms)
             else:

@@ -13,7 +13,7 @@ from artemis_py.storage.recovery import recover
 from tests.sim.check import nothing_half_done, survivors_match
 from tests.sim.disk import File, SimDisk
 from tests.sim.incarnation import Incarnation
-from tests.sim.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal, records
+from tests.sim.prepared import QUEUE, QUEUE_ID, commit, kept_ids, last_segment, message, open_journal, records
 from tests.sim.projection import Projection
 from tests.sim.world import CONFIGURATION, DUPLICATE_IDS_KEPT, World
 from tests.wire.world import Client
@@ -51,7 +51,7 @@ def _disk_of(life: Incarnation) -> SimDisk:
 def _cut_each(life: Incarnation) -> None:
     """The last batch survives up to its first record, its second, ...: nothing may be half done after any of them."""
     disk = _disk_of(life)
-    name = disk.names()[-1]
+    name = last_segment(disk)
     whole = disk.read(name)
     batch = [record for record in records(disk, name) if record.type_code == BATCH][-1]
     ends = [record.end for record in records(disk, name) if record.offset >= batch.offset]
@@ -190,7 +190,7 @@ def test_a_torn_first_write_of_a_file_is_no_damage() -> None:
     journal.queue_changed(dict(QUEUE))
     journal.published(message(1), [QUEUE_ID], 0)
     commit(journal, committer)
-    name = disk.names()[-1]
+    name = last_segment(disk)
     disk.write(name, 0, bytes(FILE_HEADER_BYTES))
     disk.files[name].sync()
     assert all(damage.torn for damage in recover(disk).damages)
@@ -215,7 +215,7 @@ def test_rewritten_duplicate_ids_are_whole_or_absent() -> None:
         journal.settled(QUEUE_ID, [one], "acked")
         before = {name: disk.read(name) for name in disk.names()}
         commit(journal, committer)
-        name = disk.names()[-1]
+        name = last_segment(disk)
         batch = disk.read(name)
         rewritten += b"two" in batch
         for record in records(disk, name):

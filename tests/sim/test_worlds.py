@@ -17,17 +17,18 @@ LONG_WORLDS = 20
 SOAK_WORLDS = 4000
 
 
-def _run(seed: int, *, lives: int = 4, steps: int = 60) -> Report:
+def _run(seed: int, *, lives: int = 4, steps: int = 60, large: bool = False) -> Report:
     try:
-        return World(seed, lives=lives, steps=steps).run()
+        return World(seed, lives=lives, steps=steps, large=large).run()
     except Exception as error:
-        options = f"--seed {seed} --lives {lives} --steps {steps}"
+        options = f"--seed {seed} --lives {lives} --steps {steps}{' --large' if large else ''}"
         raise AssertionError(f"repeat with: python -m tests.sim {options}\n{error}") from error
 
 
-def test_short_worlds(rng: random.Random) -> None:
+@pytest.mark.parametrize("large", [False, True], ids=["small bodies", "large bodies"])
+def test_short_worlds(rng: random.Random, large: bool) -> None:
     first = rng.getrandbits(32)
-    reports = [_run(seed) for seed in range(first, first + SHORT_WORLDS)]
+    reports = [_run(seed, large=large) for seed in range(first, first + SHORT_WORLDS)]
     assert sum(report.promises for report in reports) > SHORT_WORLDS, "the worlds promise too little to prove anything"
 
 
@@ -40,19 +41,27 @@ def test_long_worlds_roll_over_compact_and_tear(rng: random.Random) -> None:
     assert sum(report.errors for report in reports) < sum(report.frames for report in reports) / 10
 
 
-def _boundaries(seed: int, steps: int, each: Callable[[World, int], None]) -> int:
+def test_long_worlds_with_large_bodies(rng: random.Random) -> None:
+    first = rng.getrandbits(32)
+    reports = [_run(seed, lives=6, steps=300, large=True) for seed in range(first, first + LONG_WORLDS)]
+    assert sum(report.promises for report in reports) > 50 * LONG_WORLDS
+    assert sum(report.large_bodies for report in reports) > 20 * LONG_WORLDS
+
+
+def _boundaries(seed: int, steps: int, each: Callable[[World, int], None], *, large: bool) -> int:
     """Run the same first life again and again, with the power going at each of its disk operations in turn."""
     cut_after = 1
     while True:
-        world = World(seed, steps=steps)
+        world = World(seed, steps=steps, large=large)
         each(world, cut_after)
         if world.disk.operations < cut_after:
             return cut_after
         cut_after += 1
 
 
+@pytest.mark.parametrize("large", [False, True], ids=["small bodies", "large bodies"])
 @pytest.mark.parametrize("place", range(3))
-def test_every_boundary_between_disk_operations(rng: random.Random, place: int) -> None:
+def test_every_boundary_between_disk_operations(rng: random.Random, place: int, large: bool) -> None:
     """The same life dies at its first, second, third... disk operation, and lives on after each."""
     seed = rng.getrandbits(32) + place
 
@@ -61,9 +70,10 @@ def test_every_boundary_between_disk_operations(rng: random.Random, place: int) 
             left = world.live(recover(world.disk), Projection(DUPLICATE_IDS_KEPT), cut_after=cut_after)
             world.live(*left)
         except Exception as error:
-            raise AssertionError(f"World({seed}, steps=80).live(..., cut_after={cut_after}): {error}") from error
+            world_is = f"World({seed}, steps=80, large={large})"
+            raise AssertionError(f"{world_is}.live(..., cut_after={cut_after}): {error}") from error
 
-    _boundaries(seed, 80, die_and_live_on)
+    _boundaries(seed, 80, die_and_live_on, large=large)
 
 
 @pytest.mark.slow
@@ -77,7 +87,7 @@ def test_soak(rng: random.Random) -> None:
     for seed in range(first, first + SOAK_WORLDS):
         lives, steps = ((4, 60), (6, 300), (12, 150), (3, 1500))[seed % 4]
         try:
-            _run(seed, lives=lives, steps=steps)
+            _run(seed, lives=lives, steps=steps, large=bool(seed & 4))
         except AssertionError as error:
             failed.append(str(error))
     print(f"{SOAK_WORLDS} worlds from seed {first} in {time.monotonic() - started_s:.0f} s, {len(failed)} failed")

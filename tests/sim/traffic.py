@@ -19,6 +19,7 @@ MULTICAST = ("news", "auto.news")
 STORED = frozenset({*ANYCAST, "news"})
 """Destinations that have a durable queue, or get one, with the SEND."""
 BODY_BYTES = (0, 10, 100, 600, 3000)
+PART_BYTES_MIN = 300
 
 
 @dataclass
@@ -48,9 +49,13 @@ class Work:
 
 
 class Trader:
-    """One STOMP client. ``promised`` grows with each RECEIPT and MESSAGE that it gets."""
+    """One STOMP client. ``promised`` grows with each RECEIPT and MESSAGE that it gets. ``in_parts``: longer frames are
+    sent in two parts, with other things in between.
+    """
 
-    def __init__(self, life: Incarnation, rng: random.Random, name: str, numbers: list[int]) -> None:
+    def __init__(
+        self, life: Incarnation, rng: random.Random, name: str, numbers: list[int], *, in_parts: bool = False
+    ) -> None:
         self.name = name
         self.promised: list[Fact] = []
         self.errors: list[str] = []
@@ -60,6 +65,9 @@ class Trader:
         self._numbers = numbers
         """The last number used, shared by all clients of a world."""
         self._client = life.connect()
+        self._in_parts = in_parts
+        self._unsent = b""
+        """The second part of a frame."""
         self._readings: dict[str, Reading] = {}
         self._work: dict[str, Work] = {}
         self._asked: dict[str, list[Fact]] = {}
@@ -76,7 +84,12 @@ class Trader:
 
     def _put(self, command: str, *headers: str, body: bytes = b"") -> None:
         head = "\n".join([command, *headers, "", ""])
-        self._client.send(head.encode() + body + b"\0")
+        data = self._unsent + head.encode() + body + b"\0"
+        sent_bytes = len(data)
+        if self._in_parts and len(body) > PART_BYTES_MIN and self._rng.random() < 0.5:
+            sent_bytes = self._rng.randrange(len(data))
+        self._unsent = data[sent_bytes:]
+        self._client.send(data[:sent_bytes])
 
     def _ask(self, command: str, *headers: str, facts: list[Fact], body: bytes = b"") -> None:
         """Send a frame whose RECEIPT promises ``facts``."""
@@ -115,6 +128,11 @@ class Trader:
     def act(self) -> None:
         """One random step."""
         self.listen()
+        if self._unsent:
+            unsent, self._unsent = self._unsent, b""
+            self._client.send(unsent)
+        if self._client.connection.session.blocked_by is not None and self._rng.random() < 0.7:
+            return
         moves = (
             [self._send] * 8
             + [self._settle] * 8

@@ -37,8 +37,16 @@ class WitnessedJournal(Journal):
     def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
         targets = list(queue_ids)
         return self._note(
-            super().published(message, queue_ids, due_ms), "published", identity(message), targets, due_ms
+            super().published(message, queue_ids, due_ms), "published", identity(message, self._disk), targets, due_ms
         )
+
+    def published_run(self, messages: list[Message], queue_id: int, due_ms: int) -> None:
+        noted = len(self.operations) if self._inner is None else -1
+        super().published_run(messages, queue_id, due_ms)
+        if noted != len(self.operations):
+            return  # it called ``published`` for each, which noted them
+        for message in messages:
+            self._note(message.lsn, "published", identity(message, self._disk), [queue_id], due_ms)
 
     def settled(self, queue_id: int, messages: list[Message], reason: str) -> int:
         message_ids = [message.id for message in messages]
@@ -54,7 +62,7 @@ class WitnessedJournal(Journal):
 
     def published_in_page(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
         lsn = super().published_in_page(message, queue_ids, due_ms)
-        return self._note(lsn, "published", identity(message), [], due_ms)  # for whom, ``paged`` tells
+        return self._note(lsn, "published", identity(message, self._disk), [], due_ms)  # for whom, ``paged`` tells
 
     def paged(self, page: Page) -> int:
         lsn = super().paged(page)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from artemis_py.storage.journal import JournalSettings
 from artemis_py.storage.recovery import Recovered, recover
-from tests.sim.check import Broken, nothing_half_done, promises_hold, records_match, survivors_match
+from tests.sim.check import Broken, files_match, nothing_half_done, promises_hold, records_match, survivors_match
 from tests.sim.disk import Fault, PowerCut, SimDisk
 from tests.sim.incarnation import Incarnation
 from tests.sim.projection import Projection
@@ -43,14 +43,23 @@ CORE = f"""
 </address-settings>
 """
 CONFIGURATION = configuration(CORE)
-PAGING = configuration(
-    CORE.replace(
-        """<address-setting match="#">""",
-        """<address-setting match="#">
+LITTLE_ROOM = (
+    """<address-setting match="#">""",
+    """<address-setting match="#">
     <max-size-messages>3</max-size-messages><page-size-bytes>2000</page-size-bytes>""",
-    )
 )
+PAGING = configuration(CORE.replace(*LITTLE_ROOM))
 """The same with little room in memory and small pages."""
+LARGE_BYTES_MIN = 500
+_LARGE_CORE = CORE.replace(
+    "</diverts>",
+    """<divert name="copy"><address>ring</address><forwarding-address>auto.one</forwarding-address></divert>
+    </diverts>""",
+)
+LARGE_CONFIGURATION = configuration(_LARGE_CORE, f"stompMinLargeMessageSize={LARGE_BYTES_MIN}")
+"""With a divert that copies: two messages then have one body."""
+LARGE_PAGING = configuration(_LARGE_CORE.replace(*LITTLE_ROOM), f"stompMinLargeMessageSize={LARGE_BYTES_MIN}")
+"""Both."""
 
 
 @dataclass
@@ -65,19 +74,24 @@ class Report:
     segments: int = 0
     damages: int = 0
     faults: int = 0
+    large_bodies: int = 0
 
 
 class World:
-    """Everything in it follows from ``seed``. ``run`` raises Broken when something that must hold does not."""
+    """Everything in it follows from ``seed``. ``run`` raises Broken when something that must hold does not. With
+    ``large`` the longer bodies go to files of their own.
+    """
 
-    def __init__(self, seed: int, *, lives: int = 4, steps: int = 60) -> None:
+    def __init__(self, seed: int, *, lives: int = 4, steps: int = 60, large: bool = False) -> None:
         self.report = Report()
         self.rng = random.Random(seed)
         self.disk = SimDisk(self.rng)
+        self._large = large
         self._lives = lives
         self._steps = steps
         self._settings = JournalSettings(
-            file_bytes=self.rng.choice((4096, 8192, 65536)),
+            # With the bodies elsewhere the bindings could fill a small file: then compaction would have no end.
+            file_bytes=self.rng.choice((16384, 32768, 65536) if large else (4096, 8192, 65536)),
             compact_files_min=self.rng.choice((2, 3, 5)),
             compact_percentage=self.rng.choice((30, 60, 90)),
             duplicate_ids_kept=DUPLICATE_IDS_KEPT,
@@ -85,7 +99,7 @@ class World:
         )
         self._numbers = [0]
         self._now_ms = START_MS
-        self.configuration = self.rng.choice((CONFIGURATION, PAGING))
+        self._pages = self.rng.random() < 0.5
         self._patience = self.rng.choice((0.05, 0.3, 0.9))
         """How likely the committer is to work after a step."""
 
@@ -102,7 +116,11 @@ class World:
         """One life, its crash, and what is left. ``cut_after`` disk operations the power goes; None: at random, or the
         disk fails instead.
         """
-        life = Incarnation(self.configuration, self._settings, self.disk, recovered, base, self._now_ms)
+        plain, paging = (LARGE_CONFIGURATION, LARGE_PAGING) if self._large else (CONFIGURATION, PAGING)
+        config = paging if self._pages else plain
+        life = Incarnation(config, self._settings, self.disk, recovered, base, self._now_ms)
+        if life.given_up:
+            raise Broken(f"a crash left {life.given_up}")
         traders: list[Trader] = []
         promised: list[Fact] = []
         if cut_after is None and self.rng.random() < FAULTS:
@@ -119,7 +137,7 @@ class World:
         rng = self.rng
         at = self.disk.operations + rng.randrange(1, self._steps)
         error = rng.choice(("No space left on device", "Input/output error"))
-        verb = rng.choice(("create", "write", "sync"))
+        verb = rng.choice(("create", "write", "sync", "begin") if self._large else ("create", "write", "sync"))
         return Fault(at, error, short=verb == "write" and rng.random() < 0.5, verbs=(verb,))
 
     def _act(self, life: Incarnation, traders: list[Trader], promised: list[Fact]) -> None:
@@ -131,8 +149,18 @@ class World:
             self._step(life, traders, promised)
         if self.rng.random() < 0.3:
             life.drain()
-        if life.journal.failure is None:
+        if life.failure is None:
             records_match(life)
+            if self._large and self.rng.random() < 0.3:
+                self._nobody_is_there(life)
+
+    def _nobody_is_there(self, life: Incarnation) -> None:
+        """Every client goes, and the disk comes to rest."""
+        for client in life.clients:
+            client.drop()
+        life.drain()
+        if life.failure is None and life.large.failure is None and life.journal.failure is None:
+            files_match(life)
 
     def _outputs_have_stopped(self, life: Incarnation, traders: list[Trader]) -> None:
         """The disk failed: nobody gets anything more."""
@@ -148,7 +176,8 @@ class World:
         life.advance(1000)
         for trader in traders:
             trader.listen()
-        if life.journal.durable_lsn != durable_lsn or sum(trader.frames for trader in traders) != heard:
+        became_durable = life.journal.failure is not None and life.journal.durable_lsn != durable_lsn
+        if became_durable or sum(trader.frames for trader in traders) != heard:
             raise Broken(f"outputs went on after the disk had failed: {life.failure}")
 
     def _step(self, life: Incarnation, traders: list[Trader], promised: list[Fact]) -> None:
@@ -158,7 +187,7 @@ class World:
             traders.remove(trader)
         if not traders or (len(traders) < 3 and rng.random() < 0.2):
             names = {"k0", "k1", "k2"} - {trader.name for trader in traders}
-            traders.append(Trader(life, rng, rng.choice(sorted(names)), self._numbers))
+            traders.append(Trader(life, rng, rng.choice(sorted(names)), self._numbers, in_parts=self._large))
         elif rng.random() < 0.1:
             life.advance(rng.choice((1, 60, 500, 6000)))
         elif rng.random() < 0.06:
@@ -166,9 +195,9 @@ class World:
         else:
             rng.choice(traders).act()
         life.settle()
-        while rng.random() < self._patience and (life.committer.step() or life.reader.step()):
+        while rng.random() < self._patience and life.step(rng):
             life.settle()
-        if rng.random() < 0.05 and life.journal.failure is None:
+        if rng.random() < 0.05 and life.failure is None:
             records_match(life)
 
     def _manage(self, life: Incarnation) -> None:
@@ -196,6 +225,7 @@ class World:
         report.lives += 1
         report.operations += len(life.journal.operations)
         report.promises += len(promised)
+        report.large_bodies += life.large.counts()["begun"]
         report.segments = max(report.segments, life.journal.segments[-1].number)
         if life.failure is not None and self.rng.random() < 0.5:
             self.disk.restart()

@@ -85,6 +85,7 @@ class FakeServer:
     connections_total: int = 0
     sessions_open: int = 0
     sessions_total: int = 0
+    large: dict[str, int] = field(default_factory=dict)
     frames_in: dict[str, int] = field(default_factory=dict)
     frames_out: dict[str, int] = field(default_factory=dict)
     bytes_in: int = 0
@@ -93,6 +94,9 @@ class FakeServer:
     turn_ns_max: int = 0
     turn_buckets: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
     states: dict[str, int] = field(default_factory=dict)
+
+    def large_counts(self) -> Mapping[str, int]:
+        return self.large
 
     def connections_by_state(self) -> Mapping[str, int]:
         """The states as they were set."""

@@ -116,6 +116,9 @@ def test_our_additions_have_their_own_names_and_types() -> None:
         "artemis_messages_replaced": "gauge",
         "artemis_messages_dropped": "gauge",
         "artemis_messages_looped": "gauge",
+        "artemis_large_messages": "gauge",
+        "artemis_large_message_bytes": "gauge",
+        "artemis_large_message_unwritten_bytes": "gauge",
         "artemis_connections": "gauge",
         "artemis_frames": "counter",
         "artemis_bytes": "counter",
@@ -261,6 +264,16 @@ def test_traffic_and_connections() -> None:
     assert values(exporter, "artemis_frames_total") == {("SEND", "in"): 7, ("ACK", "in"): 2, ("MESSAGE", "out"): 6}
     assert values(exporter, "artemis_bytes_total") == {("in",): 700, ("out",): 60}
     assert values(exporter, "artemis_connections") == {("open",): 2, ("new",): 1}
+
+
+def test_large_bodies() -> None:
+    families = scrape(exporter_of(FakeBroker(), FakeServer(large={"bodies": 2, "bytes": 300, "unwritten_bytes": 40})))
+    shown = {name: families[name].samples[0].value for name in families if name.startswith("artemis_large")}
+    assert shown == {
+        "artemis_large_messages": 2,
+        "artemis_large_message_bytes": 300,
+        "artemis_large_message_unwritten_bytes": 40,
+    }
 
 
 def test_the_turn_histogram_is_cumulative_and_in_seconds() -> None:

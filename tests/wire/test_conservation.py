@@ -8,8 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.queue import Queue
 from artemis_py.message import Message
+from tests.wire.bodies import files_of
 from tests.wire.client_frames import ServerFrame
 from tests.wire.world import World, configuration
 
@@ -41,6 +43,7 @@ CORE = """
 </addresses>
 """
 CONFIG = configuration(CORE)
+LARGE_CONFIG = configuration(CORE, "stompMinLargeMessageSize=1")
 QUEUES = ("ring", "tried", "drop", "fail", "both", "copy", "alone")
 ADDRESSES = ("ring", "tried", "drop", "fail", "both", "alone")
 NAMES = ("a", "b")
@@ -82,8 +85,8 @@ operations = st.one_of(
 class Crowd:
     """Clients that do what they are told, when it makes sense, and count what came of it."""
 
-    def __init__(self) -> None:
-        self.world = World(CONFIG)
+    def __init__(self, config: BrokerConfig) -> None:
+        self.world = World(config)
         self.serial = 0
         self.names: dict[str, str] = {}
         self.held: dict[str, list[ServerFrame]] = {}
@@ -206,7 +209,18 @@ def _check_queue(queue: Queue, held: list[Message]) -> list[Message]:
 @settings(max_examples=max(2 * settings().max_examples, 200), suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(operations, min_size=5, max_size=40))
 def test_nothing_is_lost_doubled_or_left(steps: list[tuple[object, ...]]) -> None:
-    crowd = Crowd()
+    live(Crowd(CONFIG), steps)
+
+
+@settings(max_examples=max(settings().max_examples, 100), suppress_health_check=list(HealthCheck))
+@given(steps=st.lists(operations, min_size=5, max_size=40))
+def test_nor_any_file_of_a_large_body(steps: list[tuple[object, ...]]) -> None:
+    crowd = Crowd(LARGE_CONFIG)
+    live(crowd, steps)
+    assert files_of(crowd.world) == set()
+
+
+def live(crowd: Crowd, steps: list[tuple[object, ...]]) -> None:
     for verb, *arguments in steps:
         carry_out: Callable[..., None] = getattr(crowd, str(verb))
         carry_out(*arguments)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from artemis_py.config.settings import BrokerConfig
+from tests.wire.bodies import bodies_on_queues, files_of
 from tests.wire.cutting import AtOnePlace, ByteByByte, Cutting, Whole, places
 from tests.wire.player import Player
 from tests.wire.transcript import Transcript, read_transcript
@@ -20,6 +22,11 @@ CASES = [
     for path in FILES
     for version in read_transcript(path).versions
 ]
+
+ABOUT_MEMORY = frozenset(
+    {"block_bytes", "check_28_transaction_bytes", "check_28_unread_messages", "drop_bytes", "fail_bytes"}
+)
+"""Transcripts in which bodies fill something up that they do not fill from a file."""
 
 pytestmark = pytest.mark.wire
 
@@ -61,3 +68,16 @@ def test_divided_in_two(path: Path, version: str) -> None:
             play(transcript, version, AtOnePlace(size))
         except AssertionError as error:
             raise AssertionError(f"divided after {size} bytes: {error}") from error
+
+
+@pytest.mark.parametrize(("path", "version"), CASES)
+def test_every_body_in_a_file(path: Path, version: str) -> None:
+    """The same with bodies of one byte counted as large; in the end there are files for what is there, no others."""
+    transcript = _read(path)
+    if path.stem in ABOUT_MEMORY:
+        pytest.skip("what is in a file fills no memory")
+    acceptor = ";".join(filter(None, (transcript.acceptor, "stompMinLargeMessageSize=1")))
+    world = play(replace(transcript, acceptor=acceptor), version, Whole())
+    for client in world.clients.values():
+        client.drop()
+    assert files_of(world) == bodies_on_queues(world)

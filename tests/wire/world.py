@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 from artemis_py.config.reader import loads
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
@@ -11,6 +13,9 @@ from artemis_py.server.connection import Acceptance, Connection
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import READ_BYTES_MAX, Turns
 from artemis_py.stomp.service import StompService
+from artemis_py.storage.large import LargeStore
+from tests.sim.committer import SteppedCommitter
+from tests.sim.disk import SimDisk
 from tests.wire.client_frames import ServerFrame, ServerStream
 from tests.wire.fakes import FakeLoop, FakeTransport
 
@@ -104,16 +109,22 @@ class Client:
 
 
 class World:
-    """One broker, its acceptor, its clients by name."""
+    """One broker, its acceptor, its clients by name. Large bodies are on a disk in memory, which works when the broker
+    rests, unless ``disk_works`` is false.
+    """
 
     def __init__(self, config: BrokerConfig, now_ms: int = START_MS, *, log: MemoryLog | None = None) -> None:
         self.loop = FakeLoop(now_ms)
         self.log = log or MemoryLog()
         self.stats = ServerStats()
         self.broker = Broker(config, self.log, now_ms)
-        self.turns = Turns(self.loop.as_loop(), self.broker, self.log, self.stats, self.loop.clock_ms)
+        self.disk = SimDisk(random.Random(0))
+        self.disk_works = True
+        self._threads = [SteppedCommitter(self._wake), SteppedCommitter(self._wake)]
+        self.large = LargeStore(self.disk, *self._threads)
+        self.turns = Turns(self.loop.as_loop(), self.broker, self.log, self.stats, self.loop.clock_ms, self.large)
         acceptor = config.acceptors[0]
-        service = StompService(self.broker, acceptor, self.stats.traffic)
+        service = StompService(self.broker, acceptor, self.stats.traffic, self.large)
         self.acceptance = Acceptance(
             self.turns, service, acceptor.int_param("connectionsAllowed"), acceptor.int_param("handshakeTimeout")
         )
@@ -145,8 +156,18 @@ class World:
         if self.together:
             return
         self.loop.run()
-        while any(client.pump() for client in list(self.clients.values())):
+        while any(client.pump() for client in list(self.clients.values())) or self.work_disk():
             self.loop.run()
+
+    def _wake(self) -> None:
+        self.turns.schedule()
+
+    def work_disk(self) -> bool:
+        """Let each of the disk's threads do one thing; False when there is nothing to do."""
+        if not self.disk_works:
+            return False
+        worked = [thread.step() for thread in self._threads]
+        return any(worked)
 
     def advance(self, duration_ms: int) -> None:
         """Let time pass."""

@@ -42,6 +42,17 @@ class Lane:
         self._blocks: dict[int, _Block] = {}
         self._numbers: list[int] = []
 
+    def append(self, entry: Entry) -> None:
+        """Put one entry at the tail."""
+        tail = self.tail
+        if not self.count:
+            self._first = tail
+        self.count += 1
+        self.tail = tail + 1
+        block = self._block(tail >> _SHIFT)
+        block.slots[tail & _MASK] = entry
+        block.live += 1
+
     def extend(self, entries: list[Entry]) -> None:
         """Append ``entries`` at the tail."""
         tail = self.tail

@@ -54,7 +54,10 @@ class PriorityOrder:
         lane = self._lanes[priority]
         if lane is None:
             lane = self._lanes[priority] = Lane()
-        lane.extend(entries)
+        if len(entries) == 1:
+            lane.append(entries[0])
+        else:
+            lane.extend(entries)
         if priority > self._top:
             self._top = priority
 

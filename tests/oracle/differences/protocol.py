@@ -16,6 +16,15 @@ FRAMES: Final = (
         "no client should be able to take all memory",
     ),
     Departure(
+        "large-messages",
+        "Large messages over STOMP",
+        "a frame is gathered in memory, then written to a file when it is large",
+        "a large body is written as it comes and read as it is sent; a SEND waits until its file is synced, and a body "
+        "on disk does not fill its address",
+        "memory should not bound the size of a message",
+        shown=False,
+    ),
+    Departure(
         "repeated-header",
         "Repeated headers in STOMP 1.0 and 1.1",
         "the last one counts (in 1.2 the first)",

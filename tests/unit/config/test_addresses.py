@@ -158,7 +158,7 @@ FULL = {
 
 @pytest.mark.parametrize(("core", "warned"), FULL.values(), ids=FULL)
 def test_a_full_policy_without_a_limit_is_warned_of(core: str, warned: bool) -> None:
-    assert any("is never full" in warning for warning in warnings_of(core)) is warned
+    assert any("is full only when global-max-size" in warning for warning in warnings_of(core)) is warned
 
 
 PAGE = "<address-full-policy>PAGE</address-full-policy>"

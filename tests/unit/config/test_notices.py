@@ -109,15 +109,22 @@ def test_what_concerns_the_journal_and_its_disk_is_honoured(core: str) -> None:
     assert warnings_of(core) == []
 
 
-def test_that_pages_stay_in_memory_is_said_once_where_something_would_page() -> None:
-    def said(core: str) -> list[str]:
-        return [each for each in warnings_of(core) if "address-full-policy PAGE:" in each]
-
-    limit = "<max-size-bytes>1M</max-size-bytes>"
-    (only,) = said(settings(("a", limit), ("b", limit + "<address-full-policy>PAGE</address-full-policy>")))
-    assert only.startswith("broker.xml:4: address-full-policy PAGE: this version keeps what is queued in memory;")
-    assert said(setting("<address-full-policy>PAGE</address-full-policy>")) == []
-    assert said(setting("<address-full-policy>DROP</address-full-policy>" + limit)) == []
+@pytest.mark.parametrize(
+    ("settings_text", "said"),
+    [
+        ("<page-limit-messages>5</page-limit-messages>", "page-limit-messages without page-full-policy"),
+        ("<page-limit-bytes>5M</page-limit-bytes>", "page-limit-bytes without page-full-policy"),
+        ("<page-full-policy>DROP</page-full-policy>", "page-full-policy without page-limit-bytes"),
+        ("<page-limit-messages>5</page-limit-messages><page-full-policy>FAIL</page-full-policy>", None),
+        ("<max-size-bytes>1M</max-size-bytes><page-size-bytes>1K</page-size-bytes>", None),
+        ("<max-read-page-messages>5</max-read-page-messages><prefetch-page-bytes>5</prefetch-page-bytes>", None),
+    ],
+)
+def test_a_page_limit_needs_its_policy(settings_text: str, said: str | None) -> None:
+    """Artemis ignores one without the other, too."""
+    warnings = [each for each in warnings_of(setting(settings_text)) if "page-" in each]
+    assert len(warnings) == (0 if said is None else 1)
+    assert said is None or said in warnings[0]
 
 
 def test_notices_come_in_the_order_of_lines() -> None:

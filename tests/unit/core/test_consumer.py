@@ -10,6 +10,7 @@ from artemis_py.core.consumer import UNLIMITED, Consumer
 from artemis_py.core.entry import Entry
 from artemis_py.message import Account, Message
 from artemis_py.selector import Selector, compile_selector
+from artemis_py.stomp.outbound import Part
 from artemis_py.stomp.writer import MessageWriter
 from tests.unit.core.parts import NOW_MS, PLENTY, entry_of, head_of
 
@@ -31,6 +32,23 @@ def consumer_of(window: int = UNLIMITED, *, settles: bool = False, selector: str
 def has_room(consumer: Consumer) -> bool:
     """May one more message go out?"""
     return consumer.has_room
+
+
+def test_what_goes_up_to_a_message_gives_back_exactly_its_window() -> None:
+    """Cumulative acknowledgement, one by one, and leaving: the window is whole again each time."""
+    consumer = consumer_of(100_000)
+    entries = [entry_of(id=size, body=b"x" * size) for size in (1, 50, 300, 20)]
+    for entry in entries:
+        consumer.take(entry)
+    assert consumer.let_go_up_to(entries[2].message.id) == entries[:3]
+    assert list(consumer.held.values()) == entries[3:]
+    with pytest.raises(KeyError):
+        consumer.let_go_up_to(entries[0].message.id)
+    consumer.let_go(entries[3].message.id)
+    assert (consumer.credit_bytes, consumer.held, consumer.weights) == (100_000, {}, {})
+    consumer.take(entries[0])
+    consumer.let_go_all()
+    assert (consumer.credit_bytes, consumer.weights) == (100_000, {})
 
 
 def test_unlimited_window() -> None:
@@ -121,9 +139,9 @@ def test_frame_bytes_is_the_size_of_the_frame(
     head = head_of("a", color=color)
     head.sized = sized
     message = Message(head, body, id, 1_700_000_000_000, expires_ms, Account(), 0)
-    parts: list[bytes] = []
+    parts: list[Part] = []
     writer.write([Entry(message)], parts)
-    assert writer.frame_bytes(message) == len(b"".join(parts))
+    assert writer.frame_bytes(message) == sum(map(len, parts))
 
 
 # ---- selectors -----------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.errors import PerfError
+from artemis_py.perf.link import Link
 from artemis_py.perf.recovery import Recovery
 from artemis_py.perf.scenario import Options, Run
 from artemis_py.perf.syncs import fdatasync_ns, median_us, syncs_of
@@ -95,6 +96,14 @@ def test_one_producer_beside_the_disk(broker: FakeBroker, tmp_path: Path) -> Non
     metrics = measure("4", load(broker, directory=str(tmp_path)))
     assert metrics["sync_ratio"] == pytest.approx(metrics["p50_us"] / metrics["fdatasync_us"])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_broker_that_goes_silent_is_noticed_without_python_s_timeouts(broker: FakeBroker) -> None:
+    with Link(Target("127.0.0.1", broker.port, stall_s=0.2)) as link:
+        link.wait_in_kernel()
+        assert link.sock.gettimeout() is None
+        with pytest.raises(PerfError, match=r"sent no receipt within 0\.2 s"):
+            link.receive("receipt")
 
 
 def test_the_disk_is_measured(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.entry import Entry
 from artemis_py.message import Account, Head, Message
 from artemis_py.stomp.dialect import Dialect
-from artemis_py.stomp.frames import Frame, Limits, Refused, Send
+from artemis_py.stomp.frames import AckRun, Frame, Limits, Refused, Send
 from artemis_py.stomp.parser import AnyFrame, Parser
 
 PREFIXES = {"anycastPrefix": "/queue/", "multicastPrefix": "/topic/"}
@@ -26,6 +26,8 @@ def parser(version: str = "1.2", /, **params: object) -> Parser:
 
 def comparable(frame: AnyFrame, body: bytes) -> tuple[object, ...]:
     """A frame as plain values."""
+    if isinstance(frame, AckRun):
+        return ("ACK", *frame.pairs)
     if isinstance(frame, Frame):
         return (frame.command, tuple(frame.headers.items()), frame.content_length, body)
     if isinstance(frame, Refused):
@@ -38,7 +40,13 @@ def comparable(frame: AnyFrame, body: bytes) -> tuple[object, ...]:
 
 def feed_all(one: Parser, chunks: list[bytes]) -> list[tuple[object, ...]]:
     """The frames that the chunks make, as plain values."""
-    return [comparable(frame, body) for chunk in chunks for frame, body in one.feed(chunk)]
+    found: list[tuple[object, ...]] = []
+    for frame, body in (pair for chunk in chunks for pair in one.feed(chunk)):
+        if isinstance(frame, AckRun):
+            found.extend(("ACK", (("id", f"{pair[0].decode()}-{pair[1].decode()}"),), -1, b"") for pair in frame.pairs)
+        else:
+            found.append(comparable(frame, body))
+    return found
 
 
 def only_send(version: str, lines: bytes, /, **params: object) -> Send:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.stomp.dialect import MEMO_BLOCK_BYTES_MAX, MEMO_ENTRIES_MAX, Dialect
-from artemis_py.stomp.frames import Frame, Refused, Send
+from artemis_py.stomp.frames import AckRun, Frame, Refused, Send
 from artemis_py.stomp.parser import Parser
 from tests.unit.stomp.frame_tools import acceptor, comparable, feed_all, parser
 
@@ -25,7 +25,7 @@ def chunks_of(data: bytes, size: int) -> list[bytes]:
 
 def test_frames_in_order() -> None:
     frames = parser().feed(STREAM)
-    assert [type(frame) for frame, _ in frames] == [Send, Send, Frame, Frame, Send]
+    assert [type(frame) for frame, _ in frames] == [Send, Send, Frame, AckRun, Send]
     assert [body for _, body in frames] == [b"hello", b"a\0b\nc", b"", b"", b""]
     subscribe = frames[2][0]
     assert isinstance(subscribe, Frame)

@@ -7,6 +7,7 @@ import pytest
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import Entry
 from artemis_py.stomp import writer
+from artemis_py.stomp.outbound import Part
 from artemis_py.stomp.writer import MessageWriter
 from tests.unit.stomp.frame_tools import entry
 
@@ -14,9 +15,9 @@ ALL = ("1.0", "1.1", "1.2")
 
 
 def written(one: MessageWriter, entries: list[Entry]) -> bytes:
-    parts: list[bytes] = []
+    parts: list[Part] = []
     one.write(entries, parts)
-    return b"".join(parts)
+    return b"".join(part for part in parts if isinstance(part, bytes))
 
 
 def test_message_1_2() -> None:
@@ -125,6 +126,21 @@ def test_windows_count_what_is_written(version: str, settles: bool, extras: bool
         weigh=message_writer.frame_bytes,
     )
     assert consumer.weigh(one.message) == len(written(message_writer, [one]))
+
+
+def test_a_message_like_the_last_one_weighs_what_its_own_frame_has() -> None:
+    """The size of the last frame is remembered; each of these differs in one thing from the one before."""
+    message_writer = MessageWriter("sub", 12, "1.2", settles=False)
+    head = entry().message.head
+    ones = [
+        entry(), entry(id=123456), entry(id=123456, body=b"longer than before"), entry(expires_ms=1_800_000_000_000),
+        entry(), entry(body=b""),
+    ]  # fmt: skip
+    for one in ones:
+        one.message.head = head
+    ones.append(entry(body=b""))
+    for one in ones + ones:
+        assert message_writer.frame_bytes(one.message) == len(written(message_writer, [one]))
 
 
 @pytest.mark.parametrize(

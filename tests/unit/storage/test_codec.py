@@ -66,6 +66,18 @@ def test_a_message_that_is_cut_within_its_fields_is_refused(kept: Kept, data: st
         codec.decode_message(payload[: data.draw(st.integers(0, fixed - 1))])
 
 
+@given(st.lists(kept_messages(), min_size=1, max_size=4), st.lists(st.integers(0, 3), min_size=1, max_size=8), U32, U64)
+def test_a_run_is_the_same_bytes_as_its_messages_alone(
+    kept: list[Kept], order: list[int], queue_id: int, first_lsn: int
+) -> None:
+    """Also when the same head follows itself, or comes again after another."""
+    messages = [kept[number % len(kept)].message for number in order]
+    lsn_max = 2**64 - 1 - len(messages)
+    run = [Kept(message, min(first_lsn, lsn_max) + place, [queue_id]) for place, message in enumerate(messages)]
+    alone = [codec.encode_record(codec.MESSAGE, one.lsn, codec.encode_message(one)) for one in run]
+    assert b"".join(codec.encode_published(run)) == b"".join(alone)
+
+
 @given(U32, st.sampled_from(codec.REASONS), IDS)
 def test_settled_comes_back(queue_id: int, reason: str, message_ids: list[int]) -> None:
     payload = codec.encode_settled(queue_id, reason, message_ids)

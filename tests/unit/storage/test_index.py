@@ -56,6 +56,20 @@ def test_a_copy_moves_the_message_and_keeps_its_place() -> None:
     assert _order(index) == [1, 2]
 
 
+def test_a_run_counts_like_its_messages_alone() -> None:
+    run = [_kept(number, A) for number in (3, 1, 2)]
+    index, segment = _index(_kept(4, A, B))
+    alone, other = _index(_kept(4, A, B), *run)
+    index.add_run(run, segment)
+    assert (index.message_id_max, segment.live_bytes, _order(index)) == (4, other.live_bytes, _order(alone))
+    index.settle_run(A, [2, 9, 4, 3])
+    index.settle_run(B, [1])
+    for message_id in (2, 9, 4, 3):
+        alone.settle(A, message_id)
+    assert (_order(index, A), _order(index, B)) == (_order(alone, A), _order(alone, B)) == ([1], [4])
+    assert (list(segment.live), segment.live_bytes) == (list(other.live), other.live_bytes)
+
+
 def test_a_message_without_queues_does_not_live() -> None:
     index, segment = _index(_kept(1))
     assert (segment.live, segment.live_bytes, index.find(1)) == ({}, 0, None)

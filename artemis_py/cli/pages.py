@@ -1,0 +1,165 @@
+"""``artemis-py pages``: what stands in the page files of a stopped broker, or of a copy. Changes nothing."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Final
+
+from artemis_py.cli.journal_records import fields_of, summary_of
+from artemis_py.errors import ArtemisError
+from artemis_py.storage import codec, page_codec
+from artemis_py.storage.codec import CodecError, Record
+from artemis_py.storage.disk import FileDisk
+from artemis_py.storage.page_codec import page_numbers
+from artemis_py.storage.page_index import PageIndex
+from artemis_py.storage.recovery import recover
+
+HELP: Final = "list the pages of a stopped broker, and what is in them"
+EXIT_DAMAGED: Final = 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """``list DIR [--journal DIR] [--format json]`` and ``dump FILE [--format json]``."""
+    commands = parser.add_subparsers(dest="command", required=True, metavar="list|dump")
+    listing = commands.add_parser("list", help="one line for each page; exit code 1 when something is damaged")
+    listing.add_argument("directory", type=Path, metavar="DIR", help="paging-directory")
+    listing.add_argument(
+        "--journal", type=Path, metavar="DIR", help="journal-directory: also tells what no queue is done with yet"
+    )
+    dump = commands.add_parser("dump", help="print every message of a page on a line of its own")
+    dump.add_argument("file", type=Path, metavar="FILE", help="a page file")
+    for each in (listing, dump):
+        each.add_argument("--format", choices=("table", "json"), default="table", help="json: one object on each line")
+
+
+@dataclass
+class Found:
+    """What one page file has."""
+
+    file: str
+    address: str = "?"
+    stream: int = 0
+    page: int = 0
+    messages: int = 0
+    transient: int = 0
+    places: list[int] = field(default_factory=list)
+    size_bytes: int = 0
+    left: int | None = None
+    """Persistent messages that some queue is not done with, over all queues; None without the journal."""
+    damages: list[str] = field(default_factory=list)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the subcommand. Raises ArtemisError when there is nothing to read."""
+    try:
+        return _list(args) if args.command == "list" else _dump(args)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise ArtemisError(f"{error.filename}: {error.strerror}") from None
+
+
+def _list(args: argparse.Namespace) -> int:
+    paths = sorted(path for path in args.directory.rglob("*.page") if page_numbers(path.name) is not None)
+    for directory in filter(None, (args.directory, args.journal)):
+        if not directory.is_dir():
+            raise ArtemisError(f"{directory} is no directory")
+    index = None if args.journal is None else recover(_ReadOnly(args.journal)).index.pages
+    found = [_look_at(path, index) for path in paths]
+    if args.format == "json":
+        for one in found:
+            print(json.dumps(asdict(one), ensure_ascii=False))
+    else:
+        _print_table(found, with_left=index is not None)
+    for one in found:
+        for damage in one.damages:
+            print(f"{one.file} {damage}", file=sys.stderr)
+    return EXIT_DAMAGED if any(one.damages for one in found) else 0
+
+
+class _ReadOnly(FileDisk):
+    """A journal directory that is looked at only: recovery's repairs are left to the broker."""
+
+    def create(self, name: str, size: int) -> None:
+        return
+
+    def write(self, name: str, offset: int, data: bytes) -> None:
+        return
+
+    def sync(self, name: str) -> None:
+        return
+
+    def delete(self, name: str) -> None:
+        return
+
+
+def _look_at(path: Path, index: PageIndex | None) -> Found:
+    stream, number = page_numbers(path.name) or (0, 0)
+    found = Found(path.name, stream=stream, page=number, size_bytes=path.stat().st_size)
+    page = None if index is None else index.find(stream, number)
+    if index is not None:
+        found.left = 0 if page is None else index.left(page)
+    for record in _records(path, found.damages):
+        if record.type_code == codec.ADDRESS:
+            found.address = str(codec.decode_fields(record.payload).get("name", "?"))
+        elif record.type_code == codec.PAGED:
+            found.messages += 1
+            found.transient += bool(page_codec.decode_paged(record.payload)[1].flags & codec.FLAG_TRANSIENT)
+            found.places = [found.places[0] if found.places else record.lsn, record.lsn]
+    return found
+
+
+def _records(path: Path, damages: list[str]) -> Iterator[Record]:
+    """The whole records of a page up to the first that is not; what is wrong goes to ``damages``."""
+    data = path.read_bytes()
+    try:
+        header = codec.decode_file_header(data)
+        if header.kind != page_codec.KIND_PAGE:
+            raise CodecError("this is not a page")
+    except CodecError as error:
+        damages.append(f"at byte 0: {error}")
+        return
+    offset = codec.FILE_HEADER_BYTES
+    while True:
+        try:
+            record = codec.decode_record(data, offset)
+        except CodecError as error:
+            damages.append(f"at byte {offset}: {error} (what a crash left behind the last batch does not count)")
+            return
+        if record is None:
+            return
+        yield record
+        offset = record.end
+
+
+def _print_table(found: list[Found], *, with_left: bool) -> None:
+    left = f"  {'left':>8}" if with_left else ""
+    print(f"{'page':<24}  {'messages':>8}  {'transient':>9}{left}  {'KiB':>8}  {'places':<21}  address")
+    for one in found:
+        left = f"  {one.left:>8}" if with_left else ""
+        places = f"{one.places[0]} to {one.places[1]}" if one.places else "-"
+        shown = f"{one.file:<24}  {one.messages:>8}  {one.transient:>9}{left}  {one.size_bytes / 1024:>8.1f}"
+        print(f"{shown}  {places:<21}  {one.address}")
+    total = sum(one.messages for one in found)
+    size = sum(one.size_bytes for one in found)
+    print(
+        f"in all: {len(found)} pages of {len({one.stream for one in found})} addresses, {total} messages, {size} bytes"
+    )
+
+
+def _dump(args: argparse.Namespace) -> int:
+    damages: list[str] = []
+    for record in _records(args.file, damages):
+        if record.type_code == codec.PAGED:
+            if args.format == "json":
+                print(json.dumps({"place": record.lsn, **fields_of(record)}, ensure_ascii=False))
+            else:
+                print(f"{record.lsn:>12}  {summary_of(record)}")
+    for damage in damages:
+        print(f"{args.file.name} {damage}", file=sys.stderr)
+    return EXIT_DAMAGED if damages else 0

@@ -1,0 +1,104 @@
+"""What one connection sends while large bodies are among it: in order, and no more of a body than the client takes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Final
+
+from artemis_py.message import LargeBody
+from artemis_py.stomp.outbound import Part
+from artemis_py.storage.large import LargeStore, Piece
+
+PIECE_BYTES: Final = 262144
+"""How much of a body is read at once."""
+HIGH_BYTES: Final = 131072
+"""How much may wait in the socket's buffer before no further piece is read."""
+
+
+class Outflow:
+    """Parts that wait behind a large body, and the piece of the body that is on its way.
+
+    Pieces are read in a thread: one that is not in memory takes the disk's time. ``owner`` is told when it is there.
+    """
+
+    __slots__ = (
+        "_large", "_offset", "_owner", "_parts", "_piece", "_seen_bytes", "_written_bytes", "failure",
+        "is_paused", "waiting_bytes",
+    )  # fmt: skip
+
+    def __init__(self, large: LargeStore, owner: object) -> None:
+        self.failure: str | None = None
+        """Why the body cannot be read; the frame that has begun cannot be completed."""
+        self.is_paused = False
+        """Does the socket take nothing now?"""
+        self.waiting_bytes = 0
+        """What waits in memory."""
+        self._large = large
+        self._owner = owner
+        self._parts: deque[Part] = deque()
+        self._piece: Piece | None = None
+        self._offset = 0
+        self._written_bytes = 0
+        self._seen_bytes = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Has everything been handed to the socket?"""
+        return not self._parts
+
+    def has_moved(self) -> bool:
+        """Did the socket take anything since this was asked last?"""
+        seen_bytes, self._seen_bytes = self._seen_bytes, self._written_bytes
+        return self._written_bytes > seen_bytes
+
+    def add(self, parts: list[Part]) -> None:
+        """Behind what waits already."""
+        self._parts.extend(parts)
+        self.waiting_bytes += sum(len(part) for part in parts if not isinstance(part, LargeBody))
+
+    def pump(self, transport: asyncio.Transport) -> int:
+        """Write until the socket takes no more, or a piece has to be read first; returns how many bytes."""
+        written_bytes = self._written_bytes
+        while self._parts and not self.is_paused and self._write_next(transport):
+            pass
+        return self._written_bytes - written_bytes
+
+    def _write_next(self, transport: asyncio.Transport) -> bool:
+        """Write what stands before the next large body, or a piece of it; False when that has to be read first."""
+        first = self._parts[0]
+        if not isinstance(first, LargeBody):
+            self._write(transport, self._take_bytes())
+            return True
+        piece = self._piece
+        if piece is None:
+            size_bytes = min(PIECE_BYTES, first.size_bytes - self._offset)
+            self._piece = self._large.read(first, self._offset, size_bytes, self._owner)
+            return False
+        if piece.data is None:
+            self.failure = piece.failure
+            return False
+        self._piece = None
+        self._offset += piece.size_bytes
+        if self._offset == first.size_bytes:
+            self._parts.popleft()
+            self._offset = 0
+        self._write(transport, piece.data)
+        return True
+
+    def _take_bytes(self) -> bytes:
+        """What stands before the next large body."""
+        taken: list[bytes] = []
+        while self._parts:
+            part = self._parts[0]
+            if isinstance(part, LargeBody):
+                break
+            taken.append(part)
+            self._parts.popleft()
+        data = b"".join(taken)
+        self.waiting_bytes -= len(data)
+        return data
+
+    def _write(self, transport: asyncio.Transport, data: bytes) -> None:
+        self._written_bytes += len(data)
+        transport.write(data)

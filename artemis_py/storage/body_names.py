@@ -1,0 +1,86 @@
+"""The names of the files that hold large bodies, for those who write them and for readers that are no broker.
+
+A number is never given twice: its upper half counts the starts of the broker's store, its lower half the bodies since.
+A file of the name ``start-…`` remembers the count of starts while no body does. A retained file's name ends with the
+time at which the broker was done with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+RETAINED_FOLDER: Final = "large"
+"""Where retained bodies are, below the directory of the retained journal files."""
+_COUNT_BITS: Final = 32
+_NAME: Final = re.compile(
+    r"(?P<number>[0-9a-f]{16})(?:-(?P<retired>\d{8}T\d{6}\.\d{3}Z))?\.(?P<kind>body|transient)", re.ASCII
+)
+_START: Final = re.compile(r"start-(?P<start>[0-9a-f]{8})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class BodyName:
+    """What a file's name says: the body's number, whether it is one that outlives the broker, and of a retained one
+    when it was retired, as text.
+    """
+
+    number: int
+    durable: bool
+    retired: str | None
+
+
+def body_name(number: int, *, durable: bool) -> str:
+    """The file of a body in use."""
+    return f"{number:016x}.{'body' if durable else 'transient'}"
+
+
+def read_name(name: str) -> BodyName | None:
+    """What a file name says; None when it is not that of a body."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return None
+    return BodyName(int(match["number"], 16), match["kind"] == "body", match["retired"])
+
+
+def start_name(start: int) -> str:
+    """The file that remembers a start."""
+    return f"start-{start:08x}"
+
+
+def start_of(name: str) -> int | None:
+    """The start that a file name tells of, that of a body or one that only remembers; None for other files."""
+    match = _START.fullmatch(name)
+    if match is not None:
+        return int(match["start"], 16)
+    body = read_name(name)
+    return None if body is None else start_in(body.number)
+
+
+def is_start(name: str) -> bool:
+    """Is it a file that only remembers a start?"""
+    return _START.fullmatch(name) is not None
+
+
+def start_in(number: int) -> int:
+    """In which start a body got its number."""
+    return number >> _COUNT_BITS
+
+
+def first_number(start: int) -> int:
+    """The first number of a start."""
+    return (start << _COUNT_BITS) + 1
+
+
+def find_body(number: int, directories: Sequence[Path]) -> Path | None:
+    """The file of a body that a log speaks of: in use in one of the directories, or retained below one of them."""
+    name = body_name(number, durable=True)
+    for directory in directories:
+        if (directory / name).is_file():
+            return directory / name
+        for path in (directory / RETAINED_FOLDER).glob(f"{number:016x}-*.body"):
+            return path
+    return None

@@ -1,0 +1,43 @@
+"""Back to the large bodies at a start: which files the living messages need, which of them are not whole, which can go.
+
+A message whose body is not whole cannot be delivered. It is told, settled on all of its queues, and what there is of
+its body is kept aside under another name. No crash does that to a body whose file was synced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from artemis_py.message import LargeBody
+from artemis_py.records import RecordLog
+from artemis_py.storage.codec import Kept
+from artemis_py.storage.index import Index
+from artemis_py.storage.large import LargeStore
+
+
+def take_over(index: Index, log: RecordLog, large: LargeStore, paged: Set[int] = frozenset()) -> list[str]:
+    """Bring the store in line with what lives. ``paged`` are numbers that pages refer to, which hold them already.
+    Returns a line for each message that had to be given up. Raises DiskError.
+    """
+    broken: list[tuple[Kept, LargeBody, str]] = []
+    for message_id, segment in index.home.items():
+        kept = segment.live[message_id]
+        body = kept.message.body
+        if isinstance(body, LargeBody):
+            fault = large.fault_of(body)
+            if fault is None:
+                large.adopt(body)
+            else:
+                broken.append((kept, body, fault))
+    report = []
+    for kept, body, fault in broken:
+        message = kept.message
+        report.append(
+            f"the body of message {message.id} to {message.head.address} (file {body.number:016x}) {fault}: the message"
+            " is DAMAGED and was taken from its queues"
+        )
+        for queue_id in list(kept.queue_ids):
+            log.settled(queue_id, [message], "killed")
+        large.set_aside(body.number)
+    large.remove_all_but(paged)
+    return report

@@ -1,0 +1,234 @@
+"""The files of large bodies: their numbers, who needs them, how they go, and how they are read.
+
+A file is written whole before any record speaks of it (``upload.py``), so a crash leaves at most files that nobody
+needs. It goes when the last holder has released it and everything that the log was told by the end of that turn is
+durable: no record that survives a crash needs a file that is gone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Set
+from functools import partial
+
+from artemis_py.message import BodyFiles, LargeBody
+from artemis_py.storage.body_names import body_name, first_number, is_start, read_name, start_name, start_of
+from artemis_py.storage.committer import Committer, Write
+from artemis_py.storage.disk import Disk, DiskError
+from artemis_py.storage.upload import Intake, LargeFile, Upload
+
+
+class Piece:
+    """A part of a body that somebody wants to read; ``data`` or ``failure`` is set when it was fetched."""
+
+    __slots__ = ("data", "failure", "name", "offset", "owner", "size_bytes")
+
+    def __init__(self, name: str, offset: int, size_bytes: int, owner: object) -> None:
+        self.name = name
+        self.offset = offset
+        self.size_bytes = size_bytes
+        self.owner = owner
+        self.data: bytes | None = None
+        self.failure: str | None = None
+
+
+class LargeStore(BodyFiles):
+    """Every large body of a broker, on one disk.
+
+    ``writer`` writes and removes files, ``reader`` fetches pieces of them. ``retire`` is given the name of each whole
+    durable file that is needed no longer, in the writer's thread: it deletes or retains it. ``start_min`` is the lowest
+    start that may count (above those of retained files).
+    """
+
+    def __init__(
+        self,
+        disk: Disk,
+        writer: Committer,
+        reader: Committer,
+        *,
+        syncs: bool = True,
+        retire: Callable[[str], None] | None = None,
+        start_min: int = 1,
+    ) -> None:
+        self.intake = Intake(disk, writer, syncs=syncs)
+        self._disk = disk
+        self._writer = writer
+        self._reader = reader
+        self._retire = retire or disk.delete
+        self._files: dict[int, LargeFile] = {}
+        self._released: deque[int] = deque()
+        self._leaving: deque[tuple[int, list[LargeFile]]] = deque()
+        """Files that go once the log is durable up to an lsn."""
+        self._fetched: deque[Piece] = deque()
+        names = disk.names()
+        self._found = {body.number: body for body in map(read_name, names) if body is not None}
+        self._old_starts = [name for name in names if is_start(name)]
+        self._start = max([start_min - 1, *(start_of(name) or 0 for name in names)]) + 1
+        self._start_is_noted = False
+        self._next_number = first_number(self._start)
+
+    @property
+    def failure(self) -> DiskError | None:
+        """Why nothing more can be written."""
+        return self._writer.failure
+
+    @property
+    def has_pending(self) -> bool:
+        """Is something not written yet, or does a file wait for the log before it goes?"""
+        return self.intake.has_pending or self._writer.busy or bool(self._released or self._leaving)
+
+    @property
+    def has_released(self) -> bool:
+        """Is there something that ``seal`` has to let go of?"""
+        return bool(self._released)
+
+    def counts(self) -> dict[str, int]:
+        """Figures for the metrics, by the last part of their name."""
+        return {
+            "begun": self._next_number - first_number(self._start),
+            "bodies": len(self._files),
+            "bytes": sum(file.size_bytes for file in self._files.values()),
+            "unwritten_bytes": self.intake.unwritten_bytes,
+        }
+
+    # ---- a start ---------------------------------------------------------------------------------
+
+    def fault_of(self, body: LargeBody) -> str | None:
+        """What is wrong with the file of a body that the log speaks of; None when it is whole. Raises DiskError."""
+        if body.number not in self._found:
+            return "is missing"
+        if not self._disk.read(body_name(body.number, durable=True), body.size_bytes - 1, 1):
+            return f"is shorter than {body.size_bytes} bytes"
+        return None
+
+    def adopt(self, body: LargeBody) -> None:
+        """A body that the log speaks of is in use again."""
+        body.keep_in(self)
+
+    def body(self, number: int, size_bytes: int) -> LargeBody:
+        """The body of a file that somebody holds by its number."""
+        return LargeBody(number, size_bytes, self)
+
+    def set_aside(self, number: int) -> None:
+        """Keep a file that is not whole, under a name that means nothing. Raises DiskError."""
+        if self._found.pop(number, None) is not None:
+            name = body_name(number, durable=True)
+            self._disk.rename(name, f"quarantined-{name}")
+
+    def remove_all_but(self, numbers: Set[int]) -> None:
+        """At a start: what is neither in use nor among ``numbers`` goes. Durable files are retired: it may be that
+        only the crash kept them from it.
+        """
+        left = [body for number, body in self._found.items() if number not in self._files and number not in numbers]
+        for body in left:
+            del self._found[body.number]
+        if left:
+            files = [LargeFile(body.number, 0, durable=body.durable) for body in left]
+            self._writer.later(partial(self._remove, files))
+
+    # ---- holders ---------------------------------------------------------------------------------
+
+    def hold(self, number: int, size_bytes: int) -> None:
+        file = self._files.get(number)
+        if file is None:
+            found = self._found.get(number)
+            file = LargeFile(number, size_bytes, durable=found is None or found.durable)
+            self._files[number] = file
+        file.holders += 1
+
+    def release(self, number: int) -> None:
+        self._released.append(number)
+
+    # ---- coming in -------------------------------------------------------------------------------
+
+    def begin(self, *, durable: bool) -> Upload:
+        """Room for a new body. A ``durable`` one outlives the broker."""
+        number = self._next_number
+        self._next_number += 1
+        file = self._files[number] = LargeFile(number, 0, durable=durable)
+        return Upload(self.intake, file, LargeBody(number, 0, self))
+
+    def poll(self) -> None:
+        """Take note of what has been written."""
+        self.intake.poll()
+
+    def seal(self, last_lsn: int, durable_lsn: int) -> None:
+        """The turn is over: hand over what came, and let go of what nobody needs."""
+        if self.intake.may_write:
+            self._write()
+        if self._released:
+            self._let_go(last_lsn)
+        while self._leaving and self._leaving[0][0] <= durable_lsn:
+            self._writer.later(partial(self._remove, self._leaving.popleft()[1]))
+
+    def _write(self) -> None:
+        """Before the first body of a start its number is remembered: a body that a log speaks of can be gone before the
+        next start, and its number must not come again.
+        """
+        if self._start_is_noted:
+            self.intake.write([])
+            return
+        self._start_is_noted = True
+        self.intake.write([Write(self._disk, start_name(self._start), 0, b"", False, create_bytes=0)])
+        self._writer.later(self._forget_old_starts)
+
+    def _let_go(self, last_lsn: int) -> None:
+        files: list[LargeFile] = []
+        while self._released:
+            number = self._released.popleft()
+            file = self._files[number]
+            file.holders -= 1
+            if not file.holders:
+                del self._files[number]
+                self._found.pop(number, None)
+                files.append(file)
+        if files:
+            self._leaving.append((last_lsn, files))
+
+    # ---- in the writer's thread ------------------------------------------------------------------
+
+    def _remove(self, files: list[LargeFile]) -> None:
+        for file in files:
+            if file.durable and file.is_whole:
+                self._retire(file.name)
+            else:
+                self._disk.delete(file.name)
+
+    def _forget_old_starts(self) -> None:
+        """After a failure the new one may not be there."""
+        if self._writer.failure is None:
+            for name in self._old_starts:
+                self._disk.delete(name)
+
+    # ---- going out -------------------------------------------------------------------------------
+
+    def read(self, body: LargeBody, offset: int, size_bytes: int, owner: object) -> Piece:
+        """Have a part of a body fetched; ``take_fetched`` tells when it is there."""
+        piece = Piece(self._files[body.number].name, offset, size_bytes, owner)
+        self._reader.later(partial(self._fetch, piece))
+        return piece
+
+    def _fetch(self, piece: Piece) -> None:
+        try:
+            data = self._disk.read(piece.name, piece.offset, piece.size_bytes)
+            if len(data) == piece.size_bytes:
+                piece.data = data
+            else:
+                piece.failure = f"{piece.name} ends at byte {piece.offset + len(data)}"
+        except DiskError as error:
+            piece.failure = str(error)
+        self._fetched.append(piece)
+
+    def take_fetched(self) -> list[Piece]:
+        """Pieces that were fetched since the last call."""
+        fetched = []
+        while self._fetched:
+            fetched.append(self._fetched.popleft())
+        return fetched
+
+    # ---- the end ---------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Finish what was handed over. Files that are in use stay as they are."""
+        self._writer.stop()
+        self._reader.stop()

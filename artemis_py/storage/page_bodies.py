@@ -1,0 +1,64 @@
+"""Large bodies of messages in pages: at a start a page takes hold of the files that its messages need."""
+
+from __future__ import annotations
+
+from artemis_py.message import Account, LargeBody
+from artemis_py.paged import Page, PagedBody
+from artemis_py.records import RecordLog
+from artemis_py.storage import codec, page_codec
+from artemis_py.storage.codec import CodecError, Kept
+from artemis_py.storage.disk import Disk, DiskError
+from artemis_py.storage.large import LargeStore
+from artemis_py.storage.page_index import PageIndex
+
+
+def hold_bodies(disk: Disk, pages: PageIndex, log: RecordLog, large: LargeStore) -> list[str]:
+    """Read the pages that say they have large bodies, and hold those that some queue still needs. A message whose body
+    is not whole is settled on its queues; returns a line for each. Raises DiskError.
+    """
+    report: list[str] = []
+    for page in pages.pages():
+        if page.has_large:
+            for place, kept in _large_messages(disk, page):
+                queue_ids = [number for number in kept.queue_ids if pages.needs(number, page, place)]
+                if queue_ids:
+                    report += _hold(page, place, kept, queue_ids, log, large)
+    return report
+
+
+def _large_messages(disk: Disk, page: Page) -> list[tuple[int, Kept]]:
+    """Persistent messages of a page with a large body, by place. Damage is left to those who read the page."""
+    try:
+        data = disk.read(page_codec.page_name(page.stream, page.number), 0, page.kept_bytes)
+    except DiskError:
+        return []
+    found: list[tuple[int, Kept]] = []
+    offset = codec.FILE_HEADER_BYTES
+    while True:
+        try:
+            record = codec.decode_record(data, offset)
+            if record is None:
+                return found
+            offset = record.end
+            if record.type_code == codec.PAGED:
+                kept = page_codec.decode_paged(record.payload)[1]
+                if kept.flags & codec.FLAG_LARGE and not kept.flags & codec.FLAG_TRANSIENT:
+                    found.append((record.lsn, kept))
+        except CodecError:
+            return found
+
+
+def _hold(page: Page, place: int, kept: Kept, queue_ids: list[int], log: RecordLog, large: LargeStore) -> list[str]:
+    body = kept.message.body
+    assert isinstance(body, LargeBody)
+    fault = large.fault_of(body)
+    if fault is None:
+        large.adopt(body)
+        page.large[place] = PagedBody(body, len(queue_ids))
+        return []
+    message = page_codec.as_paged(kept, 0, Account(), page, place)
+    for queue_id in queue_ids:
+        log.page_settled(queue_id, [message], "killed")
+    large.set_aside(body.number)
+    whose = f"the body of message {message.id} to {message.head.address} (file {body.number:016x})"
+    return [f"{whose} {fault}: the message is DAMAGED and was taken from its queues"]

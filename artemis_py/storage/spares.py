@@ -1,0 +1,60 @@
+"""Journal files made ahead (``journal-min-files``): full of zeros and synced, so that a batch never waits for that."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import Final
+
+from artemis_py.storage.committer import Committer
+from artemis_py.storage.disk import Disk
+
+_NAME: Final = re.compile(r"spare-(?P<number>\d{9})\.log", re.ASCII)
+
+
+class Spares:
+    """Keeps one file more than is in use, and no fewer than ``files_min`` in all. They are made in the committer's
+    thread, between batches.
+    """
+
+    def __init__(self, disk: Disk, committer: Committer, file_bytes: int, files_min: int) -> None:
+        self._disk = disk
+        self._committer = committer
+        self._file_bytes = file_bytes
+        self._files_min = files_min
+        self._ready: deque[str] = deque()
+        self._promised = 0
+        """Ready or being made."""
+        self._number = 0
+        for name in disk.names():
+            match = _NAME.fullmatch(name)
+            if match is not None:
+                self._take_over(name, int(match["number"]))
+
+    def _take_over(self, name: str, number: int) -> None:
+        """A spare from before the start, if it was finished and is of the right size."""
+        self._number = max(self._number, number)
+        if len(self._disk.read(name)) == self._file_bytes:
+            self._ready.append(name)
+            self._promised += 1
+        else:
+            self._disk.delete(name)
+
+    def take(self) -> str | None:
+        """A file to rename and use, or None when none is ready."""
+        if not self._ready:
+            return None
+        self._promised -= 1
+        return self._ready.popleft()
+
+    def provide(self, files_in_use: int) -> None:
+        """Begin to make what is lacking."""
+        while self._promised < max(1, self._files_min - files_in_use):
+            self._number += 1
+            self._promised += 1
+            name = f"spare-{self._number:09}.log"
+            self._committer.later(lambda name=name: self._make(name))  # type: ignore[misc]
+
+    def _make(self, name: str) -> None:
+        self._disk.create(name, self._file_bytes)
+        self._ready.append(name)

@@ -1,0 +1,353 @@
+"""Large bodies through the real process: memory and turns while they pass, kills in the middle, a disk that fails."""
+
+from __future__ import annotations
+
+import hashlib
+import resource
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from artemis_py.message import LargeBody
+from artemis_py.storage.body_names import read_name
+from artemis_py.storage.reader import LogReader, Published
+from artemis_py.storage.scan import log_files
+from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess
+from tests.e2e.stomp_socket import READ_BYTES, Closed, StompSocket, connected
+
+pytestmark = pytest.mark.e2e
+
+CONFIGURATION = """\
+<?xml version="1.0"?>
+<configuration xmlns="urn:activemq">
+  <core xmlns="urn:activemq:core">
+    <name>large</name>
+    <persistence-enabled>{persistent}</persistence-enabled>
+    <journal-directory>{folder}/journal</journal-directory>
+    <large-messages-directory>{folder}/large</large-messages-directory>
+    {retention}
+    <journal-file-size>64K</journal-file-size>
+    <security-enabled>false</security-enabled>
+    <max-disk-usage>100</max-disk-usage>
+    <acceptors>
+      <acceptor name="stomp">{acceptor};maxBodyBytes=2000000000</acceptor>
+      <acceptor name="http">{http}</acceptor>
+    </acceptors>
+  </core>
+</configuration>
+"""
+MEBIBYTE = 1 << 20
+RSS_BYTES_MAX = 150_000_000
+TURN_S_MAX = 0.1
+TEST_BYTES = 64 * MEBIBYTE
+SOAK_BYTES = 1024 * MEBIBYTE
+CHUNK = bytes(range(1, 256)) * 4096
+BODY = CHUNK[:500_000]
+PERSISTENT = {"persistent": "true"}
+
+
+def configured(folder: Path, *, persistent: bool = True, retention: str = "") -> Path:
+    """The configuration file of a broker with everything in ``folder``."""
+    file = folder / "broker.xml"
+    fields = {"persistent": str(persistent).lower(), "retention": retention, "acceptor": STOMP, "http": HTTP}
+    file.write_text(CONFIGURATION.format(folder=folder, **fields), "utf-8")
+    return file
+
+
+@contextmanager
+def started(file: Path) -> Iterator[BrokerProcess]:
+    """A broker that is ready; afterwards its process is gone, whatever happened."""
+    broker = BrokerProcess(["run", str(file)], file.with_suffix(".log"))
+    try:
+        broker.await_ready()
+        yield broker
+    finally:
+        broker.kill()
+
+
+def bodies_in(folder: Path) -> list[str]:
+    """The files of bodies below a folder."""
+    return sorted(path.name for path in folder.rglob("*") if read_name(path.name) is not None)
+
+
+def beginning(size: int, *, sized: bool = True, **headers: str) -> bytes:
+    """A SEND up to its body."""
+    named = {"destination": "/queue/q", **headers} | ({"content-length": str(size)} if sized else {})
+    return ("SEND\n" + "".join(f"{name}:{value}\n" for name, value in named.items()) + "\n").encode()
+
+
+# ---- memory and turns ----------------------------------------------------------------------------
+
+
+class Watch:
+    """The most resident memory that a broker had, sampled all the time until it is asked."""
+
+    def __init__(self, broker: BrokerProcess) -> None:
+        self._broker = broker
+        self._ended = threading.Event()
+        self._most_bytes = 0
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._ended.wait(0.002):
+            self._most_bytes = max(self._most_bytes, self._broker.memory_bytes)
+
+    def most_bytes(self) -> int:
+        """End it."""
+        self._ended.set()
+        self._thread.join()
+        return self._most_bytes
+
+
+@dataclass(frozen=True)
+class Passage:
+    """What the passage of one body cost the broker."""
+
+    rss_bytes_max: int
+    turn_s_max: float
+
+
+def pass_through(folder: Path, size: int, *, persistent: bool, sized: bool) -> Passage:
+    """Send a body of ``size`` bytes to a broker and get it back; nothing of it is left afterwards."""
+    with started(configured(folder, persistent=persistent)) as broker:
+        watch = Watch(broker)
+        with connected(broker.port) as producer:
+            headers = {"receipt": "sent"} | (PERSISTENT if persistent else {})
+            producer.raw(beginning(size, sized=sized, **headers))
+            sent = hashlib.sha256()
+            for start in range(0, size, len(CHUNK)):
+                chunk = CHUNK[: size - start]
+                sent.update(chunk)
+                producer.raw(chunk)
+            producer.raw(b"\0")
+            producer.await_receipt("sent")
+        with connected(broker.port) as consumer:
+            consumer.send("SUBSCRIBE", {"id": "1", "destination": "/queue/q", "ack": "client"})
+            head, received = received_body(consumer, size)
+            assert received == sent.hexdigest()
+            assert f"content-length:{size}\n".encode() in head
+            ack = head.partition(b"\nack:")[2].partition(b"\n")[0].decode()
+            consumer.ask("ACK", {"id": ack})
+        passage = Passage(watch.most_bytes(), broker.metric("artemis_turn_duration_seconds_max"))
+        broker.await_metric(0, "artemis_large_messages")
+        broker.eventually("no file left", lambda: bodies_in(folder), lambda found: not found)
+        assert broker.stop() == 0
+    return passage
+
+
+def received_body(consumer: StompSocket, size: int) -> tuple[bytes, str]:
+    """The header block of the next frame, and what its body of ``size`` bytes hashes to; nothing is kept."""
+    data = b""
+    while b"\n\n" not in data:
+        data += consumer.socket.recv(READ_BYTES)
+    head, _, data = data.partition(b"\n\n")
+    digest = hashlib.sha256()
+    left = size
+    while left:
+        digest.update(data[:left])
+        rest = data[left:]
+        left -= min(len(data), left)
+        data = rest or consumer.socket.recv(READ_BYTES)
+        assert data, "the broker closed the connection"
+    assert data == b"\0"
+    return head + b"\n", digest.hexdigest()
+
+
+@pytest.mark.parametrize("sized", [True, False], ids=["sized", "unsized"])
+@pytest.mark.parametrize("persistent", [True, False], ids=["journal", "memory"])
+def test_64_mib(tmp_path: Path, persistent: bool, sized: bool) -> None:
+    passage = pass_through(tmp_path, TEST_BYTES, persistent=persistent, sized=sized)
+    assert passage.rss_bytes_max < RSS_BYTES_MAX - TEST_BYTES, "it must not matter how long the body is"
+    assert passage.turn_s_max < TURN_S_MAX
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.skipif("'slow' not in config.option.markexpr", reason="1 GiB: make soak")
+@pytest.mark.parametrize("sized", [True, False], ids=["sized", "unsized"])
+@pytest.mark.parametrize("persistent", [True, False], ids=["journal", "memory"])
+def test_1_gib(tmp_path: Path, persistent: bool, sized: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    passage = pass_through(tmp_path, SOAK_BYTES, persistent=persistent, sized=sized)
+    with capsys.disabled():
+        print(
+            f"\n1 GiB: {passage.rss_bytes_max / 1e6:.0f} MB resident, longest turn {passage.turn_s_max * 1000:.1f} ms"
+        )
+    assert passage.rss_bytes_max < RSS_BYTES_MAX
+    assert passage.turn_s_max < TURN_S_MAX
+
+
+# ---- kill -9 -------------------------------------------------------------------------------------
+
+
+def test_killed_in_the_middle_of_an_upload(tmp_path: Path) -> None:
+    """What was receipted is there, what was under way is not, and its file neither."""
+    file = configured(tmp_path)
+    with started(file) as broker, connected(broker.port) as producer:
+        producer.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, BODY)
+        producer.raw(beginning(TEST_BYTES, **PERSISTENT))
+        producer.raw(CHUNK * 8)
+        broker.eventually("half of it on disk", lambda: len(bodies_in(tmp_path)), lambda count: count == 2)
+        broker.kill()
+    with started(file) as broker:
+        with connected(broker.port) as consumer:
+            consumer.subscribe("/queue/q")
+            assert consumer.message().body == BODY
+            consumer.nothing_waits()
+        broker.eventually("one file", lambda: len(bodies_in(tmp_path)), lambda count: count == 1)
+        assert broker.stop() == 0
+
+
+def test_killed_in_the_middle_of_a_delivery(tmp_path: Path) -> None:
+    file = configured(tmp_path)
+    with started(file) as broker:
+        with connected(broker.port) as producer:
+            producer.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, CHUNK * 8)
+        with connected(broker.port) as consumer:
+            consumer.send("SUBSCRIBE", {"id": "1", "destination": "/queue/q", "ack": "client"})
+            assert consumer.socket.recv(READ_BYTES)
+            broker.kill()
+    with started(file) as broker:
+        with connected(broker.port) as consumer:
+            consumer.subscribe("/queue/q")
+            message = consumer.message()
+            assert message.body == CHUNK * 8
+            consumer.acknowledge(message)
+        broker.eventually("no file", lambda: bodies_in(tmp_path), lambda found: not found)
+        assert broker.stop() == 0
+
+
+def test_killed_without_a_journal_it_leaves_nothing_after_the_next_start(tmp_path: Path) -> None:
+    file = configured(tmp_path, persistent=False)
+    with started(file) as broker:
+        with connected(broker.port) as producer:
+            producer.ask("SEND", {"destination": "/queue/q"}, BODY)
+        broker.kill()
+    assert len(bodies_in(tmp_path)) == 1
+    with started(file) as broker:
+        assert bodies_in(tmp_path) == []
+        with connected(broker.port) as producer:
+            producer.ask("SEND", {"destination": "/queue/q"}, BODY)
+        assert len(bodies_in(tmp_path)) == 1
+        assert broker.stop() == 0
+    assert bodies_in(tmp_path) == []
+
+
+# ---- restarts and damage -------------------------------------------------------------------------
+
+
+def test_a_stop_keeps_persistent_bodies_only(tmp_path: Path) -> None:
+    file = configured(tmp_path)
+    with started(file) as broker:
+        with connected(broker.port) as producer:
+            producer.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, BODY)
+            producer.ask("SEND", {"destination": "/queue/q"}, BODY)
+        assert broker.stop() == 0
+    with started(file) as broker:
+        broker.eventually("one file", lambda: len(bodies_in(tmp_path)), lambda count: count == 1)
+        with connected(broker.port) as consumer:
+            consumer.subscribe("/queue/q")
+            assert consumer.message().body == BODY
+            consumer.nothing_waits()
+        assert broker.stop() == 0
+
+
+def test_a_lost_file_is_told_and_its_message_taken_away(tmp_path: Path) -> None:
+    file = configured(tmp_path)
+    with started(file) as broker:
+        with connected(broker.port) as producer:
+            producer.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, BODY)
+            producer.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"small")
+        assert broker.stop() == 0
+    name = bodies_in(tmp_path)[0]
+    (tmp_path / "large" / name).unlink()
+    with started(file) as broker:
+        assert f"(file {name.partition('.')[0]}) is missing: the message is DAMAGED" in broker.said
+        with connected(broker.port) as consumer:
+            consumer.subscribe("/queue/q")
+            assert consumer.message().body == b"small"
+            consumer.nothing_waits()
+        assert broker.stop() == 0
+    with started(file) as broker:
+        assert "DAMAGED" not in broker.said
+        assert broker.stop() == 0
+
+
+def test_a_disk_that_fails_ends_the_broker(tmp_path: Path) -> None:
+    file = configured(tmp_path)
+    with started(file) as broker:
+        with connected(broker.port) as producer:
+            producer.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"before")
+            resource.prlimit(broker.process.pid, resource.RLIMIT_FSIZE, (MEBIBYTE, MEBIBYTE))
+            with pytest.raises((Closed, OSError)):
+                producer.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, CHUNK * 8)
+        assert broker.process.wait(WAIT_S) == 3
+        failures = [line for line in broker.said.splitlines() if line.startswith("storage failed")]
+        assert len(failures) == 1
+        assert "File too large" in failures[0]
+        assert str(tmp_path / "large") in failures[0]
+        assert "Traceback" not in broker.said
+    with started(file) as broker:
+        with connected(broker.port) as consumer:
+            consumer.subscribe("/queue/q")
+            assert consumer.message().body == b"before"
+            consumer.nothing_waits()
+        assert broker.stop() == 0
+
+
+def test_a_retained_log_keeps_its_bodies(tmp_path: Path) -> None:
+    kept = f'<journal-retention-directory unit="DAYS" period="1">{tmp_path}/kept</journal-retention-directory>'
+    with started(configured(tmp_path, retention=kept)) as broker:
+        with connected(broker.port) as client:
+            client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, BODY)
+            client.subscribe("/queue/q")
+            client.acknowledge(client.message())
+            client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"y" * 200_000)
+        broker.eventually("moved", lambda: len(bodies_in(tmp_path / "kept")), lambda count: count == 1)
+        assert broker.stop() == 0
+    log = LogReader([tmp_path / "kept", tmp_path / "journal"], bodies=[tmp_path / "large"])
+    bodies = [event.kept.message.body for event in log.events() if isinstance(event, Published)]
+    assert log_files([tmp_path / "journal"])
+    found = [log.body_path(body) for body in bodies if isinstance(body, LargeBody)]
+    assert [path.read_bytes() for path in found if path is not None] == [BODY, b"y" * 200_000]
+
+
+def test_a_second_broker_may_not_have_the_directory(tmp_path: Path) -> None:
+    """It would take the bodies of the first for files that nobody needs."""
+    other = tmp_path / "other"
+    other.mkdir()
+    with started(configured(tmp_path)) as first:
+        file = configured(other)
+        text = file.read_text("utf-8").replace(f"{other}/large", f"{tmp_path}/large")
+        file.write_text(text, "utf-8")
+        second = BrokerProcess(["run", str(file)], other / "broker.log")
+        assert second.process.wait(WAIT_S) == 1
+        assert f"{tmp_path}/large is in use by another broker (process {first.process.pid})" in second.said
+        assert first.stop() == 0
+    shutil.rmtree(other)
+
+
+def test_stopped_in_the_middle_of_bodies(tmp_path: Path) -> None:
+    """An upload and a delivery are under way: the broker stops all the same, and keeps what was receipted."""
+    file = configured(tmp_path)
+    with started(file) as broker:
+        with connected(broker.port) as producer, connected(broker.port) as consumer:
+            producer.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, CHUNK * 8)
+            consumer.send("SUBSCRIBE", {"id": "1", "destination": "/queue/q", "ack": "client"})
+            assert consumer.socket.recv(READ_BYTES)
+            producer.raw(beginning(TEST_BYTES, **PERSISTENT))
+            producer.raw(CHUNK)
+            assert broker.stop() == 0
+        assert "Traceback" not in broker.said
+    with started(file) as broker:
+        with connected(broker.port) as consumer:
+            consumer.subscribe("/queue/q")
+            assert consumer.message().body == CHUNK * 8
+            consumer.nothing_waits()
+        broker.eventually("one file", lambda: len(bodies_in(tmp_path)), lambda count: count == 1)
+        assert broker.stop() == 0

@@ -1,0 +1,375 @@
+"""Files of large bodies: when they are whole, who holds them, when they go, and what a start makes of them."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
+from artemis_py.storage import codec
+from artemis_py.storage.body_names import body_name, read_name
+from artemis_py.storage.body_recovery import take_over
+from artemis_py.storage.codec import CodecError, Kept
+from artemis_py.storage.disk import FileDisk
+from artemis_py.storage.large import LargeStore
+from artemis_py.storage.retained_bodies import RetainedBodies
+from artemis_py.storage.retention import Retention, RetentionSettings
+from artemis_py.storage.upload import SYNC_EVERY_BYTES
+from tests.sim.committer import SteppedCommitter
+from tests.sim.disk import SimDisk
+from tests.sim.prepared import QUEUE, QUEUE_ID, commit, kept_ids, open_journal
+
+
+class Bodies:
+    """A store on a disk in memory, with threads that work when told."""
+
+    def __init__(self, disk: SimDisk | None = None) -> None:
+        self.disk = disk or SimDisk(random.Random(1))
+        self.writer, self.reader = SteppedCommitter(lambda: None), SteppedCommitter(lambda: None)
+        self.store = LargeStore(self.disk, self.writer, self.reader)
+
+    def turn(self, last_lsn: int = 0, durable_lsn: int = 0) -> None:
+        """A turn, and what it gives the disk to do."""
+        self.store.poll()
+        self.store.seal(last_lsn, durable_lsn)
+        self.writer.stop()
+        self.store.poll()
+
+    def bring(self, data: bytes, *, durable: bool = True) -> LargeBody:
+        """A body that is written."""
+        upload = self.store.begin(durable=durable)
+        upload.append(data)
+        upload.end()
+        self.turn()
+        assert upload.may_go_on
+        return upload.body
+
+    @property
+    def files(self) -> list[str]:
+        """The bodies on the disk."""
+        return [name for name in self.disk.names() if read_name(name) is not None]
+
+
+def large_message(number: int, body: LargeBody) -> Message:
+    """A persistent message with that body."""
+    head = Head(encode_headers([("destination", "q")]), "q", persistent=True)
+    return Message(head, body, number, 1000, 0, Account(), 0)
+
+
+# ---- coming in -----------------------------------------------------------------------------------
+
+
+def test_a_body_is_there_when_all_of_it_is_synced_with_its_name() -> None:
+    bodies = Bodies()
+    upload = bodies.store.begin(durable=True)
+    upload.append(b"one ")
+    bodies.turn()
+    assert not upload.may_go_on
+    upload.append(b"two")
+    upload.end()
+    bodies.turn()
+    assert upload.may_go_on
+    bodies.disk.crash()
+    assert [bodies.disk.read(name) for name in bodies.files] == [b"one two"]
+
+
+def test_the_end_alone_is_enough() -> None:
+    """All of a body can be written before its NUL comes."""
+    bodies = Bodies()
+    upload = bodies.store.begin(durable=True)
+    upload.append(b"x" * 10)
+    bodies.turn()
+    upload.end()
+    bodies.turn()
+    assert upload.may_go_on
+
+
+def test_a_transient_body_is_not_synced() -> None:
+    bodies = Bodies()
+    kept = [bodies.bring(b"x" * 10)]
+    operations = bodies.disk.operations
+    kept.append(bodies.bring(b"x" * 10, durable=False))
+    assert bodies.disk.operations == operations + 2, "begin and write"
+
+
+def test_a_long_body_is_synced_now_and_then() -> None:
+    """So that others do not wait for one long sync."""
+    bodies = Bodies()
+    upload = bodies.store.begin(durable=True)
+    upload.append(bytes(SYNC_EVERY_BYTES))
+    bodies.turn()
+    file = bodies.disk.files[bodies.files[0]]
+    assert len(file.durable) == SYNC_EVERY_BYTES
+    assert not upload.may_go_on
+
+
+def test_counts() -> None:
+    bodies = Bodies()
+    body = bodies.bring(b"x" * 10)
+    upload = bodies.store.begin(durable=True)
+    upload.append(b"y" * 5)
+    counts = bodies.store.counts()
+    assert (counts["bodies"], counts["bytes"], counts["unwritten_bytes"]) == (2, 10 + 5, 5)
+    del body, upload
+    bodies.turn()
+    bodies.turn()
+    assert (bodies.store.counts()["bodies"], bodies.files) == (0, [])
+
+
+# ---- holders -------------------------------------------------------------------------------------
+
+
+def test_a_file_goes_with_the_last_holder() -> None:
+    bodies = Bodies()
+    body = bodies.bring(b"x" * 10)
+    number = body.number
+    bodies.store.hold(number, 10)
+    del body
+    bodies.turn()
+    assert bodies.files == [body_name(number, durable=True)]
+    again = bodies.store.body(number, 10)
+    bodies.store.release(number)
+    bodies.turn()
+    assert (len(bodies.files), len(again)) == (1, 10)
+    del again
+    bodies.turn()
+    assert bodies.files == []
+
+
+def test_a_file_goes_when_the_log_of_that_turn_is_durable() -> None:
+    bodies = Bodies()
+    body = bodies.bring(b"x" * 10)
+    del body
+    bodies.turn(last_lsn=7, durable_lsn=5)
+    bodies.turn(last_lsn=9, durable_lsn=6)
+    assert len(bodies.files) == 1
+    bodies.turn(last_lsn=9, durable_lsn=7)
+    assert bodies.files == []
+
+
+def test_a_closed_store_deletes_nothing() -> None:
+    bodies = Bodies()
+    body = bodies.bring(b"x" * 10)
+    bodies.store.close()
+    del body
+    assert len(bodies.files) == 1
+
+
+# ---- going out -----------------------------------------------------------------------------------
+
+
+def test_pieces() -> None:
+    bodies = Bodies()
+    body = bodies.bring(b"0123456789")
+    bodies.store.read(body, 2, 3, "me")
+    bodies.store.read(body, 8, 5, "you")
+    assert bodies.store.take_fetched() == []
+    bodies.reader.stop()
+    first, second = bodies.store.take_fetched()
+    assert (first.owner, first.data, first.failure) == ("me", b"234", None)
+    assert (second.owner, second.data) == ("you", None)
+    assert second.failure == f"{bodies.files[0]} ends at byte 10"
+
+
+def test_a_file_that_is_gone_is_told() -> None:
+    bodies = Bodies()
+    body = bodies.bring(b"0123456789")
+    bodies.disk.delete(bodies.files[0])
+    piece = bodies.store.read(body, 0, 10, "me")
+    bodies.reader.stop()
+    assert piece.failure is not None
+    assert "No such file" in piece.failure
+
+
+# ---- numbers and starts --------------------------------------------------------------------------
+
+
+def test_no_number_comes_twice() -> None:
+    """Also when nothing but the memory of a start is left."""
+    disk = SimDisk(random.Random(1))
+    seen: set[int] = set()
+    for _ in range(3):
+        bodies = Bodies(disk)
+        for _ in range(2):
+            body = bodies.bring(b"x" * 10)
+            assert body.number not in seen
+            seen.add(body.number)
+        del body
+        bodies.turn()
+        assert bodies.files == []
+        assert len(disk.names()) == 1, "the last start is remembered, others are not"
+
+
+def test_a_start_without_bodies_writes_nothing() -> None:
+    bodies = Bodies()
+    bodies.turn()
+    assert bodies.disk.operations == 0
+
+
+def test_a_record_refers_to_its_body() -> None:
+    kept = Kept(large_message(5, LargeBody(77, 1 << 33)), 3, [QUEUE_ID])
+    payload = codec.encode_message(kept)
+    body = codec.decode_message(payload).message.body
+    assert isinstance(body, LargeBody)
+    assert (body.number, body.size_bytes) == (77, 1 << 33)
+    with pytest.raises(CodecError, match="too short"):
+        codec.decode_message(payload[:-1])
+
+
+def restart(disk: SimDisk) -> tuple[list[int], list[str], Bodies]:
+    """What a start finds: messages on the queue, what is told, and the store."""
+    journal, committer, recovered = open_journal(disk)
+    bodies = Bodies(disk)
+    told = take_over(recovered.index, journal, bodies.store)
+    commit(journal, committer)
+    bodies.turn()
+    return kept_ids(recovered), told, bodies
+
+
+def disk_with_messages() -> tuple[SimDisk, list[int]]:
+    """Messages 1 and 2 with large bodies, the second with a copy 3 of it; and a body that no message has."""
+    bodies = Bodies()
+    journal, committer, _ = open_journal(bodies.disk)
+    journal.queue_changed(dict(QUEUE))
+    one, two, nobody = (bodies.bring(b"x" * 10) for _ in range(3))
+    for number, body in ((1, one), (2, two), (3, two)):
+        journal.published(large_message(number, body), [QUEUE_ID], 0)
+    commit(journal, committer)
+    bodies.store.close()
+    return bodies.disk, [one.number, two.number, nobody.number]
+
+
+def test_a_start_takes_over_what_lives_and_removes_the_rest() -> None:
+    disk, (one, two, _) = disk_with_messages()
+    messages, told, bodies = restart(disk)
+    assert (messages, told) == ([1, 2, 3], [])
+    assert bodies.files == [body_name(number, durable=True) for number in (one, two)]
+
+
+def test_a_start_keeps_what_pages_refer_to() -> None:
+    disk, (_, _, nobody) = disk_with_messages()
+    bodies = Bodies(disk)
+    bodies.store.remove_all_but({nobody})
+    bodies.turn()
+    assert bodies.files == [body_name(nobody, durable=True)]
+
+
+@pytest.mark.parametrize("fault", ["is missing", "is shorter than 10 bytes"])
+def test_a_message_without_its_body_is_told_and_taken_from_its_queues(fault: str) -> None:
+    disk, (one, two, _) = disk_with_messages()
+    name = body_name(two, durable=True)
+    if fault == "is missing":
+        disk.delete(name)
+    else:
+        del disk.files[name].data[9:]
+    messages, told, bodies = restart(disk)
+    assert messages == [1]
+    assert [line[: line.index(" to ")] for line in told] == [
+        "the body of message 2",
+        "the body of message 3",
+    ]
+    assert all(f"(file {two:016x}) {fault}" in line for line in told)
+    assert bodies.files == [body_name(one, durable=True)]
+    assert (f"quarantined-{name}" in disk.names()) == (fault != "is missing")
+    assert restart(disk)[:2] == ([1], []), "and it stays so"
+
+
+# ---- retention -----------------------------------------------------------------------------------
+
+
+class Keeping:
+    """A retention directory with a clock that is set by hand."""
+
+    def __init__(self, folder: Path, *, period_ms: int | None = None, bytes_max: int | None = None) -> None:
+        self.now_ms = 1_700_000_000_000
+        self.log_disk, self.body_disk = FileDisk(folder / "journal"), FileDisk(folder / "large")
+        self.folder = folder / "kept"
+        self.bodies = RetainedBodies(self.body_disk, folder / "large", self.folder, lambda: self.now_ms)
+        settings = RetentionSettings(self.folder, period_ms, bytes_max)
+        self.log = Retention(self.log_disk, folder / "journal", settings, lambda: self.now_ms, self.bodies)
+        self._number = 0
+
+    def retire_segment(self, begun_ms: int, closed_ms: int) -> None:
+        """A journal file of 1000 bytes."""
+        import os
+
+        self._number += 1
+        name = f"artemis-journal-{self._number:012}.log"
+        header = codec.encode_file_header(codec.FileHeader(codec.KIND_JOURNAL, self._number, 1, begun_ms))
+        path = self.folder.parent / "journal" / name
+        path.write_bytes(header + bytes(1000 - len(header)))
+        os.utime(path, ns=(closed_ms * 1_000_000, closed_ms * 1_000_000))
+        self.log.retire(name)
+
+    def retire_body(self, number: int) -> None:
+        """A body of 1000 bytes, now."""
+        name = body_name(number, durable=True)
+        (self.folder.parent / "large" / name).write_bytes(bytes(1000))
+        self.bodies.retire(name)
+
+    @property
+    def numbers(self) -> list[int]:
+        """The bodies that are kept."""
+        found = [read_name(path.name) for path in sorted((self.folder / "large").iterdir())]
+        return [body.number for body in found if body is not None]
+
+
+def test_a_retained_body_stays_with_the_file_that_speaks_of_it(tmp_path: Path) -> None:
+    kept = Keeping(tmp_path, period_ms=10_000)
+    start_ms = kept.now_ms
+    kept.retire_body(1)
+    kept.now_ms = start_ms + 9000
+    kept.retire_segment(begun_ms=start_ms - 1000, closed_ms=start_ms + 9000)
+    kept.retire_segment(begun_ms=start_ms + 9000, closed_ms=start_ms + 9500)
+    kept.now_ms = start_ms + 18_000
+    kept.log.purge()
+    assert kept.numbers == [1], "older than the period, but the file with its record is not"
+    kept.now_ms = start_ms + 19_100
+    kept.log.purge()
+    assert kept.numbers == []
+
+
+def test_retained_bodies_count_for_the_storage_limit(tmp_path: Path) -> None:
+    kept = Keeping(tmp_path, bytes_max=3500)
+    start_ms = kept.now_ms
+    for number in (1, 2):
+        kept.now_ms += 1000
+        kept.retire_body(number)
+        kept.retire_segment(begun_ms=kept.now_ms - 500, closed_ms=kept.now_ms)
+    assert kept.numbers == [2], "the first file went, and the body that only it spoke of"
+    assert len(list(kept.folder.glob("*.log"))) == 1
+    kept.retire_body(3)
+    kept.retire_body(4)
+    kept.retire_body(5)
+    kept.log.purge()
+    assert (len(kept.numbers), list(kept.folder.glob("*.log"))) == (3, [])
+    assert kept.bodies.start_min == 1
+    assert kept.now_ms > start_ms
+
+
+def test_numbers_go_on_behind_retained_ones(tmp_path: Path) -> None:
+    kept = Keeping(tmp_path)
+    kept.retire_body(5 << 32)
+    assert kept.bodies.start_min == 6
+    disk = SimDisk(random.Random(1))
+    threads = [SteppedCommitter(lambda: None) for _ in range(2)]
+    store = LargeStore(disk, *threads, start_min=kept.bodies.start_min)
+    assert store.begin(durable=True).body.number >> 32 == 6
+
+
+def test_only_whole_durable_bodies_are_retained() -> None:
+    bodies = Bodies()
+    retired: list[str] = []
+    store = LargeStore(bodies.disk, bodies.writer, bodies.reader, retire=retired.append)
+    bodies.store = store
+    whole, transient = bodies.bring(b"x" * 10), bodies.bring(b"x" * 10, durable=False)
+    upload = store.begin(durable=True)
+    upload.append(b"x")
+    bodies.turn()
+    name = body_name(whole.number, durable=True)
+    del whole, transient, upload
+    bodies.turn()
+    assert retired == [name]
+    assert bodies.files == [name]

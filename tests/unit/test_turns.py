@@ -1,0 +1,101 @@
+"""Turns on asyncio's own loop: who is alone is served at once, and who comes together is served together."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from artemis_py.core.broker import Broker
+from artemis_py.records import MemoryLog
+from artemis_py.server.connection import Acceptance
+from artemis_py.server.stats import ServerStats
+from artemis_py.server.turns import Turns
+from artemis_py.stomp.service import StompService
+from tests.wire.world import START_MS, configuration
+
+CONNECT = b"CONNECT\naccept-version:1.2\nhost:x\n\n\0"
+SEND = b"SEND\ndestination:/queue/q\nreceipt:1\n\n\0"
+
+
+class Stage:
+    """A broker on a real loop, with clients on socket pairs."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        config = configuration()
+        broker = Broker(config, MemoryLog(), START_MS)
+        self.turns = Turns(self.loop, broker, broker.log, ServerStats(), lambda: START_MS)
+        service = StompService(broker, config.acceptors[0], self.turns.stats.traffic)
+        self.acceptance = Acceptance(self.turns, service, -1, -1)
+
+    def client(self) -> socket.socket:
+        """A connected client that was greeted."""
+        ours, theirs = socket.socketpair()
+        ours.settimeout(5)
+        theirs.setblocking(False)
+        self.loop.run_until_complete(self.loop.connect_accepted_socket(self.acceptance.connect, theirs))
+        ours.sendall(CONNECT)
+        self.settle()
+        assert ours.recv(1000).startswith(b"CONNECTED")
+        return ours
+
+    def settle(self) -> None:
+        """Let the loop make some rounds."""
+        for _ in range(5):
+            self.loop.run_until_complete(asyncio.sleep(0.001))
+
+    def turns_of(self, *clients: socket.socket) -> int:
+        """How many turns serve clients whose frames arrive at the same time."""
+        before = self.turns.stats.turns
+        for client in clients:
+            client.sendall(SEND)
+        self.settle()
+        for client in clients:
+            assert client.recv(1000).startswith(b"RECEIPT")
+        return self.turns.stats.turns - before
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    """Closed afterwards, its connections too."""
+    stage = Stage()
+    yield stage
+    for connection in list(stage.turns.stats.connections):
+        connection.cut()
+    stage.settle()
+    stage.turns.stop()
+    stage.loop.close()
+
+
+def test_who_is_alone_is_served_in_the_callback_that_read(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = stage.client()
+    asked: list[None] = []
+    monkeypatch.setattr(stage.turns, "schedule", lambda: asked.append(None))
+    assert stage.turns_of(client) == 1
+    assert not asked, "a round of the loop was waited for"
+    client.close()
+
+
+def test_who_comes_together_is_served_in_one_turn(stage: Stage) -> None:
+    clients = [stage.client() for _ in range(5)]
+    assert stage.turns_of(*clients) == 1
+    for client in clients:
+        client.close()
+
+
+def test_another_loop_is_asked_for_a_round() -> None:
+    """One that does not show what it will call next."""
+    calls: list[object] = []
+
+    class Other:
+        def call_soon(self, callback: object) -> None:
+            calls.append(callback)
+
+    broker = Broker(configuration(), MemoryLog(), START_MS)
+    turns = Turns(Other(), broker, broker.log, ServerStats(), lambda: START_MS)  # type: ignore[arg-type]
+    turns.arrived()
+    turns.arrived()
+    assert calls == [turns.run]

@@ -1,0 +1,106 @@
+"""ACKs one behind the other are read and settled together, and nobody can tell by what comes of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.entry import Entry
+from artemis_py.stomp.frames import Limits
+from tests.wire.world import World, configuration
+
+pytestmark = pytest.mark.wire
+
+MODES = {"a": "client", "b": "client-individual", "c": "auto"}
+RUNS = {
+    "in order": "b1 b2 b3",
+    "backwards": "b3 b2 b1",
+    "cumulative": "a2 a4",
+    "two subscriptions": "b1 a2 b2 b3 a3",
+    "twice": "b1 b2 b1 b3",
+    "covered already": "a3 a1 a4",
+    "of ack:auto": "b2 c1 b3",
+    "never delivered": "b1 b999999 b2",
+    "another consumer": "b1 x1 b2",
+    "more digits than any number": f"b1 b{'9' * 19} b2",
+    "bad at once": "b999999 b1",
+    "bad at the end": "a1 b1 b9",
+}
+
+
+class Reader:
+    """A world in which one client has been sent five messages on each of three subscriptions."""
+
+    def __init__(self) -> None:
+        self.world = World(configuration())
+        self.client = self.world.client("c")
+        self.client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
+        for name, mode in MODES.items():
+            self.client.send(f"SUBSCRIBE\nid:{name}\ndestination:/queue/{name}\nack:{mode}\n\n\0".encode())
+            for number in range(5):
+                self.client.send(f"SEND\ndestination:/queue/{name}\n\n{number}\0".encode())
+        frames = self.client.collect()
+        self.ids: dict[str, str] = {}
+        for frame in frames:
+            if frame.command == "MESSAGE":
+                ack = frame.header("ack") or frame.header("message-id") or ""
+                self.ids[f"{frame.header('subscription')}{int(frame.body) + 1}"] = ack
+        frames.clear()
+        assert len(self.ids) == 15
+
+    def ack_id(self, name: str) -> str:
+        """The id of a message; of one that never was, a made-up one."""
+        if name.startswith("x"):
+            return "999-1"
+        return self.ids.get(name) or f"{self.ids[name[0] + '1'].partition('-')[0]}-{name[1:]}"
+
+    def outcome(self) -> object:
+        """Everything that the ACKs may have changed."""
+        world = self.world
+        queues = {name: world.queue(name) for name in MODES}
+        counts = {
+            name: (queue.message_count, queue.delivering_count, queue.tally.acknowledged, queue.tally.held_size_bytes)
+            for name, queue in queues.items()
+        }
+        frames = [frame.text for frame in self.client.collect()]
+        return counts, frames, self.client.is_closed, dict(world.stats.frames_in)
+
+
+def _acks(reader: Reader, run: str, extra: str) -> list[bytes]:
+    return [f"ACK\nid:{reader.ack_id(name)}\n{extra}\n\0".encode() for name in run.split()]
+
+
+@pytest.mark.parametrize("between", [b"", b"\n", b"\r\n"], ids=["nothing", "LF", "CR LF"])
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+def test_a_run_does_what_its_acks_do_alone(run: str, between: bytes) -> None:
+    """A header that means nothing sends an ACK the long way."""
+    together, alone = Reader(), Reader()
+    together.client.send(between.join(_acks(together, run, "")))
+    for data in _acks(alone, run, "foo:bar\n"):
+        if not alone.client.is_closed:
+            alone.client.send(data)
+    assert together.outcome() == alone.outcome()
+
+
+def test_a_run_is_settled_together() -> None:
+    """One request to the queue, whatever the number of ACKs: that is what makes it cheap."""
+    reader = Reader()
+    asked: list[int] = []
+    queue = reader.world.queue("b")
+    settle = queue.acknowledge
+
+    def watched(consumer: Consumer, entries: list[Entry]) -> None:
+        asked.append(len(entries))
+        settle(consumer, entries)
+
+    queue.acknowledge = watched  # type: ignore[method-assign]
+    reader.client.send(b"".join(_acks(reader, "b1 b2 b3 b5", "")))
+    assert asked == [4]
+
+
+def test_only_limits_that_every_ack_keeps_allow_the_short_way() -> None:
+    longest = len(f"ACK\nid:{'9' * 18}-{'9' * 18}")
+    assert Limits(header_line_bytes_max=longest, header_bytes_max=longest, headers_max=1).allow_any_ack
+    assert not Limits(header_line_bytes_max=longest - 1).allow_any_ack
+    assert not Limits(header_bytes_max=longest - 1).allow_any_ack
+    assert not Limits(headers_max=0).allow_any_ack
