@@ -125,7 +125,7 @@ class Router:
         """
         address = batch.route.address
         count = len(batch.messages)
-        if address.has_room_for(count, batch.size_bytes + MESSAGE_OVERHEAD_BYTES * count):
+        if address.has_room_for(count, batch.memory_bytes):
             self._publish(batch)
             return count
         return self._publish_while_room(batch, admitted)
@@ -452,8 +452,7 @@ def _only_target(route: Route, plan: Plan) -> Queue | None:
 
 def _put_all(queue: Queue, batch: Batch) -> None:
     """Every message goes to this queue and to no other."""
-    account = batch.route.address.account
-    account.charge(len(batch.messages), batch.size_bytes + MESSAGE_OVERHEAD_BYTES * len(batch.messages))
+    batch.route.address.account.charge(len(batch.messages), batch.memory_bytes)
     _put(queue, batch.messages, batch.size_bytes, batch)
 
 
