@@ -98,8 +98,8 @@ class Page:
     """
 
     __slots__ = (
-        "count", "damaged", "durable", "expires_ms", "first_place", "has_large", "kept_bytes", "kept_count", "large",
-        "left", "number", "resident", "restored", "size_bytes", "stream",
+        "count", "damaged", "durable", "expires_ms", "first_place", "gone", "has_large", "kept_bytes", "kept_count",
+        "large", "left", "number", "resident", "restored", "size_bytes", "stream",
     )  # fmt: skip
 
     def __init__(self, stream: int, number: int, first_place: int) -> None:
@@ -120,6 +120,8 @@ class Page:
         """Was it written before the last start? Then its transient messages are gone."""
         self.damaged = False
         """Was something in it found that is not as it was written?"""
+        self.gone = False
+        """Is everybody done with it? Then its file is no more, or will soon be."""
         self.durable: dict[int, Share] = {}
         self.left: dict[int, int] = {}
         self.resident: dict[int, PagedMessage] = {}

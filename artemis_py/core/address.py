@@ -187,6 +187,13 @@ class Address:
         return self.stream is not None and self.stream.active
 
     @property
+    def must_page(self) -> bool:
+        """Does the next message that a queue takes go to a page? Paging begins with the first that finds the address
+        full.
+        """
+        return self.is_paging or (self.full_policy == "PAGE" and self.is_full)
+
+    @property
     def is_full(self) -> bool:
         """Is a limit that counts reached? A limit of N messages keeps exactly N."""
         if self.disk_full or self.full_policy is None:

@@ -64,8 +64,8 @@ class Backlog:
     """
 
     __slots__ = (
-        "_attempts", "_base", "_early_place", "_taken", "count", "expiry", "in_memory", "period", "reader",
-        "shared_order", "size_bytes", "stream",
+        "_attempts", "_base", "_early_place", "_taken", "count", "durable_count", "durable_size_bytes", "expiry",
+        "in_memory", "period", "reader", "shared_order", "size_bytes", "stream",
     )  # fmt: skip
 
     def __init__(self, stream: PageStream, reader: PageReader, base: int, *, shared_order: bool) -> None:
@@ -75,6 +75,8 @@ class Backlog:
         self.period = stream.period
         self.count = 0
         self.size_bytes = 0
+        self.durable_count = 0
+        self.durable_size_bytes = 0
         self.expiry = PageExpiry(self)
         self.in_memory: dict[int, PagedMessage] = {}
         """What was taken and is not settled, by place: ready, scheduled, or with a consumer or its transaction."""
@@ -83,15 +85,22 @@ class Backlog:
         self._taken: dict[int, PlaceSet] = {}
         self._attempts: dict[int, tuple[int, int]] = {}
 
-    def add(self, count: int, size_bytes: int) -> None:
+    def add(self, count: int, size_bytes: int, durable_count: int, durable_size_bytes: int) -> None:
         """More of it came to stand in pages."""
         self.count += count
         self.size_bytes += size_bytes
+        self.durable_count += durable_count
+        self.durable_size_bytes += durable_size_bytes
 
     def restore(self, page: Page, settled: PlaceSet, attempts: dict[int, tuple[int, int]]) -> None:
         """After a restart: which places of a page are settled, and failed deliveries by place."""
         self._taken[page.number] = PlaceSet(page.first_place, settled.encode())
         self._attempts.update(attempts)
+
+    @property
+    def end_sequence(self) -> int:
+        """Above the order keys of everything in pages."""
+        return self._base + self.stream.next_place
 
     def sequence(self, message: PagedMessage) -> int:
         """The message's order key on the queue."""
@@ -111,9 +120,16 @@ class Backlog:
         """Does something that was not read yet stand before this sequence?"""
         return sequence >= self._base + self.reader.place
 
-    def attempts(self, message: PagedMessage) -> tuple[int, int]:
-        """Failed deliveries from before a restart, and when the next may come."""
-        return self._attempts.pop(message.place, (0, 0)) if self._attempts else (0, 0)
+    def due_ms(self, found: Found) -> int:
+        """When the message may be delivered (0: now): its schedule, or what a delivery that failed before a restart
+        set.
+        """
+        state = self._attempts.get(found.message.place)
+        return found.due_ms if state is None else state[1]
+
+    def attempts(self, message: PagedMessage) -> int:
+        """Deliveries that failed before a restart."""
+        return self._attempts.get(message.place, (0, 0))[0]
 
     def next(self) -> Found | None:
         """The next message that is not taken; None when there is none in memory (yet)."""
@@ -133,7 +149,12 @@ class Backlog:
         """The queue has the message in memory now, or is done with it."""
         self.count -= 1
         self.size_bytes -= message.size_bytes
+        if message.head.persistent:
+            self.durable_count -= 1
+            self.durable_size_bytes -= message.size_bytes
         self.in_memory[message.place] = message
+        if self._attempts:
+            self._attempts.pop(message.place, None)
         if message.place < self.reader.place:
             return
         page = message.page
@@ -144,18 +165,8 @@ class Backlog:
             taken = self._taken[page.number] = PlaceSet(page.first_place)
         taken.add(message.place)
 
-    def lose(self, count: int) -> int:
-        """So many messages were in a part of a page that cannot be read; returns their encoded size, as near as that
-        can be told.
-        """
-        size_bytes = self.size_bytes if count >= self.count else self.size_bytes * count // self.count
-        self.count -= count
-        self.size_bytes -= size_bytes
-        return size_bytes
-
     def drop_all(self) -> None:
         """Nothing of it is wanted any more."""
-        self.count = 0
-        self.size_bytes = 0
+        self.count = self.size_bytes = self.durable_count = self.durable_size_bytes = 0
         self._attempts.clear()
         self.reader.skip_all()

@@ -63,6 +63,8 @@ class PageExpiry:
         """Turn to the next page of which the time has come; False when there is none."""
         backlog = self._backlog
         for page in backlog.stream.pages:
+            if backlog.reader.queue.id not in page.left:
+                continue
             count, earliest_ms = self._known.get(page.number, (-1, 0))
             due_ms = earliest_ms if count == page.count else page.expires_ms
             if 0 < due_ms <= now_ms:

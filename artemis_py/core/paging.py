@@ -6,6 +6,7 @@ being read, and does no I/O: it asks the ``PageLog``, whose answers come in a la
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -59,15 +60,6 @@ class PageStream:
         """Has so much gathered that senders have to wait for the disk?"""
         return self._files.backlog_bytes > UNWRITTEN_BYTES_MAX
 
-    @property
-    def is_damaged(self) -> bool:
-        """Was damage found in one of its pages?"""
-        return any(page.damaged for page in self.pages)
-
-    def damaged_pages(self) -> list[Page]:
-        """The pages in which damage was found."""
-        return [page for page in self.pages if page.damaged]
-
     # ---- writing ---------------------------------------------------------------------------------
 
     def begin(self) -> None:
@@ -84,6 +76,12 @@ class PageStream:
         self._log.page_opened(page, self.address)
         return page
 
+    def _turn_page(self, full: Page) -> Page:
+        """A new page behind a full one, which goes if everybody was done with it already."""
+        page = self._add_page()
+        self._let_go(full)
+        return page
+
     def append(self, messages: list[Message], queues: list[Queue], due_ms: int) -> None:
         """Put messages that all go to the same queues behind the others."""
         queue_ids = [queue.id for queue in queues]
@@ -95,7 +93,7 @@ class PageStream:
             if page.count and page.size_bytes + len(record) > self._page_bytes:
                 self._count(page, run, queue_ids, keeping)
                 run = []
-                page = self._add_page()
+                page = self._turn_page(page)
             self._files.append(page, record, durable=message.head.persistent and bool(keeping))
             if message.body.__class__ is LargeBody:
                 page.large[self._next_place] = PagedBody(message.body, len(queues))
@@ -110,6 +108,8 @@ class PageStream:
 
     def _count(self, page: Page, run: list[Message], queue_ids: list[int], keeping: list[int]) -> None:
         """Note what the queues have of a page, and tell the log if a restart will find any of it."""
+        if not run:
+            return
         for queue_id in queue_ids:
             page.left[queue_id] = page.left.get(queue_id, 0) + len(run)
             self.message_count[queue_id] = self.message_count.get(queue_id, 0) + len(run)
@@ -155,19 +155,21 @@ class PageStream:
             if page.large:
                 _let_bodies_go(page, group)
             self._reduce(queue.id, page, len(group))
-        self._drop_done()
 
     def _reduce(self, queue_id: int, page: Page, count: int) -> None:
         self.message_count[queue_id] -= count
         page.left[queue_id] -= count
         if not page.left[queue_id]:
             del page.left[queue_id]
+            self._let_go(page)
 
     def purge(self, queue: Queue, held: list[PagedMessage]) -> None:
         """A queue is done with everything but what its consumers hold."""
-        for page in self.pages:
-            self.purge_page(queue, page, [message for message in held if message.page is page])
-        self._drop_done()
+        by_page: dict[int, list[PagedMessage]] = {}
+        for message in held:
+            by_page.setdefault(message.page.number, []).append(message)
+        for page in list(self.pages):
+            self.purge_page(queue, page, by_page.get(page.number, []))
 
     def purge_page(self, queue: Queue, page: Page, kept: list[PagedMessage]) -> int:
         """A queue is done with a page but for what it has of it in memory; returns how many messages went."""
@@ -181,22 +183,26 @@ class PageStream:
     def forget(self, queue: Queue) -> None:
         """A queue was deleted."""
         self.message_count.pop(queue.id, None)
-        for page in self.pages:
-            page.left.pop(queue.id, None)
-        self._drop_done()
+        for page in list(self.pages):
+            if page.left.pop(queue.id, None):
+                self._let_go(page)
 
-    def _drop_done(self) -> None:
-        """Remove the pages that no queue needs; the last one stays while another does, for arrivals to follow."""
-        last = self.pages[-1] if self.pages else None
-        done = [page for page in self.pages if not page.left and page is not last]
-        if last is not None and not last.left and len(done) == len(self.pages) - 1:
-            done.append(last)
-        for page in done:
-            page.large.clear()
-            self._log.page_dropped(page)
-            self._files.drop(page)
-        if done:
-            self.pages = [page for page in self.pages if page not in done]
+    def _let_go(self, page: Page) -> None:
+        """Remove a page that no queue needs; the last one stays while another does, for arrivals to follow."""
+        pages = self.pages
+        if page.left or page.gone:
+            return
+        if page is not pages[-1]:
+            self._drop(page)
+        if len(pages) == 1 and not pages[0].left:
+            self._drop(pages[0])
+
+    def _drop(self, page: Page) -> None:
+        page.gone = True
+        page.large.clear()
+        del self.pages[bisect_left(self.pages, page.number, key=_number)]
+        self._log.page_dropped(page)
+        self._files.drop(page)
 
     # ---- after a restart -------------------------------------------------------------------------
 
@@ -214,7 +220,8 @@ class PageStream:
         self.pages = list(kept.pages)
         if self.pages:
             self._add_page()  # behind what a restart found nothing is written: its end may be torn
-        self._drop_done()
+        for page in list(self.pages):
+            self._let_go(page)
 
     def _restore_share(self, kept: KeptStream, page: Page, share: Share, queue: Queue) -> None:
         settled = kept.settled.get((queue.id, page.number)) or Settled(PlaceSet(page.first_place))
@@ -249,13 +256,15 @@ class PageReader:
     for arrives, the queue is told.
     """
 
-    __slots__ = ("_chunk", "_found", "_offset", "_page", "_place", "_stream", "consumer", "queue", "waits")
+    __slots__ = ("_chunk", "_found", "_offset", "_page", "_place", "_stream", "consumer", "queue", "spoilt", "waits")
 
     def __init__(self, stream: PageStream, queue: Queue, consumer: Consumer | None, place: int) -> None:
         self.queue = queue
         self.consumer = consumer
         """Whose reader it is; None: the queue's own."""
         self.waits = False
+        self.spoilt: list[Page] = []
+        """Damaged pages that it has read to their end."""
         self._stream = stream
         self._place = place
         self._page: Page | None = None
@@ -272,10 +281,6 @@ class PageReader:
     def page_number(self) -> int:
         """The page that it reads; 0 before the first."""
         return 0 if self._page is None else self._page.number
-
-    def has_read(self, page: Page) -> bool:
-        """Is it through with a page?"""
-        return self.page_number > page.number or (self._page is page and self._offset >= page.size_bytes)
 
     def copy(self, consumer: Consumer | None) -> PageReader:
         """Another reader at the same place."""
@@ -313,6 +318,8 @@ class PageReader:
             self._offset = self._chunk.end
             self._chunk = None
         page = self._page
+        if page is not None and page.damaged and self._offset >= page.size_bytes:
+            self.spoilt.append(page)
         if page is None or self._offset >= page.size_bytes or self.queue.id not in page.left:
             page = self._next_page()
             if page is None:
@@ -324,10 +331,12 @@ class PageReader:
 
     def _next_page(self) -> Page | None:
         """The next page in which the queue has something."""
-        read = self.page_number
+        pages = self._stream.pages
         queue_id = self.queue.id
-        for page in self._stream.pages:
-            if page.number > read and page.end_place > self._place and queue_id in page.left:
+        behind = bisect_right(pages, self.page_number, key=_number)
+        for index in range(max(behind, bisect_right(pages, self._place, key=_first_place) - 1), len(pages)):
+            page = pages[index]
+            if page.end_place > self._place and queue_id in page.left:
                 return page
         return None
 
@@ -346,3 +355,11 @@ class PageReader:
             return
         self._chunk = chunk
         self._found = chunk.read(self.queue.id, chunk.page.resident, self._stream.account)
+
+
+def _number(page: Page) -> int:
+    return page.number
+
+
+def _first_place(page: Page) -> int:
+    return page.first_place

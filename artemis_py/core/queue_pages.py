@@ -15,7 +15,7 @@ from artemis_py.core.entry import REPLACED, Entry
 from artemis_py.core.paging import PageReader, PageStream
 from artemis_py.core.queue_state import QueueState
 from artemis_py.message import Message
-from artemis_py.paged import Page, PlaceSet
+from artemis_py.paged import Page, PagedMessage, PlaceSet
 from artemis_py.records import Found
 
 READY_MIN: Final = 1024
@@ -34,10 +34,11 @@ class QueuePages(QueueState):
         tally = self.tally
         tally.added += len(messages)
         tally.size_bytes += size_bytes
-        for message in messages:
-            if message.head.persistent:
-                tally.enter_durable(message)
-        self.backlogs[stream.number].add(len(messages), size_bytes)
+        durable_sizes = [message.size_bytes for message in messages if message.head.persistent]
+        durable_bytes = sum(durable_sizes)
+        tally.durable_count += len(durable_sizes)
+        tally.durable_size_bytes += durable_bytes
+        self.backlogs[stream.number].add(len(messages), size_bytes, len(durable_sizes), durable_bytes)
         self._wake_dry()
         self._note_ready()
 
@@ -77,7 +78,7 @@ class QueuePages(QueueState):
             reader = PageReader(stream, self._own, None, page.first_place)
             shared_order = stream.address == self.address.name
             backlog = self.backlogs[stream.number] = Backlog(stream, reader, base, shared_order=shared_order)
-        backlog.add(*left)
+        backlog.add(*left, *left)
         backlog.restore(page, settled, attempts)
         tally = self.tally
         tally.added += left[0]
@@ -141,7 +142,7 @@ class QueuePages(QueueState):
         if self._reads_left <= 0:
             self._note_ready()
         for backlog in self.backlogs.values():
-            if backlog.count and backlog.stream.is_damaged:
+            if backlog.reader.spoilt:
                 self._write_off(backlog)
         return self.order.count > before
 
@@ -149,13 +150,25 @@ class QueuePages(QueueState):
         """Damaged pages that were read to their end have given what they have: the rest of them is lost (and was told
         when it was found), and must not be waited for.
         """
-        for page in backlog.stream.damaged_pages():
-            if backlog.reader.has_read(page) and self.id in page.left:
-                there = [message for message in backlog.in_memory.values() if message.page is page]
-                lost = backlog.stream.purge_page(self._own, page, there)
-                if lost > 0:
-                    self.tally.killed += lost
-                    self.tally.size_bytes -= backlog.lose(lost)
+        pages, backlog.reader.spoilt = backlog.reader.spoilt, []
+        for page in pages:
+            there = [message for message in backlog.in_memory.values() if message.page is page]
+            lost = backlog.stream.purge_page(self._own, page, there)
+            if lost > 0:
+                self.tally.killed += lost
+                backlog.count -= lost
+        self._forget_sizes(backlog)
+
+    def _forget_sizes(self, backlog: Backlog) -> None:
+        """With nothing left in pages, what still counts there are the sizes of messages that were lost: nobody knows
+        how large each of them was.
+        """
+        if not backlog.count:
+            tally = self.tally
+            tally.size_bytes -= backlog.size_bytes
+            tally.durable_count -= backlog.durable_count
+            tally.durable_size_bytes -= backlog.durable_size_bytes
+            backlog.size_bytes = backlog.durable_count = backlog.durable_size_bytes = 0
 
     def _has_space(self) -> bool:
         """Do the limits on reading ahead, and the ring, leave room for one more? What nobody holds can always have
@@ -170,14 +183,9 @@ class QueuePages(QueueState):
 
     def _bring_in(self, backlog: Backlog, found: Found, now_ms: int) -> None:
         """A message from a page takes its place on the queue."""
+        due_ms = backlog.due_ms(found)
         entry = self._enter(backlog, found)
         message = entry.message
-        due_ms = found.due_ms
-        attempts, again_ms = backlog.attempts(found.message)
-        if attempts:
-            entry.attempts = attempts
-            entry.redelivered = True
-            due_ms = again_ms
         if due_ms > now_ms:
             self._put_aside(entry, due_ms)
         elif 0 < message.expires_ms <= now_ms:
@@ -192,13 +200,21 @@ class QueuePages(QueueState):
     def _enter(self, backlog: Backlog, found: Found) -> Entry:
         """The entry of a message that the queue takes out of a page; from now on it is in memory."""
         message = found.message
+        entry = self._entry(backlog, message)
         backlog.take(message)
+        self._forget_sizes(backlog)
         message.refs += 1
         if message.refs == 1:
             message.page.resident[message.place] = message
             message.account.charge(1, message.memory_bytes)
+        return entry
+
+    def _entry(self, backlog: Backlog, message: PagedMessage) -> Entry:
+        """A message in its place on the queue, with what befell it before a restart."""
         entry = Entry(message)
         entry.sequence = backlog.sequence(message)
+        entry.attempts = backlog.attempts(message)
+        entry.redelivered = entry.attempts > 0
         return entry
 
     # ---- for consumers that choose or only look --------------------------------------------------
@@ -214,6 +230,7 @@ class QueuePages(QueueState):
             reader = consumer.page_reader = backlog.reader.copy(consumer)
         elif reader.place < backlog.reader.place:
             reader.follow(backlog.reader)
+        self.order.reserve(backlog.end_sequence)
         while self._reads_left > 0:
             found = backlog.next_for(reader)
             if found is None:
@@ -233,14 +250,15 @@ class QueuePages(QueueState):
         if message.expires_ms and message.expires_ms <= now_ms:
             self._expire(self._enter(backlog, found))
             return None
-        if found.due_ms > now_ms:
-            self._put_aside(self._enter(backlog, found), found.due_ms)
+        due_ms = backlog.due_ms(found)
+        if due_ms > now_ms:
+            self._put_aside(self._enter(backlog, found), due_ms)
             return None
         if not consumer.wants(message):
             return None
         if consumer.destructive:
             return self._enter(backlog, found)
-        return Entry(message)
+        return self._entry(backlog, message)
 
     # ---- expiry and removal ----------------------------------------------------------------------
 
@@ -266,19 +284,13 @@ class QueuePages(QueueState):
             tally = self.tally
             tally.killed += backlog.count
             tally.size_bytes -= backlog.size_bytes
+            tally.durable_count -= backlog.durable_count
+            tally.durable_size_bytes -= backlog.durable_size_bytes
             backlog.drop_all()
             backlog.stream.purge(self._own, list(backlog.in_memory.values()))
-        if removed:
-            self._recount_durable()
         return removed
 
     def forget_pages(self) -> None:
         """The queue is deleted: it needs no page any more, whatever its consumers still hold."""
         for backlog in self.backlogs.values():
             backlog.stream.forget(self._own)
-
-    def _recount_durable(self) -> None:
-        """After a purge only what is held is left."""
-        tally = self.tally
-        tally.durable_count = tally.held_durable_count
-        tally.durable_size_bytes = tally.held_durable_size_bytes

@@ -82,6 +82,7 @@ class Batch:
     due_ms: int = 0
     hops: int = 0
     distinct: bool = False
+    paged: bool = False
 
     @property
     def memory_bytes(self) -> int:
@@ -139,30 +140,19 @@ class Router:
                 address.dropped_message_count += 1
             elif refusal is not None and not admitted:
                 return index
-            elif self._pages(address) and not address.has_page_limit:
+            elif address.must_page and not address.has_page_limit:
                 self._publish_rest(batch, messages[index:])
                 break
             else:
-                self._publish(replace(batch, messages=[message], size_bytes=message.size_bytes))
+                one = replace(batch, messages=[message], size_bytes=message.size_bytes, paged=address.must_page)
+                self._publish(one)
         return len(messages)
 
     def _publish_rest(self, batch: Batch, messages: list[Message]) -> None:
         """From here on nothing in the batch can be refused one by one: it goes to pages."""
-        rest = replace(batch)
+        rest = replace(batch, paged=True)
         rest.narrow(messages)
         self._publish(rest)
-
-    def _pages(self, address: Address) -> bool:
-        """Does the next message go to a page? Paging begins with the first that finds the address full."""
-        if address.is_paging:
-            return True
-        if address.full_policy != "PAGE" or not address.is_full:
-            return False
-        stream = address.stream
-        if stream is None:
-            stream = address.stream = self._bindings.open_stream(address)
-        stream.begin()
-        return True
 
     def _publish(self, batch: Batch) -> None:
         address = batch.route.address
@@ -281,7 +271,7 @@ class Router:
         only = _only_target(route, plan)
         if only is not None and only.accepts_all:
             route.address.routed_message_count += len(messages)
-            if route.address.is_paging:
+            if batch.paged:
                 self._enqueue(batch, [(only, messages)])
             else:
                 self._enqueue_on_one(batch, only)
@@ -317,9 +307,8 @@ class Router:
                 self.forward_dead(target, address, None, message, "no_route", batch.hops)
 
     def _enqueue(self, batch: Batch, shares: list[tuple[Queue, list[Message]]]) -> None:
-        stream = batch.route.address.stream
-        if stream is not None and stream.active:
-            self._enqueue_paged(batch, shares, stream)
+        if batch.paged:
+            self._enqueue_paged(batch, shares)
             return
         if not batch.plain:
             self._record(batch, shares)
@@ -349,8 +338,8 @@ class Router:
                 queue.hand_over(consumer, [Entry(message) for message in taken], size_bytes)
         return waiting
 
-    def _enqueue_paged(self, batch: Batch, shares: list[tuple[Queue, list[Message]]], stream: PageStream) -> None:
-        """Put messages into pages, each once with the queues that it goes to."""
+    def _enqueue_paged(self, batch: Batch, shares: list[tuple[Queue, list[Message]]]) -> None:
+        """Put messages into pages, each once with the queues that it goes to. Paging begins with the first of them."""
         if self.log.retains and not batch.plain:
             self._record(batch, shares, self.log.published_in_page)
         refusing = [share for share in shares if share[0].overflow.keeps_none]
@@ -361,11 +350,17 @@ class Router:
                 queue.refuse(taken)
             shares = [share for share in shares if not share[0].overflow.keeps_none]
         waiting = self._hand_over(batch, shares)
+        if not waiting:
+            return
+        address = batch.route.address
+        stream = address.stream
+        if stream is None:
+            stream = address.stream = self._bindings.open_stream(address)
+        stream.begin()
         for queue, _ in waiting:
             queue.prepare_paged(stream)
         if all(taken is batch.messages for _, taken in waiting):
-            if waiting:
-                stream.append(batch.messages, [queue for queue, _ in waiting], batch.due_ms)
+            stream.append(batch.messages, [queue for queue, _ in waiting], batch.due_ms)
         else:
             self._append_each(batch, waiting, stream)
         for queue, taken in waiting:

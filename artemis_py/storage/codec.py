@@ -181,6 +181,12 @@ def decode_record(data: bytes | memoryview, offset: int) -> Record | None:
     return Record(type_code, lsn, bytes(data[offset + RECORD_HEADER_BYTES : end]), offset)
 
 
+def peek_record(data: bytes, offset: int) -> tuple[int, int, int]:
+    """What a record says of itself, unchecked: the length of its payload, its lsn, its type."""
+    length, lsn, type_code = _RECORD.unpack_from(data, offset + 4)
+    return length, lsn, type_code
+
+
 # ---- payloads ------------------------------------------------------------------------------------
 
 

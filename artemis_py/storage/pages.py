@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Final
 
 from artemis_py.message import Account, Message
@@ -138,14 +139,8 @@ class PageFiles(PageLog):
         data = b""
         try:
             data = self._disk.read(name, offset, min(CHUNK_BYTES, end - offset))
-            size = _whole_bytes(data, offset)
-            if offset + len(data) < end and size == 0:
-                needed = codec.RECORD_HEADER_BYTES + int.from_bytes(data[4:8], "little")
-                data = self._disk.read(name, offset, min(max(needed, CHUNK_BYTES), end - offset))
-                size = _whole_bytes(data, offset) or len(data)
-            elif offset + len(data) >= end:
-                size = len(data)
-            data = data[:size]
+            if offset + len(data) < end:
+                data = data[: _whole_bytes(data, offset)] or self._disk.read(name, offset, end - offset)
         except DiskError as error:
             self._arrived.append(PageChunk(self, page, offset, b"", end, str(error)))
             return
@@ -209,6 +204,8 @@ class PageChunk(Chunk):
 
     def read(self, queue_id: int, known: dict[int, PagedMessage], account: Account) -> Iterator[Found]:
         page = self.page
+        if page.gone:
+            return
         if self._missing is not None:
             self._files.note_damage(page, self.offset, self._missing)
         for record, end in self._records():
@@ -230,6 +227,8 @@ class PageChunk(Chunk):
     def _records(self) -> Iterator[tuple[Record, int]]:
         """The whole records, each with the place in the file where the next one begins."""
         data = self._data
+        if self.offset == _NOWHERE and data:
+            self._check_header(data)
         position = _begin(self.offset)
         while position < len(data):
             try:
@@ -245,20 +244,25 @@ class PageChunk(Chunk):
             position = record.end
             yield record, self.offset + position
 
+    def _check_header(self, data: bytes) -> None:
+        """What stands in the header is known; but a damaged one tells of a bad disk."""
+        try:
+            codec.decode_file_header(data)
+        except CodecError as error:
+            self._files.note_damage(self.page, 0, str(error))
+
     def _next_whole(self, position: int) -> int:
         """Where the next whole message begins, at ``position`` or behind it; the end of the part when there is none."""
         data = self._data
         page = self.page
-        for candidate in range(position, len(data) - codec.RECORD_HEADER_BYTES + 1):
-            if data[candidate + 16] != codec.PAGED:
-                continue
-            if not page.first_place <= int.from_bytes(data[candidate + 8 : candidate + 16], "little") < page.end_place:
-                continue
-            try:
-                if codec.decode_record(data, candidate) is not None:
-                    return candidate
-            except CodecError:
-                continue
+        kind_at = codec.RECORD_HEADER_BYTES - 1
+        candidate = data.find(codec.PAGED, position + kind_at) - kind_at
+        while candidate >= position:
+            if page.first_place <= codec.peek_record(data, candidate)[1] < page.end_place:
+                with suppress(CodecError):
+                    if codec.decode_record(data, candidate) is not None:
+                        return candidate
+            candidate = data.find(codec.PAGED, candidate + kind_at + 1) - kind_at
         return len(data)
 
 
@@ -268,16 +272,20 @@ def _begin(offset: int) -> int:
 
 
 def _whole_bytes(data: bytes, offset: int) -> int:
-    """How many bytes the whole records at the beginning of a part take, by what they say of their lengths; 0: none."""
-    position = _begin(offset)
+    """How many bytes the whole records at the beginning of a part take, by what they say of their lengths. 0 when there
+    are none, or when the last one is damaged: then nobody knows where the next one begins.
+    """
+    position = last = _begin(offset)
     size = len(data)
-    begin = position
     while position + codec.RECORD_HEADER_BYTES <= size:
-        end = position + codec.RECORD_HEADER_BYTES + int.from_bytes(data[position + 4 : position + 8], "little")
+        end = position + codec.RECORD_HEADER_BYTES + codec.peek_record(data, position)[0]
         if end > size:
             break
-        position = end
-    return position if position > begin else 0
+        last, position = position, end
+    with suppress(CodecError):
+        if position > last and codec.decode_record(data, last) is not None:
+            return position
+    return 0
 
 
 def delete_leftovers(disk: Disk, pages: list[Page]) -> None:

@@ -15,6 +15,8 @@ from tests.e2e.stomp_socket import Closed
 WORK_S = (0.02, 0.7)
 START_S = (0.0, 0.4)
 KILLED_WHILE_STARTING = 0.15
+PAGING = 0.5
+"""How often a broker starts with room for a few messages in memory; what it pages, the next one finds."""
 DRAWS = "plain", "single", "left", "right", "in", "out", "fan::fan.one", "fan::fan.two"
 """Every queue, as a destination to read it by."""
 
@@ -42,10 +44,17 @@ CONFIGURATION = """\
       <address name="fan"><multicast><queue name="fan.one"/><queue name="fan.two"/></multicast></address>
     </addresses>
     <address-settings>
-      <address-setting match="#"><max-delivery-attempts>-1</max-delivery-attempts></address-setting>
+      <address-setting match="#"><max-delivery-attempts>-1</max-delivery-attempts>{paging}</address-setting>
     </address-settings>
   </core>
 </configuration>
+"""
+
+PAGES = """
+        <max-size-messages>{messages}</max-size-messages>
+        <max-size-bytes>{size}</max-size-bytes>
+        <page-size-bytes>{page_size}</page-size-bytes>
+        <max-read-page-bytes>1M</max-read-page-bytes>
 """
 
 
@@ -58,6 +67,7 @@ class Tally:
     restarts_that_recovered: int = 0
     segments: int = 0
     segments_left: int = 0
+    rounds_with_pages: int = 0
 
 
 class KillRun:
@@ -74,7 +84,7 @@ class KillRun:
         self.trouble: list[str] = []
         element = f'<journal-retention-directory unit="DAYS" period="1">{folder}/retained</journal-retention-directory>'
         self._file = folder / "broker.xml"
-        self._file.write_text(CONFIGURATION.format(folder=folder, retention=element if retention else ""), "utf-8")
+        self._retention = element if retention else ""
         self._broker: BrokerProcess | None = None
 
     def run(self, kills: int) -> None:
@@ -92,7 +102,7 @@ class KillRun:
     # ---- one round -------------------------------------------------------------------------------
 
     def _round(self) -> None:
-        broker = self._start()
+        broker = self._start(self._paging() if self.random.random() < PAGING else "")
         if self.random.random() < KILLED_WHILE_STARTING:
             time.sleep(self.random.uniform(*START_S))
             self.tally.kills_while_starting += 1
@@ -109,7 +119,14 @@ class KillRun:
         self.tally.kills += 1
         self._look_at_what_it_said(broker)
 
-    def _start(self) -> BrokerProcess:
+    def _paging(self) -> str:
+        """Little room, and pages of a few messages or of a few hundred."""
+        pick = self.random.choice
+        return PAGES.format(messages=pick((0, 3, 30)), size=pick(("4K", "1M")), page_size=pick(("4K", "64K", "1M")))
+
+    def _start(self, paging: str) -> BrokerProcess:
+        text = CONFIGURATION.format(folder=self.folder, retention=self._retention, paging=paging)
+        self._file.write_text(text, "utf-8")
         log = self.folder / f"broker-{self.ledger.round}.log"
         self._broker = BrokerProcess(["run", str(self._file)], log)
         return self._broker
@@ -126,6 +143,7 @@ class KillRun:
         for line in broker.said.splitlines():
             if "DAMAGED" in line or "Traceback" in line:
                 self.trouble.append(f"round {self.ledger.round}: {line}")
+        self.tally.rounds_with_pages += any((self.folder / "paging").glob("*.page"))
         files = (self.folder / "journal").glob("artemis-journal-*.log")
         numbers = [int(path.stem.rpartition("-")[2]) for path in files]
         self.tally.segments = max([self.tally.segments, *numbers])
@@ -164,7 +182,7 @@ class KillRun:
     # ---- the end ---------------------------------------------------------------------------------
 
     def _read_all(self) -> None:
-        broker = self._start()
+        broker = self._start("")
         broker.await_ready()
         self.ledger.is_end = True
         for destination in DRAWS:
@@ -191,5 +209,5 @@ class KillRun:
             f" {promised} receipted messages, {settled} receipted acknowledgements,"
             f" {sum(group.promised for group in self.ledger.groups.values())} receipted transactions,"
             f" {self.ledger.delivered_count} deliveries, {tally.segments} journal files written,"
-            f" {tally.segments_left} left, {len(self.problems)} problems"
+            f" {tally.segments_left} left, pages in {tally.rounds_with_pages} rounds, {len(self.problems)} problems"
         )

@@ -164,10 +164,6 @@ class Lane:
         del self._blocks[number]
         del self._numbers[bisect_left(self._numbers, number)]
 
-    def lowest(self) -> int:
-        """A sequence not above any entry's: where a cursor begins."""
-        return self._first if self.count else self.tail
-
     def __iter__(self) -> Iterator[Entry]:
         for number in list(self._numbers):
             block = self._blocks.get(number)

@@ -13,12 +13,13 @@ from artemis_py.core.entry import Entry
 from artemis_py.core.order.lane import Lane
 
 LEVELS: Final = 10
+_LOWEST: Final = -(1 << 62)
 
 
 class PriorityOrder:
     """Ready entries of one queue, in a lane per priority."""
 
-    __slots__ = ("_lanes", "_top", "count", "cursors")
+    __slots__ = ("_lanes", "_reserved", "_top", "count", "cursors")
 
     def __init__(self) -> None:
         self.count = 0
@@ -26,6 +27,7 @@ class PriorityOrder:
         self._lanes: list[Lane | None] = [None] * LEVELS
         self._top = 0
         """No entry has a higher priority than this."""
+        self._reserved = 0
 
     def _lane(self, priority: int) -> Lane:
         lane = self._lanes[priority]
@@ -85,6 +87,16 @@ class PriorityOrder:
         """A sequence above those of all entries, of any priority."""
         return max((lane.tail for lane in self._lanes if lane is not None), default=0)
 
+    def reserve(self, sequence: int) -> None:
+        """Arrivals of every priority stand at or behind this sequence from now on: what is before it is for messages in
+        pages, which cursors have passed there.
+        """
+        if sequence > self._reserved:
+            self._reserved = sequence
+            for priority in range(LEVELS):
+                lane = self._lane(priority)
+                lane.tail = max(lane.tail, sequence)
+
     def next_sequence(self, priority: int) -> int:
         """The sequence that the next arrival of this priority takes."""
         return self._lane(priority).tail
@@ -141,7 +153,7 @@ class PriorityOrder:
 
     def open_cursor(self) -> Cursor:
         """A cursor before the first entry."""
-        cursor = Cursor(self, [0 if lane is None else lane.lowest() for lane in self._lanes])
+        cursor = Cursor(self, [_LOWEST] * LEVELS)
         self.cursors.append(cursor)
         return cursor
 

@@ -104,15 +104,6 @@ def test_next_from_skips_holes() -> None:
     assert lane.next_from(4 * BLOCK) is None
 
 
-def test_lowest_is_where_a_cursor_begins() -> None:
-    """Not above any entry; at the tail when there is none."""
-    lane = filled(3)
-    assert lane.lowest() == 0
-    while lane.count:
-        lane.pop()
-    assert lane.lowest() == 3
-
-
 def test_blocks_are_given_back() -> None:
     """A lane through which much has passed is as small as one that is new."""
     lane = Lane()
@@ -255,7 +246,6 @@ def test_lane_agrees_with_a_sorted_dict(operations: list[tuple[str, int]]) -> No
     for name, argument in operations:
         steps[name](argument)
         assert both.lane.count == len(both.here)
-        assert both.lane.lowest() <= min(both.here, default=both.tail)
     assert list(both.lane) == [both.here[sequence] for sequence in sorted(both.here)]
     live = {sequence // BLOCK for sequence in both.here}
     assert live <= set(both.lane._blocks) <= live | {both.tail // BLOCK}

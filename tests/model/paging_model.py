@@ -1,0 +1,157 @@
+"""The model of a queue that also has messages in pages: one slot for each message, moved by what is observed.
+
+It does not say which message comes into memory when; it says what may be done with each one, and who was left waiting.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from artemis_py.core.queue import Queue
+from tests.model.plans import QueuePlan
+from tests.model.reader_model import SELECTORS, Letter
+
+READY, HELD, PICKED, HANDED, PENDING, DONE = "ready", "held", "picked", "handed", "pending", "done"
+"""Ready is also what waits for its time. Picked: for a consumer that settles on send. Pending: in a transaction. Done:
+the next thing observed has to be its end.
+"""
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """One message on one queue. ``floats``: it has been aside, or at the head: order says nothing about it."""
+
+    letter: Letter
+    key: int
+    due_ms: int = 0
+    state: str = READY
+    attempts: int = 0
+    floats: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class PagedReader:
+    """A consumer, as the model sees it."""
+
+    number: int
+    connection: int
+    settles: bool
+    browses: bool
+    reads: bool
+    selector: str | None
+    no_local: bool
+    shown: set[int] = field(default_factory=set)
+    may_miss: set[int] = field(default_factory=set)
+
+    @property
+    def is_plain(self) -> bool:
+        """Does it take whatever comes next?"""
+        return self.selector is None and not self.no_local and not self.reads
+
+    def wants(self, letter: Letter) -> bool:
+        """Does the letter pass selector and no-local?"""
+        if self.no_local and letter.origin == self.connection:
+            return False
+        return self.selector is None or SELECTORS[self.selector](letter)
+
+
+class Book:
+    """What one queue must have."""
+
+    def __init__(self, plan: QueuePlan, queue: Queue, attempts_max: int) -> None:
+        self.plan = plan
+        self.queue = queue
+        self.attempts_max = attempts_max
+        self.slots: dict[int, Slot] = {}
+        self.readers: list[PagedReader] = []
+        self.ring_size = plan.ring_size
+        self.kills = False
+        """May messages be killed in this step?"""
+        self._last_key = 0
+
+    def accepts(self, letter: Letter) -> bool:
+        """Does a message sent to the address come to this queue?"""
+        if self.queue.deleted or (self.plan.purge and not self.readers):
+            return False
+        return not self.plan.red_only or letter.color == "red"
+
+    def add(self, letter: Letter, due_ms: int) -> None:
+        """A message is about to arrive."""
+        self._last_key += 1
+        self.slots[letter.id] = Slot(letter, self._last_key, due_ms, floats=due_ms > 0)
+
+    def available(self, slot: Slot, now_ms: int) -> bool:
+        """May the message be delivered now?"""
+        if slot.state != READY or slot.letter.is_over(now_ms) or slot.due_ms > now_ms:
+            return False
+        return slot.letter.id not in self.queue.scheduled
+
+    def delivered(self, reader: PagedReader, letter_id: int, now_ms: int) -> None:
+        """Take note of a delivery; it must be a legal one."""
+        slot = self.slots.get(letter_id)
+        assert slot is not None, f"message {letter_id} was delivered and is not there"
+        assert self.available(slot, now_ms), f"message {letter_id} was delivered while {slot.state}"
+        assert reader.wants(slot.letter), "delivered against selector or no-local"
+        assert self.queue.gate.is_open, "delivered through a closed gate"
+        assert self.is_served(reader), "delivered past the owner of an exclusive queue"
+        if reader.reads:
+            assert letter_id not in reader.shown, "shown twice to one reader"
+            reader.shown.add(letter_id)
+            return
+        if reader.is_plain and not slot.floats:
+            self._check_order(slot, now_ms)
+        slot.state = PICKED if reader.settles else HELD
+
+    def _check_order(self, slot: Slot, now_ms: int) -> None:
+        for other in self.slots.values():
+            overtaken = other.key < slot.key and other.letter.priority == slot.letter.priority and not other.floats
+            assert not (overtaken and self.available(other, now_ms)), (
+                f"message {slot.letter.id} overtook {other.letter.id}"
+            )
+
+    def is_served(self, reader: PagedReader) -> bool:
+        """Does the distribution offer this reader anything?"""
+        owner = next((one for one in self.readers if not one.browses), None)
+        return not self.plan.exclusive or reader.browses or reader is owner
+
+    def ended(self, letter_id: int, reason: str, now_ms: int) -> None:
+        """Take note of a message's end; it must be a legal one."""
+        slot = self.slots.pop(letter_id, None)
+        assert slot is not None, f"message {letter_id} ends ({reason}) and is not there"
+        if reason == "acked":
+            assert slot.state in {DONE, PICKED}, f"acknowledged while {slot.state}"
+        elif reason == "expired":
+            assert slot.letter.is_over(now_ms), f"message {letter_id} expired before its time"
+        elif reason == "replaced":
+            assert self.ring_size >= 0, f"message {letter_id} was given up"
+        else:
+            exhausted = 0 < self.attempts_max <= slot.attempts
+            assert self.kills or exhausted, f"message {letter_id} was killed"
+        assert reason == "acked" or slot.state == READY, f"message {letter_id} ends ({reason}) while {slot.state}"
+
+    def come_back(self, letter_ids: list[int], *, failed: bool, delayed: bool = False) -> None:
+        """Messages are about to return from a consumer or a transaction."""
+        for letter_id in letter_ids:
+            slot = self.slots[letter_id]
+            slot.state = READY
+            slot.attempts += failed
+            slot.floats = slot.floats or (failed and delayed)
+            for reader in self.readers:
+                reader.may_miss.add(letter_id)
+
+    def clear(self) -> int:
+        """Everything that nobody has in hand is gone; returns how much was."""
+        gone = [letter_id for letter_id, slot in self.slots.items() if slot.state == READY]
+        for letter_id in gone:
+            del self.slots[letter_id]
+        return len(gone)
+
+    def wanted_by(self, reader: PagedReader, now_ms: int) -> list[int]:
+        """What a reader should have been offered by now, had it room."""
+        return [
+            letter_id
+            for letter_id, slot in self.slots.items()
+            if self.available(slot, now_ms)
+            and reader.wants(slot.letter)
+            and not (reader.reads and (letter_id in reader.shown or letter_id in reader.may_miss))
+        ]

@@ -1,0 +1,571 @@
+"""A broker with tiny pages on a simulated disk, beside its model. Writes and reads of pages are done when the world is
+told, out of step with everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any, Final
+
+from artemis_py.config.settings import BrokerConfig, SettingsEntry, SettingsRepository
+from artemis_py.core.broker import Broker
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.entry import Entry
+from artemis_py.core.queue import Queue
+from artemis_py.core.router import Batch
+from artemis_py.core.transaction import Transaction
+from artemis_py.errors import AddressFullError
+from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, Message, encode_headers
+from artemis_py.paged import Page, PagedMessage
+from artemis_py.records import Keepsake
+from artemis_py.selector import compile_selector
+from artemis_py.storage.pages import PageFiles
+from artemis_py.storage.spill import SpillLog
+from tests.model import paging_model
+from tests.model.paging_model import DONE, HANDED, HELD, PENDING, PICKED, READY, Book, PagedReader
+from tests.model.plans import ADDRESS, AddressPlan, Plan, QueuePlan
+from tests.model.reader_model import Letter
+from tests.model.world import PLENTY, START_MS, Spec
+from tests.sim.committer import SteppedCommitter
+from tests.sim.disk import SimDisk
+
+TURNS_MAX: Final = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class PagePlan:
+    """How an address pages. -1: not set."""
+
+    messages_max: int = 2
+    page_bytes: int = 400
+    read_messages_max: int = -1
+    ready_messages_max: int = -1
+    limit_messages: int = -1
+    limit_policy: str = "DROP"
+
+    def settings(self) -> dict[str, Any]:
+        """The address-setting that says the same."""
+        values: dict[str, Any] = {
+            "address_full_policy": "PAGE",
+            "max_size_messages": self.messages_max,
+            "page_size_bytes": self.page_bytes,
+            "max_read_page_messages": self.read_messages_max,
+            "prefetch_page_messages": self.ready_messages_max,
+        }
+        if self.limit_messages >= 0:
+            values |= {"page_limit_messages": self.limit_messages, "page_full_policy": self.limit_policy}
+        return values
+
+
+class StrictLog(SpillLog):
+    """Nobody may settle a message in a page twice, and nothing of a page that was given up."""
+
+    def __init__(self, committer: SteppedCommitter, pages: PageFiles) -> None:
+        super().__init__(committer, pages)
+        self.settled_places: set[tuple[int, int, int]] = set()
+
+    def page_settled(self, queue_id: int, messages: list[PagedMessage], reason: str) -> int:
+        for message in messages:
+            place = queue_id, message.page.stream, message.place
+            assert place not in self.settled_places, f"place {message.place} was settled twice in queue {queue_id}"
+            self.settled_places.add(place)
+        return self.last_lsn
+
+    def page_dropped(self, page: Page) -> int:
+        assert not page.left, "a page goes that somebody needs"
+        assert not page.resident, "a page goes and something of it is in memory"
+        return self.last_lsn
+
+
+class WatchedConsumer(Consumer):
+    """Tells the world of each entry that it takes."""
+
+    tell: Callable[[Entry], None]
+
+    def take(self, entry: Entry) -> None:
+        self.tell(entry)
+        super().take(entry)
+
+
+@dataclass(slots=True, eq=False)
+class Seat:
+    """A consumer, its model, and its queue."""
+
+    consumer: WatchedConsumer
+    reader: PagedReader
+    book: Book
+
+
+@dataclass(slots=True, eq=False)
+class Open:
+    """A transaction under way: the real one, what it sends, what it settled."""
+
+    real: Transaction
+    sends: list[tuple[Letter, int]]
+    taken: list[tuple[Book, PagedReader, int]]
+    refused: list[tuple[Book, PagedReader, int]]
+
+
+class PagingWorld:
+    """One address whose queues all page."""
+
+    def __init__(self, queues: tuple[QueuePlan, ...], pages: PagePlan, address: AddressPlan) -> None:
+        self.now_ms = START_MS
+        self.is_damaged = False
+        """Did a test change the files? Then the model does not know what has to be there."""
+        self.page_plan = pages
+        self.address_plan = address
+        self.disk = SimDisk(Random(0))
+        self.writer = SteppedCommitter(lambda: None)
+        self.reader = SteppedCommitter(lambda: None)
+        self.said: list[str] = []
+        self.files = PageFiles(self.disk, self.reader, self.said.append)
+        self.log = StrictLog(self.writer, self.files)
+        self.broker = Broker(self._config(queues), self.log, self.now_ms, Keepsake(), self.files)
+        self.books = [
+            Book(plan, self._watched(f"q{number}"), address.attempts_max) for number, plan in enumerate(queues)
+        ]
+        self.seats: list[Seat] = []
+        self.transactions: dict[int, Open] = {}
+        self._heads: dict[tuple[str, int, bool], Head] = {}
+
+    def _config(self, queues: tuple[QueuePlan, ...]) -> BrokerConfig:
+        values = {**self.address_plan.settings(), **self.page_plan.settings()}
+        config = Plan(queues, self.address_plan).config()
+        return replace(config, address_settings=SettingsRepository([SettingsEntry(match=ADDRESS, values=values)]))
+
+    def _watched(self, name: str) -> Queue:
+        queue = self.broker.queues[name]
+        forget = queue._forget
+
+        def watched(messages: list[Message], reason: str) -> None:
+            book = next(book for book in self.books if book.queue is queue)
+            for message in messages:
+                book.ended(message.id, reason, self.now_ms)
+            forget(messages, reason)
+
+        queue._forget = watched  # type: ignore[method-assign]
+        return queue
+
+    @property
+    def address(self) -> Any:
+        """The address under test."""
+        return self.broker.addresses[ADDRESS]
+
+    # ---- messages --------------------------------------------------------------------------------
+
+    def _letter(self, spec: Spec, origin: int) -> tuple[Message, Letter]:
+        key = spec.color, spec.priority, spec.persistent
+        if key not in self._heads:
+            block = encode_headers([("destination", ADDRESS), ("color", spec.color)])
+            self._heads[key] = Head(block, ADDRESS, priority=spec.priority, persistent=spec.persistent)
+        head = self._heads[key]
+        expires_ms = self.now_ms + spec.ttl_ms if spec.ttl_ms else 0
+        body = b"x" * spec.body_bytes
+        message = Message(
+            head, body, self.broker.next_message_id(), self.now_ms, expires_ms, self.address.account, origin
+        )
+        size = len(head.block) + len(body)
+        memory = size + MESSAGE_OVERHEAD_BYTES
+        return message, Letter(message.id, spec.priority, spec.color, spec.persistent, size, memory, expires_ms, origin)
+
+    def publish(self, specs: list[Spec], *, connection: int = 1, delay_ms: int = 0) -> None:
+        """Messages come: at once, or, where something may be refused, one by one."""
+        limited = self.page_plan.limit_messages >= 0
+        for group in [[spec] for spec in specs] if limited else [specs]:
+            pairs = [self._letter(spec, connection) for spec in group]
+            due_ms = self.now_ms + delay_ms if delay_ms else 0
+            self._expect([letter for _, letter in pairs], due_ms)
+            dropped = self.address.dropped_message_count
+            messages = [message for message, _ in pairs]
+            plain = not any(spec.persistent or spec.ttl_ms for spec in group)
+            route = self.broker.route(ADDRESS, None, "MULTICAST")
+            size = sum(message.size_bytes for message in messages)
+            taken = self.broker.router.publish(Batch(route, messages, size, self.now_ms, plain=plain, due_ms=due_ms))
+            refused = taken < len(messages) or self.address.dropped_message_count > dropped
+            assert not refused or limited, "refused without a limit"
+            self._arrived([letter for _, letter in pairs], refused=refused)
+        self.check()
+
+    def _expect(self, letters: list[Letter], due_ms: int) -> None:
+        for book in self.books:
+            for letter in letters:
+                if book.accepts(letter):
+                    book.add(letter, due_ms)
+
+    def _arrived(self, letters: list[Letter], *, refused: bool) -> None:
+        handed = {entry.message.id for seat in self.seats for entry in seat.consumer.handed}
+        for book in self.books:
+            in_memory = {entry.message.id for entry in book.queue.order} | set(book.queue.scheduled)
+            for letter in letters:
+                slot = book.slots.get(letter.id)
+                if slot is None:
+                    continue
+                keeps = letter.id in in_memory or not book.queue.overflow.keeps_none
+                if refused or (slot.state == READY and not keeps):
+                    del book.slots[letter.id]
+                elif any(seat.book is book for seat in self.seats) and letter.id in handed and slot.state == READY:
+                    self._note_handed(book, slot)
+
+    def _note_handed(self, book: Book, slot: paging_model.Slot) -> None:
+        for seat in self.seats:
+            if seat.book is book and any(entry.message.id == slot.letter.id for entry in seat.consumer.handed):
+                slot.state = HANDED
+
+    # ---- consumers -------------------------------------------------------------------------------
+
+    def subscribe(
+        self,
+        number: int = 0,
+        connection: int = 1,
+        *,
+        settles: bool = False,
+        browses: bool = False,
+        selector: str | None = None,
+        no_local: bool = False,
+        window: int = -1,
+        priority: int = 0,
+        room: int = PLENTY,
+    ) -> Seat | None:
+        """A consumer comes to a queue that is still there."""
+        book = self.books[number % len(self.books)]
+        if book.queue.deleted:
+            return None
+        reads = browses or book.queue.non_destructive
+        consumer = WatchedConsumer(
+            self.broker.next_consumer_id(), self, settles=settles, destructive=not reads, browses=browses,
+            selector=None if selector is None else compile_selector(selector), priority=priority,
+            window_bytes=-1 if settles else window, no_local=connection if no_local else 0,
+        )  # fmt: skip
+        reader = PagedReader(consumer.id, connection, settles, browses, reads, selector, no_local)
+        consumer.tell = self._teller(book, reader)
+        book.readers.append(reader)
+        self.broker.attach(book.queue, consumer, self.now_ms)
+        seat = Seat(consumer, reader, book)
+        self.seats.append(seat)
+        self.set_room(seat, room)
+        return seat
+
+    def _teller(self, book: Book, reader: PagedReader) -> Callable[[Entry], None]:
+        return lambda entry: book.delivered(reader, entry.message.id, self.now_ms)
+
+    def set_room(self, seat: Seat, room: int) -> None:
+        """The connection's socket takes so many bytes more."""
+        seat.consumer.room_bytes = room
+        if seat.consumer.parked:
+            seat.book.queue.wake(seat.consumer)
+        self.check()
+
+    def sent(self, seat: Seat) -> list[int]:
+        """What the client has seen and not settled."""
+        unsent = {entry.message.id for entry in seat.consumer.outbox}
+        return [letter_id for letter_id in seat.consumer.held if letter_id not in unsent]
+
+    def settle(self, seat: Seat, index: int, *, cumulative: bool = False, refuses: bool = False) -> None:
+        """ACK or NACK outside a transaction."""
+        sent = self.sent(seat)
+        ids = sent[: index + 1] if cumulative else [sent[index]]
+        entries = [seat.consumer.let_go(letter_id) for letter_id in ids]
+        book = seat.book
+        if refuses:
+            self._release(book, seat.reader, ids, failed=True)
+            book.queue.release(seat.consumer, entries, failed=True, now_ms=self.now_ms)
+        else:
+            self._done(book, seat.reader, ids)
+            book.queue.acknowledge(seat.consumer, entries)
+        if seat.consumer.parked:
+            book.queue.wake(seat.consumer)
+        self.check()
+
+    def _release(self, book: Book, reader: PagedReader, ids: list[int], *, failed: bool) -> None:
+        if not reader.reads:
+            if book.queue.deleted:
+                book.kills = True
+            book.come_back(ids, failed=failed, delayed=self.address_plan.redelivery_delay > 0)
+
+    def _done(self, book: Book, reader: PagedReader, ids: list[int]) -> None:
+        if not reader.reads:
+            for letter_id in ids:
+                book.slots[letter_id].state = DONE
+
+    def leave(self, seat: Seat, *, failed: bool = False) -> None:
+        """A consumer goes."""
+        book, consumer = seat.book, seat.consumer
+        unsent = {entry.message.id for entry in consumer.outbox}
+        self._release(book, seat.reader, [one for one in consumer.held if one not in unsent], failed=failed)
+        self._release(book, seat.reader, [one for one in consumer.held if one in unsent], failed=False)
+        if consumer.settles:
+            self._release(book, seat.reader, list(unsent), failed=False)
+        for entry in consumer.handed:
+            book.come_back([entry.message.id], failed=False)
+            book.slots[entry.message.id].floats = True
+        self.seats.remove(seat)
+        last = len(book.readers) == 1
+        book.kills = book.plan.purge and last
+        self.broker.detach(book.queue, consumer, failed=failed, now_ms=self.now_ms)
+        book.readers.remove(seat.reader)
+        if book.kills:
+            book.clear()
+            book.kills = False
+        self.check()
+
+    def end(self, connection: int, *, failed: bool) -> None:
+        """A connection is lost or says goodbye."""
+        if connection in self.transactions:
+            self.abort(connection)
+        for seat in [seat for seat in self.seats if seat.reader.connection == connection]:
+            self.leave(seat, failed=failed)
+
+    # ---- transactions ----------------------------------------------------------------------------
+
+    def begin(self, connection: int) -> None:
+        """BEGIN."""
+        self.transactions[connection] = Open(Transaction(), [], [], [])
+
+    def send_in(self, connection: int, specs: list[Spec], delay_ms: int) -> None:
+        """SEND in a transaction."""
+        one = self.transactions[connection]
+        due_ms = self.now_ms + delay_ms if delay_ms else 0
+        for spec in specs:
+            message, letter = self._letter(spec, connection)
+            one.real.send(self.broker.route(ADDRESS, None, "MULTICAST"), message, due_ms)
+            one.sends.append((letter, due_ms))
+
+    def settle_in(self, seat: Seat, index: int, *, refuses: bool) -> None:
+        """ACK or NACK in a transaction."""
+        one = self.transactions[seat.reader.connection]
+        letter_id = self.sent(seat)[index]
+        entry = seat.consumer.let_go(letter_id)
+        (one.real.refused if refuses else one.real.acknowledged).append((seat.book.queue, seat.consumer, entry))
+        (one.refused if refuses else one.taken).append((seat.book, seat.reader, letter_id))
+        if not seat.reader.reads:
+            seat.book.slots[letter_id].state = PENDING
+        if seat.consumer.parked:
+            seat.book.queue.wake(seat.consumer)
+        self.check()
+
+    def commit(self, connection: int) -> None:
+        """COMMIT, unless it has to wait."""
+        one = self.transactions[connection]
+        if one.real.blocked_by() is not None:
+            return
+        del self.transactions[connection]
+        slots = {letter.id: (letter, due_ms) for letter, due_ms in one.sends}
+        for letter, due_ms in slots.values():
+            self._expect([letter], due_ms)
+        states = [(book, reader, letter_id) for book, reader, letter_id in one.taken if not reader.reads]
+        for book, reader, letter_id in one.taken:
+            self._done(book, reader, [letter_id])
+        for book, reader, letter_id in one.refused:
+            self._release(book, reader, [letter_id], failed=True)
+        dropped = self.address.dropped_message_count
+        try:
+            one.real.commit(self.broker, self.now_ms)
+        except AddressFullError:
+            assert self.page_plan.limit_policy == "FAIL", "COMMIT failed without a limit"
+            self._forget_letters(list(slots))
+            for book, _, letter_id in states:
+                book.slots[letter_id].state = PENDING
+            for book, reader, letter_id in one.taken:
+                self._release(book, reader, [letter_id], failed=True)
+            one.real.abort(self.now_ms)
+        else:
+            lost = self.address.dropped_message_count - dropped
+            ids = list(slots)
+            self._forget_letters(ids[len(ids) - lost :])
+            for letter, _ in one.sends[: len(ids) - lost]:
+                self._arrived([letter], refused=False)
+        self._stop_killing()
+        self.check()
+
+    def _forget_letters(self, ids: list[int]) -> None:
+        for book in self.books:
+            for letter_id in ids:
+                book.slots.pop(letter_id, None)
+
+    def abort(self, connection: int) -> None:
+        """ABORT."""
+        one = self.transactions.pop(connection)
+        for book, reader, letter_id in one.taken + one.refused:
+            self._release(book, reader, [letter_id], failed=True)
+        one.real.abort(self.now_ms)
+        self._stop_killing()
+        self.check()
+
+    def _stop_killing(self) -> None:
+        for book in self.books:
+            book.kills = False
+
+    # ---- operator --------------------------------------------------------------------------------
+
+    def pause(self, number: int, paused: bool) -> None:
+        """Stop or resume dispatch."""
+        queue = self.books[number % len(self.books)].queue
+        if paused:
+            queue.pause()
+        else:
+            queue.resume()
+
+    def resize(self, number: int, size: int) -> None:
+        """Change the ring while it runs."""
+        book = self.books[number % len(self.books)]
+        if not book.queue.deleted:
+            self.broker.set_ring_size(book.queue.name, size)
+            book.ring_size = size
+
+    def purge(self, number: int) -> None:
+        """Remove everything that nobody has in hand."""
+        book = self.books[number % len(self.books)]
+        before = sum(slot.state == READY for slot in book.slots.values())
+        book.kills = True
+        assert book.queue.remove_all() == before, "another number removed"
+        book.clear()
+        book.kills = False
+        self.check()
+
+    def delete(self, number: int) -> None:
+        """Delete a queue; its consumers leave before."""
+        book = self.books[number % len(self.books)]
+        if book.queue.deleted:
+            return
+        for seat in [seat for seat in self.seats if seat.book is book]:
+            self.leave(seat)
+        book.kills = True
+        self.broker.delete_queue(book.queue, self.now_ms)
+        book.clear()
+        book.kills = False
+        self.check()
+
+    # ---- turns -----------------------------------------------------------------------------------
+
+    def turn(self, ms: int = 0) -> None:
+        """A turn, as the server makes it; the disk does nothing in it."""
+        self.now_ms += ms
+        self.log.poll()
+        self.broker.take_in()
+        self.broker.tick(self.now_ms)
+        self.check()
+        self.broker.dispatch(self.now_ms)
+        self.check()
+        self._write()
+        self.log.seal()
+        self.check()
+
+    def _write(self) -> None:
+        outgoing, self.broker.outgoing = self.broker.outgoing, []
+        for consumer in outgoing:
+            consumer.listed = False
+        for seat in self.seats:
+            consumer = seat.consumer
+            for entry in consumer.handed:
+                del seat.book.slots[entry.message.id]
+            entries, consumer.outbox, consumer.handed = consumer.outbox, [], []
+            seat.book.queue.sent(consumer, entries)
+
+    def rest(self) -> None:
+        """Turns and disk go on until nothing moves any more. Then nobody may lack anything."""
+        for _ in range(TURNS_MAX):
+            worked = self.writer.step() | self.reader.step()
+            self.turn()
+            if not worked and not self.broker.has_ready and self.reader.idle and self.writer.idle:
+                break
+        else:
+            raise AssertionError("it never comes to rest")
+        for book in self.books:
+            self._check_nobody_starves(book)
+
+    def _check_nobody_starves(self, book: Book) -> None:
+        queue = book.queue
+        if queue.deleted or not queue.gate.is_open:
+            return
+        for seat in self.seats:
+            if seat.book is not book or not seat.consumer.has_room or not book.is_served(seat.reader):
+                continue
+            wanted = book.wanted_by(seat.reader, self.now_ms)
+            if seat.reader.is_plain and not queue.order.count and not queue._has_space():
+                continue  # the limits on reading ahead count what others hold
+            assert not wanted, f"{queue.name}: consumer {seat.reader.number} starves for {wanted}"
+
+    # ---- what must always hold -------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Counts, sizes, accounts and pages tell the same."""
+        if self.is_damaged:
+            return
+        in_memory: dict[int, Letter] = {}
+        for book in self.books:
+            ids = self._check_queue(book)
+            in_memory.update({letter_id: book.slots[letter_id].letter for letter_id in ids})
+        account = self.address.account
+        assert account.message_count == len(in_memory), "messages that the address answers for"
+        assert account.size_bytes == sum(one.memory_bytes for one in in_memory.values()), "bytes of the address"
+        assert self.broker.memory.account.message_count >= account.message_count, "messages of the broker"
+        assert not self.said, "damage without damage"
+
+    def _check_queue(self, book: Book) -> set[int]:
+        queue, tally = book.queue, book.queue.tally
+        slots = {one: slot for one, slot in book.slots.items() if slot.state != HANDED}
+        picked = sum(slot.state == PICKED for slot in slots.values())
+        assert queue.message_count == len(slots) - picked, f"message count of {queue.name}"
+        held = sum(slot.state in {HELD, PENDING} for slot in slots.values())
+        assert tally.held_count == held, "in delivery"
+        gone = tally.acknowledged + tally.killed + tally.expired + tally.replaced
+        assert tally.added == gone + len(slots), "what came is not what went and what is there"
+        letters = [slot.letter for slot in slots.values()]
+        assert tally.size_bytes == sum(letter.size_bytes for letter in letters), "bytes"
+        assert tally.durable_count == sum(letter.persistent for letter in letters), "durable messages"
+        durable = sum(letter.size_bytes for letter in letters if letter.persistent)
+        assert tally.durable_size_bytes == durable, "durable bytes"
+        places = [entry.message.id for entry in queue.order] + list(queue.scheduled)
+        places += [one for one, slot in slots.items() if slot.state != READY]
+        ids = set(places)
+        assert len(ids) == len(places), f"a message stands in {queue.name} at two places"
+        assert ids <= set(slots), "something stands there that is gone"
+        in_pages = [slot.letter for one, slot in slots.items() if one not in ids]
+        if not queue.deleted:
+            assert queue.paged_count == len(in_pages), "messages in pages"
+            assert queue.paged_size_bytes == sum(letter.size_bytes for letter in in_pages), "bytes in pages"
+            self._check_pages(queue)
+        return ids
+
+    def _check_pages(self, queue: Queue) -> None:
+        stream = self.address.stream
+        backlog = None if stream is None else queue.backlogs.get(stream.number)
+        if backlog is None:
+            return
+        left = sum(page.left.get(queue.id, 0) for page in stream.pages)
+        assert left == backlog.count + len(backlog.in_memory), "pages and backlog differ"
+        assert stream.message_count.get(queue.id, 0) == left, "the stream counts otherwise"
+        for place, message in backlog.in_memory.items():
+            assert message.page.resident.get(place) is message, "one message, two copies in memory"
+
+    # ---- the end ---------------------------------------------------------------------------------
+
+    def finish(self, *, drains: bool) -> None:
+        """Everybody goes. What is left is read to its end by plain consumers, or removed; then nothing may remain."""
+        for connection in {seat.reader.connection for seat in self.seats} | set(self.transactions):
+            self.end(connection, failed=False)
+        for number, book in enumerate(self.books):
+            if book.queue.deleted:
+                continue
+            if drains and not book.queue.non_destructive and not book.plan.purge:
+                self.pause(number, paused=False)
+                for _ in range(3):
+                    self.subscribe(number, settles=True)
+            else:
+                self.purge(number)
+        self.now_ms += 1_000_000
+        self.rest()
+        for book in self.books:
+            assert not book.slots, f"never delivered: {sorted(book.slots)}"
+        self._check_empty()
+
+    def _check_empty(self) -> None:
+        account = self.address.account
+        assert (account.message_count, account.size_bytes) == (0, 0), "an empty address holds memory"
+        assert self.address.number_of_pages == 0, "pages without messages"
+        assert self.files.backlog_bytes == 0, "something is not written and never will be"
+        self.rest()
+        assert self.disk.names() == [], "page files that nobody needs"

@@ -1,0 +1,137 @@
+"""Page files that are not as they were written: what is whole comes, the rest is told, and nobody waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from artemis_py.core.entry import Entry
+from artemis_py.storage import pages
+from tests.model.paging_model import PICKED
+from tests.model.paging_world import PagePlan, PagingWorld
+from tests.model.plans import AddressPlan, QueuePlan
+from tests.model.world import Spec
+from tests.sim.disk import File
+
+pytestmark = pytest.mark.model
+
+COUNT = 5
+BODY_BYTES = 40
+CHUNKS = (60, 230, 1 << 20)
+"""Less than a message, about two, and the whole page."""
+
+
+def written(page_bytes: int = 1 << 20) -> PagingWorld:
+    """A world with messages in pages, all on the disk."""
+    world = PagingWorld((QueuePlan(),), PagePlan(messages_max=0, page_bytes=page_bytes), AddressPlan())
+    world.publish([Spec("red" if number % 2 else "blue", body_bytes=BODY_BYTES) for number in range(COUNT)])
+    world.turn()
+    world.writer.stop()
+    world.turn()
+    return world
+
+
+def page_file(world: PagingWorld) -> File:
+    """The first page's file."""
+    return world.disk.files[min(world.disk.names())]
+
+
+def read_all(world: PagingWorld) -> list[int]:
+    """What a consumer gets, by number; afterwards nothing may be left to wait for."""
+    first = min(world.books[0].slots)
+    world.is_damaged = True
+    found: list[int] = []
+    seat = world.subscribe(settles=True)
+    assert seat is not None
+
+    def note(entry: Entry) -> None:
+        found.append(entry.message.id - first)
+        world.books[0].slots[entry.message.id].state = PICKED
+
+    seat.consumer.tell = note
+    for _ in range(200):
+        world.reader.step()
+        world.writer.step()
+        world.turn()
+    assert not world.broker.has_ready, "it goes on and on"
+    tally = world.books[0].queue.tally
+    counts = world.books[0].queue.message_count, tally.size_bytes, tally.durable_count, tally.held_count
+    assert counts == (0, 0, 0, 0), "something is waited for"
+    assert world.address.number_of_pages == 0, "a page stays"
+    assert world.address.account.message_count == 0
+    return found
+
+
+def after(
+    change: Callable[[bytearray], None], chunk_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> tuple[set[int], int]:
+    """Which numbers are missing after a change of the file, and how many lines told of damage."""
+    monkeypatch.setattr(pages, "CHUNK_BYTES", chunk_bytes)
+    world = written()
+    change(page_file(world).data)
+    found = read_all(world)
+    assert found == sorted(set(found)), "order, and nothing twice"
+    return set(range(COUNT)) - set(found), len(world.said)
+
+
+@pytest.mark.parametrize("chunk_bytes", CHUNKS)
+@pytest.mark.parametrize("mask", [0x01, 0xFF])
+def test_any_damaged_byte_costs_one_message_at_most(
+    chunk_bytes: int, mask: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = len(page_file(written()).data)
+    lost: list[set[int]] = []
+    for offset in range(size):
+
+        def flip(data: bytearray, offset: int = offset) -> None:
+            data[offset] ^= mask
+
+        missing, told = after(flip, chunk_bytes, monkeypatch)
+        assert len(missing) <= 1, f"byte {offset}: {missing} are missing"
+        assert told == 1, f"byte {offset}: damage is told {told} times"
+        lost.append(missing)
+    assert set().union(*lost) == set(range(COUNT)), "each byte of a message counts"
+
+
+@pytest.mark.parametrize("chunk_bytes", CHUNKS)
+def test_a_page_cut_off_anywhere_gives_what_is_whole(chunk_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = len(page_file(written()).data)
+    before = COUNT
+    for length in range(size):
+
+        def cut(data: bytearray, length: int = length) -> None:
+            del data[length:]
+
+        missing, told = after(cut, chunk_bytes, monkeypatch)
+        assert missing == set(range(COUNT - len(missing), COUNT)), f"cut at {length}: {missing} are missing"
+        assert len(missing) <= before, f"cut at {length}: a longer file gives less"
+        assert told >= 1
+        before = len(missing)
+    assert before == 1
+
+
+@pytest.mark.parametrize("chunk_bytes", CHUNKS)
+def test_zeros_and_a_lost_file_are_told(chunk_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sector that was never written, or a page that is nothing but zeros."""
+
+    def blank(data: bytearray) -> None:
+        data[:] = bytes(len(data))
+
+    missing, told = after(blank, chunk_bytes, monkeypatch)
+    assert missing == set(range(COUNT))
+    assert told >= 1
+    world = written(page_bytes=300)
+    del world.disk.files[min(world.disk.names())]
+    found = read_all(world)
+    assert 0 < len(found) < COUNT
+    assert world.said
+
+
+def test_damage_is_kept_for_whoever_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The damaged page is not deleted with the others: it gets another name."""
+    world = written(page_bytes=300)
+    name = min(world.disk.names())
+    page_file(world).data[-1] ^= 1
+    read_all(world)
+    assert world.disk.names() == [f"quarantined-{name}"]

@@ -1,0 +1,107 @@
+"""What the machine, and reading, found in pages: each a short story with its reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from artemis_py.core.paging import PageReader
+from tests.model.paging_world import PagePlan, PagingWorld
+from tests.model.plans import AddressPlan, QueuePlan
+from tests.model.world import Spec
+
+pytestmark = [pytest.mark.model, pytest.mark.usefixtures("small_steps")]
+
+RED, BLUE = Spec("red", persistent=True), Spec("blue", persistent=True)
+
+
+def world_of(*queues: QueuePlan, messages_max: int = 2, page_bytes: int = 400) -> PagingWorld:
+    """A world with these queues, one plain one if none is given."""
+    return PagingWorld(queues or (QueuePlan(),), PagePlan(messages_max, page_bytes), AddressPlan())
+
+
+def test_what_no_queue_takes_opens_no_page() -> None:
+    """A page without messages is never settled: the address would page for ever."""
+    world = world_of(QueuePlan(red_only=True), messages_max=0)
+    world.publish([BLUE])
+    assert world.address.number_of_pages == 0
+
+
+def test_a_page_is_not_kept_for_a_queue_that_has_nothing_in_it() -> None:
+    """The first message for a second queue did not fit any more: a share of none in the full page was never settled."""
+    world = world_of(QueuePlan(), QueuePlan(red_only=True), messages_max=0, page_bytes=200)
+    world.publish([BLUE])
+    world.publish([RED])
+    for number in (0, 1):
+        world.subscribe(number, settles=True)
+    world.rest()
+    assert world.address.number_of_pages == 0
+
+
+def test_a_page_that_everybody_was_done_with_goes_when_it_is_not_the_last_any_more() -> None:
+    """As the last page it had to stay; nobody looked again when it was full."""
+    world = world_of(messages_max=0, page_bytes=200)
+    world.publish([RED, RED])
+    world.subscribe(settles=False)
+    world.rest()
+    seat = world.seats[0]
+    world.settle(seat, len(world.sent(seat)) - 1)
+    assert world.address.number_of_pages == 2
+    world.publish([RED])
+    assert world.address.number_of_pages == 2
+
+
+def test_a_consumer_that_read_far_ahead_gets_what_comes_when_paging_is_over() -> None:
+    """What it took out of pages had never stood in the order, whose next places were below those it had passed."""
+    world = world_of()
+    world.publish([RED] * 12)
+    world.subscribe(selector="color = 'red'", settles=True)
+    world.rest()
+    assert not world.address.is_paging
+    world.publish([Spec("red", priority=9)])
+    world.publish([RED])
+    world.rest()
+    assert not world.books[0].slots
+
+
+def test_a_new_consumer_sees_what_is_read_between_its_coming_and_its_first_look() -> None:
+    """Something given back from far behind had moved the end of the order, where a new cursor began."""
+    world = world_of(messages_max=0)
+    world.publish([BLUE] * 12 + [RED])
+    far = world.subscribe(selector="color = 'red'")
+    world.rest()
+    assert far is not None
+    world.leave(far)
+    world.subscribe(browses=True, settles=True, room=0)
+    world.subscribe(window=150)
+    world.rest()
+    world.set_room(world.seats[0], 1 << 30)
+    world.rest()
+
+
+def test_a_purge_between_dispatch_and_write_leaves_the_durable_count_right() -> None:
+    """What was picked for a consumer that settles on send was taken for purged, and then counted out once more."""
+    world = world_of()
+    world.publish([RED] * 12)
+    world.subscribe(settles=True, room=1)
+    world.broker.dispatch(world.now_ms)
+    assert world.seats[0].consumer.outbox
+    world.purge(0)
+    world.rest()
+    assert world.books[0].queue.tally.durable_count == 0
+
+
+def test_a_page_that_goes_while_somebody_waits_for_it_is_not_damage() -> None:
+    """Its file was gone when the turn of a second reader came."""
+    world = world_of(messages_max=0)
+    world.publish([RED] * 8)
+    world.turn()
+    world.writer.step()
+    world.turn()
+    stream = world.address.stream
+    reader = PageReader(stream, world.books[0].queue, None, stream.pages[0].first_place)
+    assert reader.next() is None
+    world.purge(0)
+    world.turn()
+    world.writer.stop()
+    world.rest()
+    assert (reader.waits, reader.next(), world.said) == (False, None, [])
