@@ -26,8 +26,8 @@ SCENARIOS: tuple[Scenario, ...] = (
         "each queue of a paging address reads its pages in its own time",
         (
             Connect(), send("page.two", *_TWENTY, headers=TO_MULTICAST),
-            Counts("page.two.a", 20), Routed("page.two", 20), Subscribe("page.two::page.two.a"), messages(*_TWENTY), ack(*_TWENTY), Counts("page.two.a", 0),
-            Counts("page.two.b", 20),
+            Counts("page.two.a", 20), Routed("page.two", 20), Subscribe("page.two::page.two.a"), messages(*_TWENTY),
+            ack(*_TWENTY), Counts("page.two.a", 0), Counts("page.two.b", 20),
         ),
         addresses=(xml.address("page.two", multicast=(xml.queue("page.two.a"), xml.queue("page.two.b"))),),
         settings=(xml.setting("page.two", max_size_messages=5, address_full_policy="PAGE"),),
