@@ -232,10 +232,13 @@ class QueuePages(QueueState):
             reader.follow(backlog.reader)
         self.order.reserve(backlog.end_sequence)
         while self._reads_left > 0:
-            found = backlog.next_for(reader)
-            if found is None:
+            looked = reader.looked
+            found = backlog.next_for(reader, self._reads_left)
+            self._reads_left -= reader.looked - looked  # also at what others have taken, which is work, too
+            if found is None and self._reads_left > 0:
                 return None
-            self._reads_left -= 1
+            if found is None:
+                break
             cursor.skip_to(backlog.sequence(found.message) + 1)
             entry = self._choose(consumer, backlog, found, now_ms)
             if entry is not None:
