@@ -98,6 +98,8 @@ class QueuePages(QueueState):
 
     def _begin_reading(self, now_ms: int) -> None:
         """A dispatch begins: so much may be looked at in it; who had to stop last time goes on."""
+        if self._reads_left <= 0:
+            self._wake_dry()  # nobody knows yet whether there was nothing for them
         self._reads_left = _READS_PER_TURN
         for backlog in self.backlogs.values():
             if backlog.expiry.is_under_way:
