@@ -127,7 +127,10 @@ def flat(folder: Path, durable: bool, count: int, memory: str, memory_bytes_max:
 def test_fifty_queues_of_which_one_is_slow(tmp_path: Path) -> None:
     """One consumer that reads nothing costs pages, not memory, and nobody else's time."""
     count, queues = 2_000, 50
-    with started(tmp_path, memory="1M", page_size="256K", queues=queues) as (broker, watch), connected(broker.port) as c:
+    with (
+        started(tmp_path, memory="1M", page_size="256K", queues=queues) as (broker, watch),
+        connected(broker.port) as c,
+    ):
         for number in range(1, queues):
             subscribe(c, f"fan::fan.{number}", id=str(number))
         with connected(broker.port) as slow:
