@@ -98,6 +98,8 @@ class QueuePages(QueueState):
 
     def _begin_reading(self, now_ms: int) -> None:
         """A dispatch begins: so much may be looked at in it; who had to stop last time goes on."""
+        if self._reads_left <= 0:
+            self._wake_dry()  # nobody knows yet whether there was nothing for them
         self._reads_left = _READS_PER_TURN
         for backlog in self.backlogs.values():
             if backlog.expiry.is_under_way:
@@ -232,10 +234,13 @@ class QueuePages(QueueState):
             reader.follow(backlog.reader)
         self.order.reserve(backlog.end_sequence)
         while self._reads_left > 0:
-            found = backlog.next_for(reader)
-            if found is None:
+            looked = reader.looked
+            found = backlog.next_for(reader, self._reads_left)
+            self._reads_left -= reader.looked - looked  # also at what others have taken, which is work, too
+            if found is None and self._reads_left > 0:
                 return None
-            self._reads_left -= 1
+            if found is None:
+                break
             cursor.skip_to(backlog.sequence(found.message) + 1)
             entry = self._choose(consumer, backlog, found, now_ms)
             if entry is not None:

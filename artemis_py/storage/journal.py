@@ -7,6 +7,7 @@ files: see ``recovery.py``.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
@@ -416,7 +417,7 @@ class Journal(RecordLog):
                 payload = page_codec.encode_places(queue_id, stream.number, number, settled)
                 self._append(codec.PAGE_PLACES, payload)
             for (queue_id, place), (attempts, due_ms) in stream.attempts.items():
-                number = next(page.number for page in stream.pages if page.first_place <= place < page.end_place)
+                number = stream.pages[bisect_right(stream.pages, place, key=_first_place) - 1].number
                 payload = page_codec.encode_page_attempted(queue_id, stream.number, number, place, 0, attempts, due_ms)
                 self._append(codec.PAGE_ATTEMPTED, payload)
 
@@ -439,6 +440,10 @@ class Journal(RecordLog):
         for kept in list(islice(oldest.live.values(), _MOVES_PER_TURN)):
             self._append(codec.MESSAGE, codec.encode_message(kept))
             self.index.add(kept, current)
+
+
+def _first_place(page: Page) -> int:
+    return page.first_place
 
 
 def segment_name(number: int) -> str:

@@ -224,17 +224,19 @@ def test_a_transaction_is_paged_whole(start: Start) -> None:
         assert bodies(client, 20) == list(range(11, 31))
 
 
-def test_failed_deliveries_are_counted_over_a_restart(start: Start) -> None:
+@pytest.mark.parametrize("selector", [{}, {"selector": "color IS NULL"}])
+def test_failed_deliveries_are_counted_over_a_restart(start: Start, selector: dict[str, str]) -> None:
+    """Also for a consumer that chooses: it has a way of its own through the pages."""
     with start() as broker, connected(broker.port) as client:
         send(client, "/queue/q", 1, 30)
-        client.subscribe("/queue/q", id="s", consumer_window_size=0)
+        client.subscribe("/queue/q", id="s", consumer_window_size=0, **selector)
         assert bodies(client, 9) == list(range(1, 10))
         for _ in range(2):
             client.ask("NACK", {"id": client.message().header("ack")})
         client.ask("DISCONNECT")
     with start() as broker, connected(broker.port) as client:
         client.subscribe("/queue/dead", id="dead")
-        client.subscribe("/queue/q", id="s", consumer_window_size=0)
+        client.subscribe("/queue/q", id="s", consumer_window_size=0, **selector)
         third = client.message()
         assert (third.body, third.header("redelivered")) == (b"10", "true")
         client.send("NACK", {"id": third.header("ack")})
