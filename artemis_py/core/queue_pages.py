@@ -55,12 +55,19 @@ class QueuePages(QueueState):
         backlog = self.backlogs.get(stream.number)
         if backlog is not None and backlog.period == stream.period:
             return backlog
-        shared_order = stream.address == self.address.name
-        base = self.order.tail_max() - stream.next_place
-        reader = PageReader(stream, self._own, None, stream.next_place)
-        backlog = self.backlogs[stream.number] = Backlog(stream, reader, base, shared_order=shared_order)
+        backlog = self._begin_backlog(stream, stream.next_place)
         for consumer in self.distribution.consumers:
             consumer.page_reader = None
+        return backlog
+
+    def _begin_backlog(self, stream: PageStream, place: int) -> Backlog:
+        """What the queue has in a stream from a place on. Only the pages of its own address tell the order of all that
+        it gets, and not even those when it is bound to a wildcard.
+        """
+        base = self.order.tail_max() - place
+        reader = PageReader(stream, self._own, None, place)
+        shared_order = stream.address == self.address.name and not self.address.is_wildcard
+        backlog = self.backlogs[stream.number] = Backlog(stream, reader, base, shared_order=shared_order)
         return backlog
 
     def restore_paged(
@@ -74,10 +81,7 @@ class QueuePages(QueueState):
         """After a restart: a page has ``left`` (messages, encoded bytes) for the queue."""
         backlog = self.backlogs.get(stream.number)
         if backlog is None:
-            base = self.order.tail_max() - page.first_place
-            reader = PageReader(stream, self._own, None, page.first_place)
-            shared_order = stream.address == self.address.name
-            backlog = self.backlogs[stream.number] = Backlog(stream, reader, base, shared_order=shared_order)
+            backlog = self._begin_backlog(stream, page.first_place)
         backlog.add(*left, *left)
         backlog.restore(page, settled, attempts)
         tally = self.tally

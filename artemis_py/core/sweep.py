@@ -76,6 +76,7 @@ def _address_is_unused(address: Address, now_ms: int) -> bool:
         or address.temporary
         or address.queues
         or address.diverts
+        or address.is_paging
         or not settings.auto_delete_addresses
     ):
         return False
