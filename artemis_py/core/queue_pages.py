@@ -101,10 +101,14 @@ class QueuePages(QueueState):
     # ---- for consumers that take anything --------------------------------------------------------
 
     def _begin_reading(self, now_ms: int) -> None:
-        """A dispatch begins: so much may be looked at in it; who had to stop last time goes on."""
+        """A dispatch begins: so much may be looked at in it; who had to stop last time goes on. Paging that is over is
+        forgotten: a queue on a wildcard address may have seen that of very many addresses.
+        """
         self._reads_left = _READS_PER_TURN
-        for backlog in self.backlogs.values():
-            if backlog.expiry.is_under_way:
+        for number, backlog in list(self.backlogs.items()):
+            if not backlog.stream.active:
+                del self.backlogs[number]
+            elif backlog.expiry.is_under_way:
                 self._expire_in(backlog, now_ms)
         if self._tired:
             tired, self._tired = self._tired, []

@@ -149,3 +149,20 @@ def test_pages_of_a_temporary_address_are_read_when_it_is_gone() -> None:
     stage.subscribe(queue)
     stage.rest()
     assert stage.got == list(range(1, 11))
+
+
+def test_a_queue_forgets_pages_of_addresses_that_page_no_more() -> None:
+    """Each of them made every look at the queue's counts a little slower, for ever."""
+    stage = Stage({"news.#": PAGES_ALL})
+    queue = stage.queue("q", "news.#")
+    for number in range(50):
+        stage.queue(f"t{number}", f"news.{number}")
+        stage.send(f"news.{number}", 1, queue=None)
+    stage.subscribe(queue)
+    stage.rest()
+    assert len(stage.got) == 50
+    for number in range(50):
+        stage.broker.delete_queue(stage.broker.queues[f"t{number}"], stage.now_ms)
+    queue.resume()
+    stage.rest()
+    assert not queue.backlogs
