@@ -202,3 +202,12 @@ def test_a_browser_sees_each_message_in_pages_of_any_address_once(room: int) -> 
     stage.give_room(taker)
     stage.rest()
     assert sorted(stage.got) == sorted([*range(1, 3001), *range(1, 3001)])
+
+
+def test_a_page_limit_of_minus_one_is_none() -> None:
+    """As a more specific setting switches one off: every page was over that limit."""
+    settings = {**PAGES_ALL, "page_limit_messages": -1, "page_limit_bytes": -1, "page_full_policy": "FAIL"}
+    stage = Stage({"a": settings})
+    queue = stage.queue("q", "a")
+    stage.send("a", 10)
+    assert queue.message_count == 10
