@@ -416,9 +416,13 @@ class Journal(RecordLog):
                 payload = page_codec.encode_places(queue_id, stream.number, number, settled)
                 self._append(codec.PAGE_PLACES, payload)
             for (queue_id, place), (attempts, due_ms) in stream.attempts.items():
-                number = next(page.number for page in stream.pages if page.first_place <= place < page.end_place)
-                payload = page_codec.encode_page_attempted(queue_id, stream.number, number, place, 0, attempts, due_ms)
-                self._append(codec.PAGE_ATTEMPTED, payload)
+                its_page = stream.page_of(place)
+                if its_page is not None:  # None: the record that told of it was damaged
+                    number = its_page.number
+                    payload = page_codec.encode_page_attempted(
+                        queue_id, stream.number, number, place, 0, attempts, due_ms
+                    )
+                    self._append(codec.PAGE_ATTEMPTED, payload)
 
     @property
     def wants_compaction(self) -> bool:
