@@ -7,6 +7,7 @@ leaves when ``lsn <= durable_lsn``. Storage never calls the core back.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,6 +37,16 @@ class KeptStream:
     pages: list[Page] = field(default_factory=list)
     settled: dict[tuple[int, int], Settled] = field(default_factory=dict)
     attempts: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+
+    def page_of(self, place: int) -> Page | None:
+        """The page that has a place. ``pages`` have to be in order."""
+        index = bisect_right(self.pages, place, key=_first_place) - 1
+        page = self.pages[index] if index >= 0 else None
+        return page if page is not None and place < page.end_place else None
+
+
+def _first_place(page: Page) -> int:
+    return page.first_place
 
 
 @dataclass(slots=True)

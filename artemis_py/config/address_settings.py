@@ -231,6 +231,11 @@ class AddressSettings:
         self._derive("prefetch_page_messages", self.max_read_page_messages)
         self._derive("prefetch_page_bytes", self.max_read_page_bytes)
 
+    @property
+    def limits_pages(self) -> bool:
+        """Is there a limit on pages? Without a ``page_full_policy`` it has no effect."""
+        return max(self.page_limit_bytes or -1, self.page_limit_messages or -1) > 0
+
     def _derive(self, attribute: str, value: int) -> None:
         if getattr(self, attribute) == DERIVED:
             object.__setattr__(self, attribute, value)

@@ -68,12 +68,11 @@ def check_limits(draft: Draft, settings: SettingsRepository) -> None:
 
 def _check_page_limit(draft: Draft, entry: SettingsEntry, merged: AddressSettings) -> None:
     """Artemis needs both a limit and a policy, and ignores one without the other; so does this broker."""
-    has_limit = merged.page_limit_bytes is not None or merged.page_limit_messages is not None
-    if "page_full_policy" in entry.origins and not has_limit:
+    if "page_full_policy" in entry.origins and not merged.limits_pages:
         what = "page-full-policy without page-limit-bytes or page-limit-messages: pages have no limit"
         draft.problems.warning(entry.origins["page_full_policy"], what)
     for name in ("page_limit_bytes", "page_limit_messages"):
-        if name in entry.origins and merged.page_full_policy is None:
+        if entry.values.get(name, -1) > 0 and merged.page_full_policy is None:
             what = f"{name.replace('_', '-')} without page-full-policy (DROP or FAIL): the limit has no effect"
             draft.problems.warning(entry.origins[name], what)
 

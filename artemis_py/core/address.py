@@ -160,9 +160,7 @@ class Address:
             own = None
         self.full_policy = settings.disk_full_policy if self.disk_full else own
         """What happens to messages when a limit is reached: PAGE, DROP, FAIL or BLOCK; None: they stay in memory."""
-        self.has_page_limit = settings.page_full_policy is not None and (
-            settings.page_limit_bytes is not None or settings.page_limit_messages is not None
-        )
+        self.has_page_limit = settings.page_full_policy is not None and settings.limits_pages
 
     @property
     def may_forward(self) -> bool:
@@ -228,11 +226,11 @@ class Address:
         if stream is None or not self.has_page_limit:
             return True
         settings = self.settings
-        limit = settings.page_limit_messages
-        if limit is not None and limit <= max(stream.message_count.values(), default=0) + planned_count:
+        messages_max = settings.page_limit_messages or -1
+        if 0 < messages_max <= max(stream.message_count.values(), default=0) + planned_count:
             return False
-        limit = settings.page_limit_bytes
-        return limit is None or len(stream.pages) <= limit // settings.page_size_bytes
+        bytes_max = settings.page_limit_bytes or -1
+        return bytes_max < 0 or len(stream.pages) <= bytes_max // settings.page_size_bytes
 
     @property
     def may_go_on(self) -> bool:

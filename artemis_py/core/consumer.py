@@ -33,7 +33,7 @@ class Consumer:
     # fmt: off
     __slots__ = (
         "_head_only", "_last_head", "_last_verdict", "browses", "closed", "credit_bytes", "cursor", "destructive",
-        "handed", "held", "id", "listed", "no_local", "outbox", "owner", "page_reader", "parked", "priority",
+        "handed", "held", "id", "listed", "no_local", "outbox", "owner", "page_readers", "parked", "priority",
         "room_bytes", "selector", "settles", "weigh", "weights", "window_bytes",
     )
     # fmt: on
@@ -76,8 +76,8 @@ class Consumer:
         self.handed: list[Entry] = []
         """Entries that never stood on the queue; they go out before the outbox."""
         self.cursor: Cursor | None = None
-        self.page_reader: PageReader | None = None
-        """Where a consumer with a cursor is in its queue's pages."""
+        self.page_readers: dict[int, PageReader] = {}
+        """Where a consumer with a cursor is in its queue's pages, by stream."""
         self.listed = False
         """True while the broker's list of consumers with output has it."""
         self.parked = True

@@ -216,7 +216,7 @@ class Queue(QueuePages):
             if message.expires_ms and message.expires_ms <= now_ms:
                 self.order.remove(found, found.sequence)
                 self._expire(found)
-            elif consumer.wants(message):
+            elif consumer.wants(message) and not (self.backlogs and self._was_shown(consumer, message)):
                 if consumer.destructive:
                     self.order.remove(found, found.sequence)
                 return found
@@ -359,7 +359,7 @@ class Queue(QueuePages):
         self.distribution.remove(consumer)
         if consumer.cursor is not None:
             self.order.close_cursor(consumer.cursor)
-            consumer.page_reader = None
+            consumer.page_readers.clear()
         self.gate.consumer_left(self.consumer_count)
         self.was_used = True
         if not self.consumer_count:

@@ -55,10 +55,9 @@ class QueuePages(QueueState):
         backlog = self.backlogs.get(stream.number)
         if backlog is not None and backlog.period == stream.period:
             return backlog
-        backlog = self._begin_backlog(stream, stream.next_place)
-        for consumer in self.distribution.consumers:
-            consumer.page_reader = None
-        return backlog
+        if backlog is not None:
+            self._forget_backlog(stream.number)
+        return self._begin_backlog(stream, stream.next_place)
 
     def _begin_backlog(self, stream: PageStream, place: int) -> Backlog:
         """What the queue has in a stream from a place on. Only the pages of its own address tell the order of all that
@@ -69,6 +68,12 @@ class QueuePages(QueueState):
         shared_order = stream.address == self.address.name and not self.address.is_wildcard
         backlog = self.backlogs[stream.number] = Backlog(stream, reader, base, shared_order=shared_order)
         return backlog
+
+    def _forget_backlog(self, number: int) -> None:
+        """Paging is over in a stream."""
+        del self.backlogs[number]
+        for consumer in self.distribution.consumers:
+            consumer.page_readers.pop(number, None)
 
     def restore_paged(
         self,
@@ -109,7 +114,7 @@ class QueuePages(QueueState):
         self._reads_left = _READS_PER_TURN
         for number, backlog in list(self.backlogs.items()):
             if not backlog.stream.active:
-                del self.backlogs[number]
+                self._forget_backlog(number)
             elif backlog.expiry.is_under_way:
                 self._expire_in(backlog, now_ms)
         if self._tired:
@@ -120,8 +125,6 @@ class QueuePages(QueueState):
 
     def _takers_are_here(self) -> bool:
         """Is there a consumer whom reading ahead serves?"""
-        if any(not backlog.shared_order for backlog in self.backlogs.values()):
-            return bool(self.distribution.consumers)
         return any(consumer.cursor is None for consumer in self.distribution.consumers)
 
     def _read_before(self, now_ms: int) -> bool:
@@ -203,8 +206,6 @@ class QueuePages(QueueState):
         elif 0 < message.expires_ms <= now_ms:
             self._expire(entry)
         else:
-            if not backlog.shared_order:
-                entry.sequence = self.order.next_sequence(message.head.priority)
             self.order.place(entry)
             if message.expires_ms:
                 self._watch_expiry(entry)
@@ -213,6 +214,8 @@ class QueuePages(QueueState):
         """The entry of a message that the queue takes out of a page; from now on it is in memory."""
         message = found.message
         entry = self._entry(backlog, message)
+        if not backlog.shared_order:
+            entry.sequence = self.order.take_sequence(message.head.priority)
         backlog.take(message)
         self._forget_sizes(backlog)
         message.refs += 1
@@ -224,7 +227,8 @@ class QueuePages(QueueState):
     def _entry(self, backlog: Backlog, message: PagedMessage) -> Entry:
         """A message in its place on the queue, with what befell it before a restart."""
         entry = Entry(message)
-        entry.sequence = backlog.sequence(message)
+        if backlog.shared_order:
+            entry.sequence = backlog.sequence(message)
         entry.attempts = backlog.attempts(message)
         entry.redelivered = entry.attempts > 0
         return entry
@@ -233,31 +237,49 @@ class QueuePages(QueueState):
 
     def _search(self, consumer: Consumer, now_ms: int) -> Entry | None:
         """The next message in pages that a consumer with a cursor wants. It must have seen all that is in memory."""
-        backlog = next((one for one in self.backlogs.values() if one.count and one.shared_order), None)
+        for backlog in self.backlogs.values():
+            if backlog.count:
+                entry = self._search_in(backlog, consumer, now_ms)
+                if entry is not None:
+                    return entry
+                if self._reads_left <= 0:
+                    self._tired.append(consumer)
+                    self._note_ready()
+                    return None
+        return None
+
+    def _search_in(self, backlog: Backlog, consumer: Consumer, now_ms: int) -> Entry | None:
         cursor = consumer.cursor
-        if backlog is None or cursor is None:
-            return None
-        reader = consumer.page_reader
+        assert cursor is not None
+        reader = consumer.page_readers.get(backlog.stream.number)
         if reader is None:
-            reader = consumer.page_reader = backlog.reader.copy(consumer)
+            reader = consumer.page_readers[backlog.stream.number] = backlog.reader.copy(consumer)
         elif reader.place < backlog.reader.place:
             reader.follow(backlog.reader)
-        self.order.reserve(backlog.end_sequence)
+        if backlog.shared_order:
+            self.order.reserve(backlog.end_sequence)
         while self._reads_left > 0:
             looked = reader.looked
             found = backlog.next_for(reader, self._reads_left)
             self._reads_left -= reader.looked - looked  # also at what others have taken, which is work, too
-            if found is None and self._reads_left > 0:
-                return None
             if found is None:
-                break
-            cursor.skip_to(backlog.sequence(found.message) + 1)
+                return None
+            if backlog.shared_order:
+                cursor.skip_to(backlog.sequence(found.message) + 1)
             entry = self._choose(consumer, backlog, found, now_ms)
             if entry is not None:
                 return entry
-        self._tired.append(consumer)
-        self._note_ready()
         return None
+
+    def _was_shown(self, consumer: Consumer, message: Message) -> bool:
+        """Has a consumer that only looks seen a message in its page already? Where places tell the order, the cursor
+        has passed it there.
+        """
+        if consumer.destructive or not isinstance(message, PagedMessage):
+            return False
+        reader = consumer.page_readers.get(message.page.stream)
+        shared_order = self.backlogs[message.page.stream].shared_order
+        return not shared_order and reader is not None and message.place < reader.place
 
     def _choose(self, consumer: Consumer, backlog: Backlog, found: Found, now_ms: int) -> Entry | None:
         """The entry to deliver, or None when the message stays where it is, or has expired."""

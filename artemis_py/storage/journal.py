@@ -7,7 +7,6 @@ files: see ``recovery.py``.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
@@ -417,9 +416,13 @@ class Journal(RecordLog):
                 payload = page_codec.encode_places(queue_id, stream.number, number, settled)
                 self._append(codec.PAGE_PLACES, payload)
             for (queue_id, place), (attempts, due_ms) in stream.attempts.items():
-                number = stream.pages[bisect_right(stream.pages, place, key=_first_place) - 1].number
-                payload = page_codec.encode_page_attempted(queue_id, stream.number, number, place, 0, attempts, due_ms)
-                self._append(codec.PAGE_ATTEMPTED, payload)
+                its_page = stream.page_of(place)
+                if its_page is not None:  # None: the record that told of it was damaged
+                    number = its_page.number
+                    payload = page_codec.encode_page_attempted(
+                        queue_id, stream.number, number, place, 0, attempts, due_ms
+                    )
+                    self._append(codec.PAGE_ATTEMPTED, payload)
 
     @property
     def wants_compaction(self) -> bool:
@@ -440,10 +443,6 @@ class Journal(RecordLog):
         for kept in list(islice(oldest.live.values(), _MOVES_PER_TURN)):
             self._append(codec.MESSAGE, codec.encode_message(kept))
             self.index.add(kept, current)
-
-
-def _first_place(page: Page) -> int:
-    return page.first_place
 
 
 def segment_name(number: int) -> str:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from artemis_py.message import Account, LargeBody
 from artemis_py.paged import Page, PagedBody
 from artemis_py.records import RecordLog
 from artemis_py.storage import codec, page_codec
 from artemis_py.storage.codec import CodecError, Kept
-from artemis_py.storage.disk import Disk, DiskError
+from artemis_py.storage.disk import Disk
 from artemis_py.storage.large import LargeStore
 from artemis_py.storage.page_index import PageIndex
+from artemis_py.storage.pages import whole_records
 
 
 def hold_bodies(disk: Disk, pages: PageIndex, log: RecordLog, large: LargeStore) -> list[str]:
     """Read the pages that say they have large bodies, and hold those that some queue still needs. A message whose body
-    is not whole is settled on its queues; returns a line for each. Raises DiskError.
+    is not whole is settled on its queues; returns a line for each. Raises DiskError, also when a page that is there
+    cannot be read: its bodies must not be taken for files that nobody needs.
     """
     report: list[str] = []
+    names = set(disk.names())
     for page in pages.pages():
-        if page.has_large:
+        if page.has_large and page_codec.page_name(page.stream, page.number) in names:
             for place, kept in _large_messages(disk, page):
                 queue_ids = [number for number in kept.queue_ids if pages.needs(number, page, place)]
                 if queue_ids:
@@ -27,25 +32,18 @@ def hold_bodies(disk: Disk, pages: PageIndex, log: RecordLog, large: LargeStore)
 
 
 def _large_messages(disk: Disk, page: Page) -> list[tuple[int, Kept]]:
-    """Persistent messages of a page with a large body, by place. Damage is left to those who read the page."""
-    try:
-        data = disk.read(page_codec.page_name(page.stream, page.number), 0, page.kept_bytes)
-    except DiskError:
-        return []
+    """Persistent messages of a page with a large body, by place. Damage is left to those who read the page; what stands
+    behind it is whole.
+    """
+    data = disk.read(page_codec.page_name(page.stream, page.number), 0, page.kept_bytes)
     found: list[tuple[int, Kept]] = []
-    offset = codec.FILE_HEADER_BYTES
-    while True:
-        try:
-            record = codec.decode_record(data, offset)
-            if record is None:
-                return found
-            offset = record.end
-            if record.type_code == codec.PAGED:
+    for record, _ in whole_records(page, data, 0, lambda *_: None):
+        if record.type_code == codec.PAGED:
+            with suppress(CodecError):
                 kept = page_codec.decode_paged(record.payload)[1]
                 if kept.flags & codec.FLAG_LARGE and not kept.flags & codec.FLAG_TRANSIENT:
                     found.append((record.lsn, kept))
-        except CodecError:
-            return found
+    return found
 
 
 def _hold(page: Page, place: int, kept: Kept, queue_ids: list[int], log: RecordLog, large: LargeStore) -> list[str]:

@@ -208,7 +208,7 @@ class PageChunk(Chunk):
             return
         if self._missing is not None:
             self._files.note_damage(page, self.offset, self._missing)
-        for record, end in self._records():
+        for record, end in whole_records(page, self._data, self.offset, self._files.note_damage):
             if record.type_code != codec.PAGED:
                 continue
             try:
@@ -224,46 +224,45 @@ class PageChunk(Chunk):
                 known.get(record.lsn) or page_codec.as_paged(kept, origin, account, page, record.lsn), due_ms, end
             )
 
-    def _records(self) -> Iterator[tuple[Record, int]]:
-        """The whole records, each with the place in the file where the next one begins."""
-        data = self._data
-        if self.offset == _NOWHERE and data:
-            self._check_header(data)
-        position = _begin(self.offset)
-        while position < len(data):
-            try:
-                record = codec.decode_record(data, position)
-                reason = "zeros where a message should be"
-            except CodecError as error:
-                record = None
-                reason = str(error)
-            if record is None:
-                self._files.note_damage(self.page, self.offset + position, reason)
-                position = self._next_whole(position + 1)
-                continue
-            position = record.end
-            yield record, self.offset + position
 
-    def _check_header(self, data: bytes) -> None:
-        """What stands in the header is known; but a damaged one tells of a bad disk."""
-        try:
+def whole_records(
+    page: Page, data: bytes, offset: int, note_damage: Callable[[Page, int, str], None]
+) -> Iterator[tuple[Record, int]]:
+    """The whole records in a part of a page that begins at ``offset``, each with the place in the file where the next
+    one begins. Damage is told, and reading goes on behind it.
+    """
+    if offset == _NOWHERE and data:
+        try:  # what stands in the header is known; but a damaged one tells of a bad disk
             codec.decode_file_header(data)
         except CodecError as error:
-            self._files.note_damage(self.page, 0, str(error))
+            note_damage(page, 0, str(error))
+    position = _begin(offset)
+    while position < len(data):
+        try:
+            record = codec.decode_record(data, position)
+            reason = "zeros where a message should be"
+        except CodecError as error:
+            record = None
+            reason = str(error)
+        if record is None:
+            note_damage(page, offset + position, reason)
+            position = _next_whole(page, data, position + 1)
+            continue
+        position = record.end
+        yield record, offset + position
 
-    def _next_whole(self, position: int) -> int:
-        """Where the next whole message begins, at ``position`` or behind it; the end of the part when there is none."""
-        data = self._data
-        page = self.page
-        kind_at = codec.RECORD_HEADER_BYTES - 1
-        candidate = data.find(codec.PAGED, position + kind_at) - kind_at
-        while candidate >= position:
-            if page.first_place <= codec.peek_record(data, candidate)[1] < page.end_place:
-                with suppress(CodecError):
-                    if codec.decode_record(data, candidate) is not None:
-                        return candidate
-            candidate = data.find(codec.PAGED, candidate + kind_at + 1) - kind_at
-        return len(data)
+
+def _next_whole(page: Page, data: bytes, position: int) -> int:
+    """Where the next whole message begins, at ``position`` or behind it; the end of the part when there is none."""
+    kind_at = codec.RECORD_HEADER_BYTES - 1
+    candidate = data.find(codec.PAGED, position + kind_at) - kind_at
+    while candidate >= position:
+        if page.first_place <= codec.peek_record(data, candidate)[1] < page.end_place:
+            with suppress(CodecError):
+                if codec.decode_record(data, candidate) is not None:
+                    return candidate
+        candidate = data.find(codec.PAGED, candidate + kind_at + 1) - kind_at
+    return len(data)
 
 
 def _begin(offset: int) -> int:

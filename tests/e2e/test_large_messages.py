@@ -278,6 +278,35 @@ def test_a_lost_file_is_told_and_its_message_taken_away(tmp_path: Path) -> None:
         assert broker.stop() == 0
 
 
+def test_damage_in_a_page_costs_no_other_body(tmp_path: Path) -> None:
+    """The bodies of all that stands behind it were removed at the start, and its reader was never answered."""
+    pages_all = (
+        f"<paging-directory>{tmp_path}/paging</paging-directory>"
+        '<address-settings><address-setting match="#"><max-size-messages>0</max-size-messages></address-setting>'
+        "</address-settings>"
+    )
+    file = configured(tmp_path, retention=pages_all)
+    bodies = [bytes([letter]) * 200_000 for letter in b"abc"]
+    with started(file) as broker:
+        with connected(broker.port) as client:
+            for body in bodies:
+                client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, body)
+        broker.kill()
+    (page,) = (tmp_path / "paging").glob("*.page")
+    content = bytearray(page.read_bytes())
+    content[content.index(b"destination")] ^= 1
+    page.write_bytes(content)
+    with started(file) as broker:
+        with connected(broker.port) as client:
+            client.subscribe("/queue/q")
+            for body in bodies[1:]:
+                message = client.message()
+                assert message.body == body
+                client.acknowledge(message)
+            client.nothing_waits()
+        assert broker.stop() == 0
+
+
 def test_a_disk_that_fails_ends_the_broker(tmp_path: Path) -> None:
     file = configured(tmp_path)
     with started(file) as broker:

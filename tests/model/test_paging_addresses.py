@@ -166,3 +166,48 @@ def test_a_queue_forgets_pages_of_addresses_that_page_no_more() -> None:
     queue.resume()
     stage.rest()
     assert not queue.backlogs
+
+
+def test_a_consumer_that_chooses_finds_what_it_wants_in_pages_of_any_address() -> None:
+    """On a queue bound to a wildcard it starved: what it did not want filled the memory that the queue may use."""
+    stage = Stage({"news.#": PAGES_ALL})
+    queue = stage.queue("q", "news.#")
+    for address in ("news.a", "news.b"):
+        stage.send(address, 3000)
+        stage.send(address, 1, color="blue")
+    stage.rest()
+    stage.subscribe(queue, selector="color = 'blue'")
+    stage.rest()
+    assert sorted(stage.got) == [3001, 6002]
+    assert queue.order.count == 0
+    stage.subscribe(queue)
+    stage.rest()
+    assert sorted(stage.got) == list(range(1, 6003))
+    assert queue.message_count == 0
+
+
+@pytest.mark.parametrize("room", [1, PLENTY], ids=["taker-waits", "taker-takes"])
+def test_a_browser_sees_each_message_in_pages_of_any_address_once(room: int) -> None:
+    """It saw as many as the queue had in memory; and not again what a consumer brings there behind it."""
+    stage = Stage({"news.#": PAGES_ALL})
+    queue = stage.queue("q", "news.#")
+    for address in ("news.a", "news.b"):
+        stage.send(address, 1500)
+    stage.rest()
+    stage.subscribe(queue, browses=True)
+    stage.rest()
+    assert sorted(stage.got) == list(range(1, 3001))
+    taker = stage.subscribe(queue, room=room)
+    stage.rest()
+    stage.give_room(taker)
+    stage.rest()
+    assert sorted(stage.got) == sorted([*range(1, 3001), *range(1, 3001)])
+
+
+def test_a_page_limit_of_minus_one_is_none() -> None:
+    """As a more specific setting switches one off: every page was over that limit."""
+    settings = {**PAGES_ALL, "page_limit_messages": -1, "page_limit_bytes": -1, "page_full_policy": "FAIL"}
+    stage = Stage({"a": settings})
+    queue = stage.queue("q", "a")
+    stage.send("a", 10)
+    assert queue.message_count == 10

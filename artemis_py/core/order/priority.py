@@ -97,9 +97,11 @@ class PriorityOrder:
                 lane = self._lane(priority)
                 lane.tail = max(lane.tail, sequence)
 
-    def next_sequence(self, priority: int) -> int:
-        """The sequence that the next arrival of this priority takes."""
-        return self._lane(priority).tail
+    def take_sequence(self, priority: int) -> int:
+        """The sequence that an arrival of this priority would take; it is not given again."""
+        lane = self._lane(priority)
+        lane.tail += 1
+        return lane.tail - 1
 
     def restore_at_head(self, entry: Entry, *, fresh: bool) -> None:
         """Put an entry before all others of its priority. ``fresh``: it never stood here, so no cursor has shown it."""

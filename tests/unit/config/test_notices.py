@@ -116,6 +116,7 @@ def test_what_concerns_the_journal_and_its_disk_is_honoured(core: str) -> None:
         ("<page-limit-bytes>5M</page-limit-bytes>", "page-limit-bytes without page-full-policy"),
         ("<page-full-policy>DROP</page-full-policy>", "page-full-policy without page-limit-bytes"),
         ("<page-limit-messages>5</page-limit-messages><page-full-policy>FAIL</page-full-policy>", None),
+        ("<page-limit-messages>-1</page-limit-messages>", None),
         ("<max-size-bytes>1M</max-size-bytes><page-size-bytes>1K</page-size-bytes>", None),
         ("<max-read-page-messages>5</max-read-page-messages><prefetch-page-bytes>5</prefetch-page-bytes>", None),
     ],

@@ -6,7 +6,10 @@ import random
 
 import pytest
 
+from artemis_py.message import Account
+from artemis_py.paged import Page, PagedMessage, Share
 from artemis_py.storage.journal import Journal, JournalSettings, segment_name, segment_number
+from artemis_py.storage.page_codec import encode_grew
 from artemis_py.storage.recovery import recover
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
@@ -145,3 +148,30 @@ def test_many_bindings_do_not_keep_the_journal_busy() -> None:
     assert journal.last_lsn - before < 50 * 20, "not all 41 bindings with every batch"
     assert sum(segment.written_bytes for segment in journal.segments) < 60_000
     assert len(recover(disk).index.queues) == 41
+
+
+def test_what_is_known_of_a_page_is_written_again_although_its_size_was_damaged() -> None:
+    """An attempt on a message that no page seemed to have stopped the journal: every turn failed from then on."""
+    disk, journal, committer = _open()
+    page, behind = Page(1, 1, 1), Page(1, 2, 2)
+    for each in (behind, page):
+        journal.page_opened(each, "q")
+        each.count, each.size_bytes, each.durable = 1, 100, {QUEUE_ID: Share(1, 50)}
+        journal.paged(each)
+        commit(journal, committer)
+    grew_at = disk.read(segment_name(1)).rindex(encode_grew(page))
+    one = message(1)
+    paged = PagedMessage(one.head, b"", 1, 0, 0, Account(), page, 1)
+    journal.page_attempted(QUEUE_ID, paged, 1, 0)
+    commit(journal, committer)
+    disk.write(segment_name(1), grew_at, b"\xff")
+    disk.sync(segment_name(1))
+    journal, committer, recovered = open_journal(disk, JournalSettings(file_bytes=8192, compact_files_min=0))
+    assert recovered.damages
+    journal.published(message(2, bytes(9000)), [QUEUE_ID], 0)
+    commit(journal, committer)
+    journal.settled(QUEUE_ID, [message(2)], "acked")
+    commit(journal, committer)
+    journal.published(message(3), [QUEUE_ID], 0)
+    commit(journal, committer)
+    assert segment_name(1) not in disk.names()
