@@ -88,6 +88,8 @@ class Journal(RecordLog):
         self._chores_due_ms = 0
         self.retains = settings.retains
         self._next_lsn = next_lsn
+        self._bindings_bytes = 0
+        """How much it took to write all bindings, the last time."""
         self._pending: list[bytes] = []
         self._group: list[bytes] | None = None
         self._group_depth = 0
@@ -372,6 +374,8 @@ class Journal(RecordLog):
             written -= 1
             segment = self.segments[0]
             if segment.has_bindings:
+                if sum(later.written_bytes for later in self.segments[1:]) < 2 * self._bindings_bytes:
+                    return  # where they fill more than a file, each file would make them be written again
                 segment.has_bindings = False
                 self._write_bindings()
             self._retiring.append((self._next_lsn if self._pending else self.last_lsn, segment))
@@ -395,6 +399,8 @@ class Journal(RecordLog):
                 self._append_binding(codec.DUPLICATE, {"address": address, "id": duplicate_id})
         if index.pages:
             self._write_pages()
+        if self._group:
+            self._bindings_bytes = sum(map(len, self._group))
         self.end_group()
 
     def _write_pages(self) -> None:

@@ -130,3 +130,15 @@ def test_other_files_are_no_segments() -> None:
     assert segment_number(segment_name(17)) == 17
     for name in ("artemis-journal-17.log", "quarantined-" + segment_name(1), "server.lock", segment_name(1) + "x"):
         assert segment_number(name) is None
+
+
+def test_bindings_that_fill_more_than_a_file_are_not_written_again_with_each_batch() -> None:
+    """When a file went, they were all said again, which filled the next file at once, and so on."""
+    _, journal, committer = _open(JournalSettings(file_bytes=4096))
+    for number in range(200):
+        journal.queue_changed({"id": number, "name": f"a queue with a long name, number {number}"})
+    for number in range(1000):
+        journal.address_changed({"name": "a", "number": number})
+        commit(journal, committer)
+    assert 5 < journal.segments[-1].number < 100, "files go, one for as much as all bindings take"
+    assert len(journal.segments) < 20
