@@ -110,12 +110,15 @@ class Address:
         temporary: bool = False,
         memory: Memory | None = None,
         can_page: bool = False,
+        is_wildcard: bool = False,
     ) -> None:
         self.name = name
         self.settings = settings
         self.memory = memory or Memory()
         self.can_page = can_page
         """Are there files for pages? Without them the policy PAGE lets everything stay in memory."""
+        self.is_wildcard = is_wildcard
+        """Do its queues get messages of other addresses, too?"""
         self.routing_types: set[str] = set()
         self.queues: list[Queue] = []
         self.diverts: list[Divert] = []

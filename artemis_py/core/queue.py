@@ -160,8 +160,8 @@ class Queue(QueuePages):
             self._begin_reading(now_ms)
         if not self.gate.is_open:
             return
-        if self.backlogs and order.count < READY_MIN and self._takers_are_here():
-            self._read_ahead(now_ms)
+        if self.backlogs and order.count < READY_MIN and self._takers_are_here() and self._read_ahead(now_ms):
+            self._wake_dry()
         distribution = self.distribution
         while order.count or (self.backlogs and self.paged_count):
             consumer = distribution.pick()

@@ -55,12 +55,19 @@ class QueuePages(QueueState):
         backlog = self.backlogs.get(stream.number)
         if backlog is not None and backlog.period == stream.period:
             return backlog
-        shared_order = stream.address == self.address.name
-        base = self.order.tail_max() - stream.next_place
-        reader = PageReader(stream, self._own, None, stream.next_place)
-        backlog = self.backlogs[stream.number] = Backlog(stream, reader, base, shared_order=shared_order)
+        backlog = self._begin_backlog(stream, stream.next_place)
         for consumer in self.distribution.consumers:
             consumer.page_reader = None
+        return backlog
+
+    def _begin_backlog(self, stream: PageStream, place: int) -> Backlog:
+        """What the queue has in a stream from a place on. Only the pages of its own address tell the order of all that
+        it gets, and not even those when it is bound to a wildcard.
+        """
+        base = self.order.tail_max() - place
+        reader = PageReader(stream, self._own, None, place)
+        shared_order = stream.address == self.address.name and not self.address.is_wildcard
+        backlog = self.backlogs[stream.number] = Backlog(stream, reader, base, shared_order=shared_order)
         return backlog
 
     def restore_paged(
@@ -74,10 +81,7 @@ class QueuePages(QueueState):
         """After a restart: a page has ``left`` (messages, encoded bytes) for the queue."""
         backlog = self.backlogs.get(stream.number)
         if backlog is None:
-            base = self.order.tail_max() - page.first_place
-            reader = PageReader(stream, self._own, None, page.first_place)
-            shared_order = stream.address == self.address.name
-            backlog = self.backlogs[stream.number] = Backlog(stream, reader, base, shared_order=shared_order)
+            backlog = self._begin_backlog(stream, page.first_place)
         backlog.add(*left, *left)
         backlog.restore(page, settled, attempts)
         tally = self.tally
@@ -97,12 +101,16 @@ class QueuePages(QueueState):
     # ---- for consumers that take anything --------------------------------------------------------
 
     def _begin_reading(self, now_ms: int) -> None:
-        """A dispatch begins: so much may be looked at in it; who had to stop last time goes on."""
+        """A dispatch begins: so much may be looked at in it; who had to stop last time goes on. Paging that is over is
+        forgotten: a queue on a wildcard address may have seen that of very many addresses.
+        """
         if self._reads_left <= 0:
             self._wake_dry()  # nobody knows yet whether there was nothing for them
         self._reads_left = _READS_PER_TURN
-        for backlog in self.backlogs.values():
-            if backlog.expiry.is_under_way:
+        for number, backlog in list(self.backlogs.items()):
+            if not backlog.stream.active:
+                del self.backlogs[number]
+            elif backlog.expiry.is_under_way:
                 self._expire_in(backlog, now_ms)
         if self._tired:
             tired, self._tired = self._tired, []
@@ -118,10 +126,12 @@ class QueuePages(QueueState):
 
     def _read_before(self, now_ms: int) -> bool:
         """With the next entry standing behind messages that were not read yet, bring one of those in, whatever the
-        limits; False when it has to be waited for. True, too, when there is no such entry.
+        limits; False when it has to be waited for. True, too, when there is no such entry, or when it has a higher
+        priority than all that was brought in: the pages need not come into memory for it.
         """
+        order = self.order
         for backlog in self.backlogs.values():
-            while backlog.has_early and backlog.is_early(self.order.peek().sequence):
+            while order.count < READY_MIN and backlog.has_early and backlog.is_early(order.peek().sequence):
                 found = backlog.next()
                 if found is None:
                     return not backlog.reader.waits

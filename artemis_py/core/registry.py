@@ -137,10 +137,11 @@ class Registry(Bindings, Host):
             temporary=temporary,
             memory=self.memory,
             can_page=self.pages is not None,
+            is_wildcard=is_wildcard(name, self.config.wildcards),
         )
         address.set_disk_full(self._disk_full)
         self.addresses[name] = address
-        if self.config.wildcards.routing_enabled and is_wildcard(name, self.config.wildcards):
+        if address.is_wildcard:
             self._wildcards.add(name)
         return address
 
@@ -224,12 +225,12 @@ class Registry(Bindings, Host):
     def delete_address(self, address: Address) -> None:
         """Remove an address without queues."""
         address.deleted = True
-        if address.stream is not None:
+        if address.stream is not None and not address.stream.active:  # queues on wildcard addresses may still read it
             del self.streams[address.stream.number]
         if not address.temporary:
             self.log.address_changed({"name": address.name, "deleted": True})
         del self.addresses[address.name]
-        if is_wildcard(address.name, self.config.wildcards) and self.config.wildcards.routing_enabled:
+        if address.is_wildcard:
             self._wildcards.remove(address.name)
         self._bindings_changed()
 
@@ -240,7 +241,7 @@ class Registry(Bindings, Host):
 
     def queues_for(self, address: Address) -> list[Queue]:
         queues = list(address.queues)
-        if self.config.wildcards.routing_enabled and not is_wildcard(address.name, self.config.wildcards):
+        if self.config.wildcards.routing_enabled and not address.is_wildcard:
             for pattern in self._wildcards.matching(address.name):
                 wildcard_address = self.addresses.get(pattern)
                 if wildcard_address is not None:

@@ -6,11 +6,12 @@ import os
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.storage.committer import ThreadCommitter
-from artemis_py.storage.disk import DirectoryLock, Disk, FileDisk, LockedError
+from artemis_py.storage.disk import DirectoryLock, Disk, DiskError, FileDisk, LockedError
 from artemis_py.storage.large import LargeStore
 
 
@@ -59,9 +60,11 @@ class TransientFolder(FileDisk):
     def __init__(self, directory: Path) -> None:
         super().__init__(directory / f"transient-{os.getpid()}-{time.time_ns():x}", is_made=False)
         self._lock: DirectoryLock | None = None
+        self._parents_made: list[Path] = []
 
     def _descriptor(self, name: str) -> int:
         if self._lock is None:
+            self._parents_made = [parent for parent in self.directory.parents if not parent.exists()]
             self.directory.mkdir(parents=True)
             self._lock = DirectoryLock(self.directory)
         return super()._descriptor(name)
@@ -74,6 +77,9 @@ class TransientFolder(FileDisk):
         if self._lock is not None:
             shutil.rmtree(self.directory, ignore_errors=True)
             self._lock.release()
+            with suppress(OSError):  # another broker may have come to use them
+                for parent in self._parents_made:
+                    parent.rmdir()
 
 
 def may_be_made(directory: Path) -> bool:
@@ -87,7 +93,7 @@ def remove_leftovers(directory: Path) -> None:
     for folder in directory.glob("transient-*"):
         try:
             lock = DirectoryLock(folder)
-        except (LockedError, OSError):
+        except (LockedError, DiskError):
             continue
         shutil.rmtree(folder, ignore_errors=True)
         lock.release()

@@ -176,12 +176,12 @@ class TransientStore(Store):
 
 
 def _locked(*directories: Path) -> list[DirectoryLock]:
-    """Locks on directories, of which some may be the same. Raises LockedError, and then none is locked."""
+    """Locks on directories, of which some may be the same. Raises LockedError or DiskError, and then none is locked."""
     locks: list[DirectoryLock] = []
     try:
         for directory in dict.fromkeys(directory.resolve() for directory in directories):
             locks.append(DirectoryLock(directory))
-    except LockedError:
+    except (LockedError, DiskError):
         for lock in locks:
             lock.release()
         raise

@@ -183,11 +183,17 @@ class FileDisk(Disk):
 
 
 class DirectoryLock:
-    """Keeps a second broker out of a data directory. The operating system lets go of it when the process ends."""
+    """Keeps a second broker out of a data directory. The operating system lets go of it when the process ends.
+
+    Raises LockedError when another one has it, DiskError when the directory cannot be written to.
+    """
 
     def __init__(self, directory: Path) -> None:
         path = directory / "server.lock"
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        try:
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        except OSError as error:
+            raise DiskError(f"{path}: {error.strerror or error}") from None
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -109,8 +109,7 @@ class Index:
             elif queue_ids[0] == queue_id:
                 del home[message_id]
                 del segment.live[message_id]
-                message = kept.message
-                segment.live_bytes -= message.head.size_bytes + len(message.body) + _OVERHEAD_BYTES
+                segment.live_bytes -= kept.message.inline_bytes + _OVERHEAD_BYTES
 
     def attempt(self, queue_id: int, message_id: int, attempts: int, due_ms: int) -> None:
         """A delivery failed; with ``due_ms`` the next one waits."""

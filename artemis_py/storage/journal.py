@@ -88,8 +88,6 @@ class Journal(RecordLog):
         self._chores_due_ms = 0
         self.retains = settings.retains
         self._next_lsn = next_lsn
-        self._bindings_bytes = 0
-        """How much it took to write all bindings, the last time."""
         self._pending: list[bytes] = []
         self._group: list[bytes] | None = None
         self._group_depth = 0
@@ -99,6 +97,8 @@ class Journal(RecordLog):
         self._syncing = False
         """Does the batch under way end in a sync?"""
         self._retiring: list[tuple[int, Segment]] = []
+        self._bindings_bytes = 0
+        """How large everything but messages was when it was written again."""
         self._create_current = False
         self._spares = Spares(disk, committer, settings.file_bytes, settings.files_min)
         self._start_segment()
@@ -367,16 +367,17 @@ class Journal(RecordLog):
     def _note_empty(self) -> None:
         """Oldest segments in which nothing lives may go once everything written so far is durable.
 
-        One written file always stays: it knows the highest numbers, and files below a gap in numbers are leftovers.
+        One written file always stays: it knows the highest numbers, and files below a gap in numbers are leftovers. One
+        with bindings stays until as much was written since as writing them again costs: with many bindings the journal
+        would otherwise be busy with nothing else.
         """
         written = len(self.segments) - self._create_current
         while written > 1 and not self.segments[0].live:
             written -= 1
             segment = self.segments[0]
             if segment.has_bindings:
-                if sum(later.written_bytes for later in self.segments[1:]) < 2 * self._bindings_bytes:
-                    return  # where they fill more than a file, each file would make them be written again
-                segment.has_bindings = False
+                if sum(one.written_bytes for one in self.segments) < 2 * self._bindings_bytes:
+                    return
                 self._write_bindings()
             self._retiring.append((self._next_lsn if self._pending else self.last_lsn, segment))
             del self.segments[0]
@@ -387,6 +388,9 @@ class Journal(RecordLog):
             self._committer.later(lambda name=name: self._retire(name))  # type: ignore[misc]
 
     def _write_bindings(self) -> None:
+        """Everything but messages, once more. What earlier files say of it counts no longer."""
+        for segment in self.segments:
+            segment.has_bindings = False
         index = self.index
         self.begin_group()
         for fields in index.addresses.values():
@@ -399,8 +403,8 @@ class Journal(RecordLog):
                 self._append_binding(codec.DUPLICATE, {"address": address, "id": duplicate_id})
         if index.pages:
             self._write_pages()
-        if self._group:
-            self._bindings_bytes = sum(map(len, self._group))
+        assert self._group is not None
+        self._bindings_bytes = sum(map(len, self._group))
         self.end_group()
 
     def _write_pages(self) -> None:

@@ -93,6 +93,17 @@ def test_a_second_broker_is_told_who_has_the_directory(tmp_path: Path) -> None:
         assert first.stop() == 0
 
 
+def test_a_directory_that_cannot_be_locked_is_told(tmp_path: Path) -> None:
+    """As when its owner is somebody else: people saw a traceback."""
+    (tmp_path / "journal" / "server.lock").mkdir(parents=True)
+    file = configured(tmp_path)
+    told = subprocess.run([*COMMAND, "run", str(file)], capture_output=True, text=True, timeout=WAIT_S, check=False)
+    assert told.returncode == 1
+    assert told.stderr.splitlines()[-1] == (
+        f"the journal cannot be opened: {tmp_path}/journal/server.lock: Is a directory"
+    )
+
+
 def test_the_use_of_the_disk_is_measured(tmp_path: Path) -> None:
     """The share of the file system that the journal is on; without a journal it is 0."""
     file = configured(tmp_path)

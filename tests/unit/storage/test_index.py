@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from artemis_py.message import Account, Head, Message
+from artemis_py.message import Account, Head, LargeBody, Message
 from artemis_py.storage.codec import Kept
 from artemis_py.storage.index import Index, Segment
 
@@ -68,6 +68,15 @@ def test_a_run_counts_like_its_messages_alone() -> None:
         alone.settle(A, message_id)
     assert (_order(index, A), _order(index, B)) == (_order(alone, A), _order(alone, B)) == ([1], [4])
     assert (list(segment.live), segment.live_bytes) == (list(other.live), other.live_bytes)
+
+
+def test_a_body_in_a_file_of_its_own_is_no_part_of_what_lives_in_a_segment() -> None:
+    """It was taken off when its message was settled: less than nothing lived then, and compaction never rested."""
+    large, small = _kept(1, A), _kept(2, A)
+    large.message.body = LargeBody(1, 100_000_000)
+    index, segment = _index(large, small)
+    index.settle_run(A, [1, 2])
+    assert segment.live_bytes == 0
 
 
 def test_a_message_without_queues_does_not_live() -> None:

@@ -132,13 +132,16 @@ def test_other_files_are_no_segments() -> None:
         assert segment_number(name) is None
 
 
-def test_bindings_that_fill_more_than_a_file_are_not_written_again_with_each_batch() -> None:
-    """When a file went, they were all said again, which filled the next file at once, and so on."""
-    _, journal, committer = _open(JournalSettings(file_bytes=4096))
-    for number in range(200):
-        journal.queue_changed({"id": number, "name": f"a queue with a long name, number {number}"})
-    for number in range(1000):
-        journal.address_changed({"name": "a", "number": number})
+def test_many_bindings_do_not_keep_the_journal_busy() -> None:
+    """Bindings that fill a file made it go with the next batch, and were written again: by every batch."""
+    disk, journal, committer = _open(JournalSettings(file_bytes=4096, compact_files_min=2))
+    for number in range(40):
+        journal.queue_changed({**QUEUE, "id": 10 + number, "name": f"queue {number}"})
+    before = journal.last_lsn
+    for _ in range(50):
+        journal.published(message(1, BODY), [QUEUE_ID], 0)
+        journal.settled(QUEUE_ID, [message(1)], "acked")
         commit(journal, committer)
-    assert 5 < journal.segments[-1].number < 100, "files go, one for as much as all bindings take"
-    assert len(journal.segments) < 20
+    assert journal.last_lsn - before < 50 * 20, "not all 41 bindings with every batch"
+    assert sum(segment.written_bytes for segment in journal.segments) < 60_000
+    assert len(recover(disk).index.queues) == 41

@@ -1,0 +1,168 @@
+"""Pages of several addresses, and queues that get messages of more than one: each a short story with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from artemis_py.config.settings import BrokerConfig, SettingsEntry, SettingsRepository
+from artemis_py.core.broker import Broker
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.queue import Queue
+from artemis_py.core.router import Batch
+from artemis_py.message import Head, Message, encode_headers
+from artemis_py.records import Keepsake
+from artemis_py.selector import compile_selector
+from artemis_py.storage.pages import PageFiles
+from artemis_py.storage.spill import SpillLog
+from tests.sim.committer import SteppedCommitter
+from tests.sim.disk import SimDisk
+
+pytestmark = pytest.mark.model
+
+PAGES_ALL = {"address_full_policy": "PAGE", "max_size_messages": 0}
+PAGES_NONE = {"address_full_policy": "PAGE", "max_size_messages": -1}
+PLENTY = 1 << 30
+
+
+class Stage:
+    """A broker with pages on a simulated disk; ``settings`` by match. ``got`` has the ids that consumers were sent."""
+
+    def __init__(self, settings: dict[str, dict[str, Any]], **config: Any) -> None:
+        self.now_ms = 1000
+        self.writer = SteppedCommitter(lambda: None)
+        self.reader = SteppedCommitter(lambda: None)
+        self.said: list[str] = []
+        files = PageFiles(SimDisk(Random(0)), self.reader, self.said.append)
+        self.log = SpillLog(self.writer, files)
+        entries = [SettingsEntry(match=match, values=values) for match, values in settings.items()]
+        whole = replace(BrokerConfig(), address_settings=SettingsRepository(entries), **config)
+        self.broker = Broker(whole, self.log, self.now_ms, Keepsake(), files)
+        self.got: list[int] = []
+        self._queues: dict[int, Queue] = {}
+
+    def queue(self, name: str, address: str, *, durable: bool = True) -> Queue:
+        """A queue of its own on a multicast address."""
+        found = self.broker.obtain_address(address, "MULTICAST")
+        return self.broker.create_subscription_queue(name, found, durable=durable, selector=None)
+
+    def send(self, address: str, count: int, queue: str | None = None, color: str = "red") -> None:
+        """Messages come."""
+        route = self.broker.route(address, queue, "MULTICAST")
+        head = Head(encode_headers([("destination", address), ("color", color)]), address)
+        messages = [
+            Message(head, b"body", self.broker.next_message_id(), self.now_ms, 0, route.address.account, 0)
+            for _ in range(count)
+        ]
+        size = sum(message.size_bytes for message in messages)
+        assert self.broker.router.publish(Batch(route, messages, size, self.now_ms, plain=True)) == count
+
+    def subscribe(
+        self, queue: Queue, *, selector: str | None = None, browses: bool = False, room: int = PLENTY
+    ) -> Consumer:
+        """A consumer comes, which settles on send."""
+        consumer = Consumer(
+            self.broker.next_consumer_id(), self, settles=True, destructive=not browses, browses=browses,
+            selector=None if selector is None else compile_selector(selector),
+        )  # fmt: skip
+        self._queues[consumer.id] = queue
+        self.broker.attach(queue, consumer, self.now_ms)
+        self.give_room(consumer, room)
+        return consumer
+
+    def give_room(self, consumer: Consumer, room: int = PLENTY) -> None:
+        """The consumer's socket takes so much."""
+        consumer.room_bytes = room
+        self._queues[consumer.id].wake(consumer)
+
+    def turn(self, ms: int = 0) -> None:
+        """A turn, as the server makes it; the disk does nothing in it."""
+        self.now_ms += ms
+        self.log.poll()
+        self.broker.take_in()
+        self.broker.tick(self.now_ms)
+        self.broker.dispatch(self.now_ms)
+        outgoing, self.broker.outgoing = self.broker.outgoing, []
+        for consumer in outgoing:
+            consumer.listed = False
+            entries, handed = consumer.outbox, consumer.handed
+            consumer.outbox, consumer.handed = [], []
+            self.got += [entry.message.id for entry in handed + entries]
+            self._queues[consumer.id].sent(consumer, entries)
+        self.log.seal()
+
+    def rest(self) -> None:
+        """Turns and disk go on until nothing moves any more."""
+        for _ in range(2000):
+            worked = self.writer.step() | self.reader.step()
+            self.turn()
+            if not worked and not self.broker.has_ready and self.reader.idle and self.writer.idle:
+                return
+        raise AssertionError("it never comes to rest")
+
+
+def test_a_queue_on_a_wildcard_gets_what_its_own_address_pages_and_what_others_do_not() -> None:
+    """Messages from its own pages took the places of those that had come from another address meanwhile."""
+    stage = Stage({"news.#": PAGES_ALL, "news.b": PAGES_NONE})
+    queue = stage.queue("q", "news.#")
+    stage.send("news.#", 10, queue="q")
+    stage.send("news.b", 10)
+    stage.rest()
+    consumer = stage.subscribe(queue, room=1)
+    stage.rest()
+    stage.give_room(consumer)
+    stage.rest()
+    assert sorted(stage.got) == list(range(1, 21))
+    assert queue.message_count == 0
+
+
+def test_an_address_without_queues_stays_while_a_queue_on_a_wildcard_needs_its_pages() -> None:
+    """It was swept away, and what was read of its pages reached nobody any more."""
+    stage = Stage({"news.#": PAGES_ALL}, address_queue_scan_period=1000)
+    queue = stage.queue("q", "news.#")
+    other = stage.queue("t", "news.b")
+    stage.send("news.b", 10)
+    stage.rest()
+    stage.broker.delete_queue(other, stage.now_ms)
+    for _ in range(5):
+        stage.turn(2000)
+    stage.subscribe(queue)
+    stage.rest()
+    assert stage.got == list(range(1, 11))
+    for _ in range(5):
+        stage.turn(2000)
+    assert "news.b" not in stage.broker.addresses
+
+
+def test_pages_of_a_temporary_address_are_read_when_it_is_gone() -> None:
+    """It goes with its last queue, at once; one on a wildcard still had messages there."""
+    stage = Stage({"#": PAGES_ALL})
+    queue = stage.queue("q", "#")
+    address = stage.broker.create_temporary_address("reply", "MULTICAST")
+    other = stage.broker.create_subscription_queue("t", address, durable=False, selector=None)
+    stage.send("reply", 10)
+    stage.broker.delete_queue(other, stage.now_ms)
+    stage.rest()
+    stage.subscribe(queue)
+    stage.rest()
+    assert stage.got == list(range(1, 11))
+
+
+def test_a_queue_forgets_pages_of_addresses_that_page_no_more() -> None:
+    """Each of them made every look at the queue's counts a little slower, for ever."""
+    stage = Stage({"news.#": PAGES_ALL})
+    queue = stage.queue("q", "news.#")
+    for number in range(50):
+        stage.queue(f"t{number}", f"news.{number}")
+        stage.send(f"news.{number}", 1, queue=None)
+    stage.subscribe(queue)
+    stage.rest()
+    assert len(stage.got) == 50
+    for number in range(50):
+        stage.broker.delete_queue(stage.broker.queues[f"t{number}"], stage.now_ms)
+    queue.resume()
+    stage.rest()
+    assert not queue.backlogs

@@ -1,0 +1,48 @@
+"""What one turn may read of pages, and how the next one goes on: each a short story with its reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from artemis_py.core import queue, queue_pages
+from tests.model.paging_world import PagePlan, PagingWorld
+from tests.model.plans import AddressPlan, QueuePlan
+from tests.model.world import Spec
+
+pytestmark = pytest.mark.model
+
+RED, BLUE = Spec("red", persistent=True), Spec("blue", persistent=True)
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> PagingWorld:
+    """All goes to one page, which is read at once; a turn may look at four of its messages, and want six."""
+    monkeypatch.setattr(queue_pages, "_READS_PER_TURN", 4)
+    monkeypatch.setattr(queue_pages, "READY_MIN", 6)
+    monkeypatch.setattr(queue, "READY_MIN", 6)
+    return PagingWorld((QueuePlan(),), PagePlan(messages_max=0, page_bytes=100_000), AddressPlan())
+
+
+def test_a_consumer_gets_what_stands_behind_more_scheduled_messages_than_a_turn_looks_at(world: PagingWorld) -> None:
+    """The turn that came to them found its consumer parked, and nobody woke it: nothing else was to arrive."""
+    world.publish([RED] * 6, delay_ms=100_000)
+    world.publish([BLUE] * 2)
+    for _ in range(5):
+        world.writer.step()
+        world.turn()
+    seat = world.subscribe()
+    world.rest()
+    assert seat is not None
+    assert len(world.sent(seat)) == 2
+
+
+def test_an_urgent_message_that_came_back_does_not_bring_all_pages_into_memory(world: PagingWorld) -> None:
+    """It stands behind what was not read yet, but nothing of that has its priority: all of it was read."""
+    world.publish([BLUE] * 100 + [Spec("red", persistent=True, priority=9)])
+    chooser = world.subscribe(selector="color = 'red'")
+    world.rest()
+    assert chooser is not None
+    world.leave(chooser)
+    world.subscribe(window=0)
+    world.rest()
+    assert world.books[0].queue.order.count <= 6
