@@ -108,6 +108,25 @@ def test_a_page_that_goes_while_somebody_waits_for_it_is_not_damage() -> None:
     assert (reader.waits, reader.next(), world.said) == (False, None, [])
 
 
+def test_who_was_parked_for_lack_of_space_goes_on_when_another_settles() -> None:
+    """What one consumer held filled the limits on reading ahead; settled, it woke nobody but that one."""
+    world = PagingWorld((QueuePlan(),), PagePlan(messages_max=0, read_messages_max=2), AddressPlan())
+    world.publish([RED] * 8)
+    holder = world.subscribe(window=0)
+    world.rest()
+    other = world.subscribe(window=0)
+    world.rest()
+    world.subscribe(window=-1)
+    world.rest()
+    assert holder is not None
+    assert other is not None
+    world.set_room(holder, 0)
+    world.set_room(other, 0)
+    for seat in (holder, other):
+        world.settle(seat, 0)
+    world.rest()
+
+
 def test_consumers_go_on_when_a_turn_had_to_stop_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     """So much had expired that a turn could not look through it: the consumer was parked as if nothing was left."""
     monkeypatch.setattr(pages, "CHUNK_BYTES", 1 << 20)
