@@ -19,7 +19,6 @@ IGNORED: Final = "ignored"
 REFUSED: Final = "refused"
 
 # Why an element of Artemis has no effect here. Each is the end of a sentence "… is ignored: …".
-IN_MEMORY: Final = "this version keeps what is queued in memory; durable messages are also in the journal"
 SINGLE_NODE: Final = "this broker is a single node"
 JAVA: Final = "it concerns the Java virtual machine or Java classes"
 NOT_SPOKEN: Final = "it concerns a protocol that this broker does not speak"
