@@ -171,8 +171,7 @@ class BodyFiles(ABC):
 class LargeBody:
     """A body in a file of its own, which is there as long as somebody has this object.
 
-    Whoever needs the file without the object (a page) holds it by its number. ``files`` is None where a log is only
-    read: then the object has nothing to do with the file.
+    ``files`` is None where a log or a page is only read: then the object has nothing to do with the file.
     """
 
     __slots__ = ("files", "number", "size_bytes")

@@ -37,8 +37,8 @@ class Registry(Bindings, Host):
         self.queues: dict[str, Queue] = {}
         self.queue_id = 0
         self.generation = 0
-        self._disk_full = False
         """Grows with every binding made or removed: a route of an older generation is resolved again."""
+        self._disk_full = False
         self._wildcards = WildcardIndex(config.wildcards)
 
     @abstractmethod

@@ -54,6 +54,13 @@ class PageFiles(PageLog):
         self._reader = reader
         self._say = say
         self._tails: dict[tuple[int, int], _Tail] = {}
+        """The last page of each stream, and those before it that are not written to their ends."""
+        self._last: dict[int, _Tail] = {}
+        """The tail of each stream's last page."""
+        self._gathering: dict[_Tail, None] = {}
+        """Of which something is gathered. A turn deals only with these, however many streams there are."""
+        self._flying: list[_Tail] = []
+        """Of which something is being written."""
         self._early: list[tuple[Page, int]] = []
         """Asked for, and not written yet."""
         self._arrived: deque[Chunk] = deque()
@@ -63,7 +70,10 @@ class PageFiles(PageLog):
     # ---- writing ---------------------------------------------------------------------------------
 
     def open(self, page: Page, address: str) -> int:
-        tail = self._tails[page.stream, page.number] = _Tail(page)
+        before = self._last.get(page.stream)
+        tail = self._last[page.stream] = self._tails[page.stream, page.number] = _Tail(page)
+        if before is not None:
+            self._close(before)
         return self._gather(tail, page_codec.encode_opening(page, address, self.now_ms))
 
     def encode(self, message: Message, place: int, queue_ids: list[int], due_ms: int) -> bytes:
@@ -82,46 +92,48 @@ class PageFiles(PageLog):
     def _gather(self, tail: _Tail, data: bytes) -> int:
         tail.gathered.append(data)
         tail.gathered_bytes += len(data)
+        self._gathering[tail] = None
         self.backlog_bytes += len(data)
         return len(data)
 
     def take_writes(self) -> list[Write]:
         """Everything gathered, for the next batch; ``written`` tells when that is done."""
         writes: list[Write] = []
-        for tail in self._tails.values():
-            if tail.gathered:
-                data = b"".join(tail.gathered)
-                name = page_name(tail.page.stream, tail.page.number)
-                create_bytes = 0 if tail.is_new else -1
-                writes.append(Write(self._disk, name, tail.written_bytes, data, tail.durable, create_bytes))
-                tail.flying_bytes = tail.gathered_bytes
-                tail.gathered = []
-                tail.gathered_bytes = 0
-                tail.durable = tail.is_new = False
+        self._flying = list(self._gathering)
+        self._gathering.clear()
+        for tail in self._flying:
+            data = b"".join(tail.gathered)
+            name = page_name(tail.page.stream, tail.page.number)
+            create_bytes = 0 if tail.is_new else -1
+            writes.append(Write(self._disk, name, tail.written_bytes, data, tail.durable, create_bytes))
+            tail.flying_bytes = tail.gathered_bytes
+            tail.gathered = []
+            tail.gathered_bytes = 0
+            tail.durable = tail.is_new = False
         return writes
 
     @property
     def has_unwritten(self) -> bool:
         """Is something gathered that no batch has taken along yet?"""
-        return any(tail.gathered for tail in self._tails.values())
+        return bool(self._gathering)
 
     def written(self) -> None:
         """The writes taken last are done."""
-        closed: list[tuple[int, int]] = []
-        last: dict[int, int] = {}
-        for (stream, number), tail in self._tails.items():
+        flying, self._flying = self._flying, []
+        for tail in flying:
             self.backlog_bytes -= tail.flying_bytes
             tail.written_bytes += tail.flying_bytes
             tail.flying_bytes = 0
-            last[stream] = max(number, last.get(stream, 0))
-        for key, tail in self._tails.items():
-            if key[1] != last[key[0]] and not tail.gathered:
-                closed.append(key)
-        for key in closed:
-            del self._tails[key]
+            self._close(tail)
         early, self._early = self._early, []
         for page, offset in early:
             self.request(page, offset)
+
+    def _close(self, tail: _Tail) -> None:
+        """Forget the tail of a page if nothing will come to it any more, and all of it is written."""
+        page = tail.page
+        if self._last.get(page.stream) is not tail and not (tail.gathered or tail.flying_bytes):
+            self._tails.pop((page.stream, page.number), None)
 
     # ---- reading ---------------------------------------------------------------------------------
 
@@ -169,6 +181,10 @@ class PageFiles(PageLog):
         tail = self._tails.pop((page.stream, page.number), None)
         if tail is not None:
             self.backlog_bytes -= tail.gathered_bytes + tail.flying_bytes
+            tail.flying_bytes = 0
+            self._gathering.pop(tail, None)
+            if self._last.get(page.stream) is tail:
+                del self._last[page.stream]
         self._dropped.append(page)
 
     def stamp_dropped(self, lsn: int) -> None:

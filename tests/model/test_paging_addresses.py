@@ -211,3 +211,26 @@ def test_a_page_limit_of_minus_one_is_none() -> None:
     queue = stage.queue("q", "a")
     stage.send("a", 10)
     assert queue.message_count == 10
+
+
+class Unwalked(dict[Any, Any]):
+    """Nobody may look at all of it."""
+
+    def __iter__(self) -> Any:
+        raise AssertionError("all of it was looked at")
+
+    values = items = keys = __iter__
+
+
+def test_a_turn_costs_the_same_with_many_addresses_that_page() -> None:
+    """Each turn looked at the last page of each of them, although nothing had come to it."""
+    stage = Stage({"#": PAGES_ALL})
+    files = stage.broker.pages
+    assert isinstance(files, PageFiles)
+    files._tails = Unwalked()
+    for number in range(3):
+        stage.queue(f"q{number}", f"a{number}")
+        stage.send(f"a{number}", 1)
+    stage.rest()
+    assert len(files._tails) == 3
+    assert files.backlog_bytes == 0
