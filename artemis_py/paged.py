@@ -6,7 +6,7 @@ consecutive places, so a place tells the page, and order in the stream is order 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from artemis_py.message import Account, Head, LargeBody, Message
 
@@ -78,13 +78,13 @@ class Share:
 
 
 class PagedBody:
-    """A large body that a page holds until ``queue_count`` queues are done with its message."""
+    """A large body that a page holds until all of these queues are done with its message."""
 
-    __slots__ = ("body", "queue_count")
+    __slots__ = ("body", "queue_ids")
 
-    def __init__(self, body: LargeBody, queue_count: int) -> None:
+    def __init__(self, body: LargeBody, queue_ids: Iterable[int]) -> None:
         self.body = body
-        self.queue_count = queue_count
+        self.queue_ids = set(queue_ids)
 
 
 class Page:

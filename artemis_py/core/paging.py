@@ -7,7 +7,7 @@ being read, and does no I/O: it asks the ``PageLog``, whose answers come in a la
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.core.consumer import Consumer
@@ -96,7 +96,7 @@ class PageStream:
                 page = self._turn_page(page)
             self._files.append(page, record, durable=message.head.persistent and bool(keeping))
             if message.body.__class__ is LargeBody:
-                page.large[self._next_place] = PagedBody(message.body, len(queues))
+                page.large[self._next_place] = PagedBody(message.body, queue_ids)
                 page.has_large = True
             page.size_bytes += len(record)
             page.count += 1
@@ -153,7 +153,7 @@ class PageStream:
                 if durable:
                     self._log.page_settled(queue.id, durable, reason)
             if page.large:
-                _let_bodies_go(page, group)
+                _let_bodies_go(page, queue.id, [message.place for message in group])
             self._reduce(queue.id, page, len(group))
 
     def _reduce(self, queue_id: int, page: Page, count: int) -> None:
@@ -177,6 +177,8 @@ class PageStream:
         if count > 0:
             if queue.durable and queue.id in page.durable:
                 self._log.page_purged(queue.id, page, [message for message in kept if message.head.persistent])
+            if page.large:
+                _let_bodies_go(page, queue.id, page.large.keys() - {message.place for message in kept})
             self._reduce(queue.id, page, count)
         return count
 
@@ -185,6 +187,7 @@ class PageStream:
         self.message_count.pop(queue.id, None)
         for page in list(self.pages):
             if page.left.pop(queue.id, None):
+                _let_bodies_go(page, queue.id, list(page.large))
                 self._let_go(page)
 
     def _let_go(self, page: Page) -> None:
@@ -238,14 +241,14 @@ class PageStream:
         queue.restore_paged(self, page, (count, share.size_bytes - settled.size_bytes), settled.places, attempts)
 
 
-def _let_bodies_go(page: Page, settled: list[PagedMessage]) -> None:
-    """One queue less needs the large bodies of these messages."""
-    for message in settled:
-        held = page.large.get(message.place)
+def _let_bodies_go(page: Page, queue_id: int, places: Iterable[int]) -> None:
+    """A queue does not need the large bodies at these places any more."""
+    for place in places:
+        held = page.large.get(place)
         if held is not None:
-            held.queue_count -= 1
-            if not held.queue_count:
-                del page.large[message.place]
+            held.queue_ids.discard(queue_id)
+            if not held.queue_ids:
+                del page.large[place]
 
 
 class PageReader:

@@ -129,12 +129,10 @@ class QueuePages(QueueState):
 
     def _read_before(self, now_ms: int) -> bool:
         """With the next entry standing behind messages that were not read yet, bring one of those in, whatever the
-        limits; False when it has to be waited for. True, too, when there is no such entry, or when it has a higher
-        priority than all that was brought in: the pages need not come into memory for it.
+        limits; False when it has to be waited for. True, too, when there is no such entry.
         """
-        order = self.order
         for backlog in self.backlogs.values():
-            while order.count < READY_MIN and backlog.has_early and backlog.is_early(order.peek().sequence):
+            while backlog.has_early and backlog.is_early(self.order.peek().sequence):
                 found = backlog.next()
                 if found is None:
                     return not backlog.reader.waits

@@ -52,7 +52,7 @@ def _hold(page: Page, place: int, kept: Kept, queue_ids: list[int], log: RecordL
     fault = large.fault_of(body)
     if fault is None:
         large.adopt(body)
-        page.large[place] = PagedBody(body, len(queue_ids))
+        page.large[place] = PagedBody(body, queue_ids)
         return []
     message = page_codec.as_paged(kept, 0, Account(), page, place)
     for queue_id in queue_ids:

@@ -13,7 +13,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue import Queue
 from artemis_py.core.router import Batch
-from artemis_py.message import Head, Message, encode_headers
+from artemis_py.message import Head, LargeBody, Message, encode_headers
 from artemis_py.records import Keepsake
 from artemis_py.selector import compile_selector
 from artemis_py.storage.pages import PageFiles
@@ -234,3 +234,27 @@ def test_a_turn_costs_the_same_with_many_addresses_that_page() -> None:
     stage.rest()
     assert len(files._tails) == 3
     assert files.backlog_bytes == 0
+
+
+@pytest.mark.parametrize("goes", [False, True], ids=["purged", "deleted"])
+def test_a_page_keeps_no_body_that_only_a_purged_queue_needed(goes: bool) -> None:
+    """It kept the files of all until the other queue had read its one message in the page."""
+    stage = Stage({"a": PAGES_ALL})
+    queue, other = stage.queue("q", "a"), stage.queue("other", "a")
+    stage.send("a", 1)
+    route = stage.broker.route("a", "q", "MULTICAST")
+    head = Head(encode_headers([("destination", "a")]), "a")
+    message = Message(head, LargeBody(7, 1_000_000), stage.broker.next_message_id(), 0, 0, route.address.account, 0)
+    stage.broker.router.publish(Batch(route, [message], message.size_bytes, stage.now_ms, plain=True))
+    stage.rest()
+    stream = route.address.stream
+    assert stream is not None
+    assert len(stream.pages[0].large) == 1
+    if goes:
+        stage.broker.delete_queue(queue, stage.now_ms)
+    else:
+        assert queue.remove_all() == 2
+    assert not stream.pages[0].large
+    stage.subscribe(other)
+    stage.rest()
+    assert stage.got == [1]
