@@ -36,7 +36,10 @@ CONFIGURATION = """\
 """
 BODY_BYTES = 1024
 BLOCK = 100
-TURN_S_MAX = 0.1
+TURN_S_MAX_ALONE = 0.1
+"""In the soak, on a machine that does nothing else."""
+TURN_S_MAX = 0.5
+"""Beside other tests, whose work counts into a turn's time."""
 MIB = 1 << 20
 
 
@@ -51,11 +54,11 @@ class Watch:
         """Look once."""
         self.peak_bytes = max(self.peak_bytes, self.broker.memory_bytes)
 
-    def judge(self, memory_bytes_max: int) -> None:
+    def judge(self, memory_bytes_max: int, turn_s_max: float) -> None:
         """The memory was never more than this, and no turn was too long."""
         turn_s = self.broker.metric("artemis_turn_duration_seconds_max")
         assert self.peak_bytes < memory_bytes_max, f"{self.peak_bytes / MIB:.0f} MiB"
-        assert turn_s < TURN_S_MAX, f"a turn of {turn_s * 1000:.0f} ms"
+        assert turn_s < turn_s_max, f"a turn of {turn_s * 1000:.0f} ms"
 
 
 @contextmanager
@@ -100,7 +103,7 @@ def drain(client: StompSocket, watch: Watch, count: int) -> None:
 
 @pytest.mark.parametrize("durable", [False, True])
 def test_memory_is_flat_and_turns_are_short(tmp_path: Path, durable: bool) -> None:
-    flat(tmp_path, durable, count=60_000, memory="4M", memory_bytes_max=110 * MIB)
+    flat(tmp_path, durable, count=60_000, memory="4M", memory_bytes_max=110 * MIB, turn_s_max=TURN_S_MAX)
 
 
 @pytest.mark.slow
@@ -108,10 +111,10 @@ def test_memory_is_flat_and_turns_are_short(tmp_path: Path, durable: bool) -> No
 @pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
 @pytest.mark.parametrize("durable", [False, True])
 def test_ten_million_messages_pass_in_flat_memory(tmp_path: Path, durable: bool) -> None:
-    flat(tmp_path, durable, count=10_000_000, memory="20M", memory_bytes_max=200 * MIB)
+    flat(tmp_path, durable, count=10_000_000, memory="20M", memory_bytes_max=200 * MIB, turn_s_max=TURN_S_MAX_ALONE)
 
 
-def flat(folder: Path, durable: bool, count: int, memory: str, memory_bytes_max: int) -> None:
+def flat(folder: Path, durable: bool, count: int, memory: str, memory_bytes_max: int, turn_s_max: float) -> None:
     """So many messages go in, and then out."""
     with started(folder, durable=durable, memory=memory, page_size="10M") as (broker, watch):
         fill(broker, watch, "/queue/q", count, persistent=str(durable).lower())
@@ -121,14 +124,24 @@ def flat(folder: Path, durable: bool, count: int, memory: str, memory_bytes_max:
             drain(client, watch, count + 1)
         broker.await_count("q", 0)
         broker.await_metric(0, "artemis_number_of_pages", address="q")
-        watch.judge(memory_bytes_max)
+        watch.judge(memory_bytes_max, turn_s_max)
 
 
+def test_many_queues_of_which_one_is_slow(tmp_path: Path) -> None:
+    fan_out(tmp_path, 20, TURN_S_MAX)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
 def test_fifty_queues_of_which_one_is_slow(tmp_path: Path) -> None:
+    fan_out(tmp_path, 50, TURN_S_MAX_ALONE)
+
+
+def fan_out(folder: Path, queues: int, turn_s_max: float) -> None:
     """One consumer that reads nothing costs pages, not memory, and nobody else's time."""
-    count, queues = 2_000, 50
+    count = 2_000
     with (
-        started(tmp_path, memory="1M", page_size="256K", queues=queues) as (broker, watch),
+        started(folder, memory="1M", page_size="256K", queues=queues) as (broker, watch),
         connected(broker.port) as c,
     ):
         for number in range(1, queues):
@@ -140,7 +153,7 @@ def test_fifty_queues_of_which_one_is_slow(tmp_path: Path) -> None:
         broker.await_count("fan.0", count + 1)
         assert broker.metric("artemis_number_of_pages", address="fan") > 1
         broker.await_metric(count + 1, "artemis_message_count", address="fan")
-        watch.judge(130 * MIB)
+        watch.judge(130 * MIB, turn_s_max)
         subscribe(c, "fan::fan.0", id="0")
         drain(c, watch, count + 1)
         broker.await_metric(0, "artemis_number_of_pages", address="fan")
@@ -159,26 +172,26 @@ def test_many_selective_consumers_on_one_queue(tmp_path: Path, consumers: int) -
             subscribe(client, "/queue/q", id=str(key), selector=f"key = '{key}'")
         drain(client, watch, count)
         broker.await_count("q", 0)
-        watch.judge(130 * MIB)
+        watch.judge(130 * MIB, TURN_S_MAX)
 
 
 @pytest.mark.parametrize("count", [20_000])
 def test_a_browser_of_a_long_queue(tmp_path: Path, count: int) -> None:
-    browse(tmp_path, count)
+    browse(tmp_path, count, TURN_S_MAX)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
 def test_a_browser_of_a_very_long_queue(tmp_path: Path) -> None:
-    browse(tmp_path, 300_000)
+    browse(tmp_path, 300_000, TURN_S_MAX_ALONE)
 
 
-def browse(folder: Path, count: int) -> None:
+def browse(folder: Path, count: int, turn_s_max: float) -> None:
     """Somebody looks at so many messages in small pages; nobody takes any."""
     with started(folder, memory="1M", page_size="64K") as (broker, watch), connected(broker.port) as client:
         fill(broker, watch, "/queue/q", count)
         subscribe(client, "/queue/q", browser="true")
         drain(client, watch, count + 1)
         broker.await_count("q", count + 1)
-        watch.judge(110 * MIB)
+        watch.judge(110 * MIB, turn_s_max)
