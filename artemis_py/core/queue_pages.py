@@ -144,7 +144,10 @@ class QueuePages(QueueState):
         while progress:
             progress = False
             for backlog in list(self.backlogs.values()):
-                if backlog.count and self._reads_left > 0 and self._has_space():
+                if backlog.count and self._reads_left > 0:
+                    if not self._has_space():
+                        self._cramped = True
+                        break
                     found = backlog.next()
                     if found is not None:
                         self._reads_left -= 1

@@ -98,6 +98,8 @@ class QueueState(ABC):
         """
         self._dry = False
         """Some consumer was parked because nothing matched; arrivals wake it."""
+        self._cramped = False
+        """Something in pages was not read because the queue may have no more in memory; whatever goes makes room."""
 
     # ---- what stands on the queue ----------------------------------------------------------------
 
@@ -168,6 +170,12 @@ class QueueState(ABC):
             self._dry = False
             self.distribution.wake_all()
 
+    def use_room(self) -> None:
+        """There may be room for messages from pages again, and not only for the consumer whose messages went."""
+        self._cramped = False
+        self.distribution.wake_all()
+        self._note_ready()
+
     def _forget(self, messages: list[Message], reason: str) -> None:
         """The queue no longer holds the messages, in whatever state they were."""
         tally = self.tally
@@ -193,6 +201,8 @@ class QueueState(ABC):
             self._host.log.settled(self.id, durable, reason)
         if paged is not None:
             self._forget_paged(paged, reason)
+        if self._cramped and messages:
+            self.use_room()
 
     def _forget_paged(self, messages: list[PagedMessage], reason: str) -> None:
         groups: dict[int, list[PagedMessage]] = {}
