@@ -135,9 +135,10 @@ class Backlog:
         """The next message that is not taken; None when there is none in memory (yet)."""
         return self.next_for(self.reader)
 
-    def next_for(self, reader: PageReader) -> Found | None:
-        """The next message that is not taken, for a reader of its own."""
-        while (found := reader.next()) is not None:
+    def next_for(self, reader: PageReader, looks_max: int = UNLIMITED) -> Found | None:
+        """The next message that is not taken, for a reader of its own, among the ``looks_max`` next ones."""
+        while looks_max and (found := reader.next()) is not None:
+            looks_max -= 1
             if found.message.place < self.reader.place and reader is not self.reader:
                 continue
             taken = self._taken.get(found.message.page.number) if self._taken else None

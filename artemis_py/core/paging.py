@@ -233,11 +233,11 @@ class PageStream:
             return
         page.left[queue.id] = count
         self.message_count[queue.id] = self.message_count.get(queue.id, 0) + count
-        attempts = {
-            place: state
-            for (number, place), state in kept.attempts.items()
-            if number == queue.id and page.first_place <= place < page.end_place
-        }
+        attempts: dict[int, tuple[int, int]] = {}
+        if kept.attempts:
+            for place in range(page.first_place, page.end_place):
+                if (queue.id, place) in kept.attempts:
+                    attempts[place] = kept.attempts[queue.id, place]
         queue.restore_paged(self, page, (count, share.size_bytes - settled.size_bytes), settled.places, attempts)
 
 
@@ -259,13 +259,27 @@ class PageReader:
     for arrives, the queue is told.
     """
 
-    __slots__ = ("_chunk", "_found", "_offset", "_page", "_place", "_stream", "consumer", "queue", "spoilt", "waits")
+    __slots__ = (
+        "_chunk",
+        "_found",
+        "_offset",
+        "_page",
+        "_place",
+        "_stream",
+        "consumer",
+        "looked",
+        "queue",
+        "spoilt",
+        "waits",
+    )
 
     def __init__(self, stream: PageStream, queue: Queue, consumer: Consumer | None, place: int) -> None:
         self.queue = queue
         self.consumer = consumer
         """Whose reader it is; None: the queue's own."""
         self.waits = False
+        self.looked = 0
+        """How many messages it has found."""
         self.spoilt: list[Page] = []
         """Damaged pages that it has read to their end."""
         self._stream = stream
@@ -309,6 +323,7 @@ class PageReader:
             return None
         found = next(self._found, None)
         if found is not None:
+            self.looked += 1
             self._place = found.message.place + 1
             self._offset = found.end
             return found

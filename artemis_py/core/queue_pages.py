@@ -109,6 +109,8 @@ class QueuePages(QueueState):
         """A dispatch begins: so much may be looked at in it; who had to stop last time goes on. Paging that is over is
         forgotten: a queue on a wildcard address may have seen that of very many addresses.
         """
+        if self._reads_left <= 0:
+            self._wake_dry()  # nobody knows yet whether there was nothing for them
         self._reads_left = _READS_PER_TURN
         for number, backlog in list(self.backlogs.items()):
             if not backlog.stream.active:
@@ -143,6 +145,7 @@ class QueuePages(QueueState):
         progress = True
         while progress:
             progress = False
+            self._cramped = not self._has_space()
             for backlog in list(self.backlogs.values()):
                 if backlog.count and self._reads_left > 0:
                     if not self._has_space():
@@ -194,6 +197,13 @@ class QueuePages(QueueState):
             return False
         ready_bytes = tally.size_bytes - tally.held_size_bytes - tally.scheduled_size_bytes - self.paged_size_bytes
         return self.read_ahead.has_room(count, ready_bytes, tally.held_count, tally.held_size_bytes)
+
+    def _gain_space(self) -> None:
+        """Consumers hold less: those that were parked because no more might be read look again."""
+        if self._cramped and self._dry:
+            self._cramped = False
+            self._wake_dry()
+            self._note_ready()
 
     def _bring_in(self, backlog: Backlog, found: Found, now_ms: int) -> None:
         """A message from a page takes its place on the queue."""
@@ -258,10 +268,11 @@ class QueuePages(QueueState):
         if backlog.shared_order:
             self.order.reserve(backlog.end_sequence)
         while self._reads_left > 0:
-            found = backlog.next_for(reader)
+            looked = reader.looked
+            found = backlog.next_for(reader, self._reads_left)
+            self._reads_left -= reader.looked - looked  # also at what others have taken, which is work, too
             if found is None:
                 return None
-            self._reads_left -= 1
             if backlog.shared_order:
                 cursor.skip_to(backlog.sequence(found.message) + 1)
             entry = self._choose(consumer, backlog, found, now_ms)

@@ -96,6 +96,8 @@ class QueueState(ABC):
         """When to look where for which message: (epoch ms, priority, sequence, message id). Not the entry itself: what
         is acknowledged long before it would have expired must not stay in memory until then.
         """
+        self._cramped = False
+        """Did the limits on reading ahead keep a message in its page?"""
         self._dry = False
         """Some consumer was parked because nothing matched; arrivals wake it."""
         self._cramped = False

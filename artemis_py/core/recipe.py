@@ -92,6 +92,17 @@ def build_queue(
     )
 
 
+def _full_when(settings: AddressSettings) -> str:
+    """In words: when an address with these settings is full."""
+    limits = []
+    if settings.max_size_bytes >= 0:
+        limits.append(f"{settings.max_size_bytes} bytes")
+    if settings.max_size_messages >= 0:
+        limits.append(f"{settings.max_size_messages} messages")
+    own = " or ".join(limits)
+    return f"from {own} of the address in memory on" if own else "when all addresses together reach global-max-size"
+
+
 def describe(config: QueueConfig, settings: AddressSettings) -> list[tuple[str, str, str]]:
     """What ``artemis-py explain`` shows: (axis, choice, why) for each axis a queue is composed of."""
     ring_size = ring_size_of(config, settings)
@@ -118,6 +129,11 @@ def describe(config: QueueConfig, settings: AddressSettings) -> list[tuple[str, 
             "the least ready entry goes when one more arrives"
             if ring_size >= 0
             else "no ring-size and no default-ring-size",
+        ),
+        (
+            "when full",
+            settings.address_full_policy.lower(),
+            _full_when(settings),
         ),
         (
             "gates",

@@ -75,8 +75,8 @@ def _address_is_unused(address: Address, now_ms: int) -> bool:
         not address.auto_created
         or address.temporary
         or address.queues
-        or address.diverts
         or address.is_paging
+        or address.diverts
         or not settings.auto_delete_addresses
     ):
         return False

@@ -76,12 +76,18 @@ class PageIndex:
         self.streams[page.stream].settled[queue_id, page.number] = settled
 
     def purge(self, queue_id: int, page: Page, kept: Sequence[int], size_bytes: int) -> None:
-        """A queue is done with all of a page but some places, which hold that many bytes."""
+        """A queue is done with all of a page but some places, which hold that many bytes. With this and ``settle`` no
+        attempts are left when a page is dropped.
+        """
         stream = self.streams[page.stream]
         settled = self._settled(stream, queue_id, page)
         settled.places.fill(page.end_place, kept)
         settled.count = settled.size_bytes = 0
         page.durable[queue_id] = Share(len(kept), size_bytes)
+        if stream.attempts:
+            for place in range(page.first_place, page.end_place):
+                if place not in kept:
+                    stream.attempts.pop((queue_id, place), None)
 
     def attempt(self, queue_id: int, page: Page, place: int, attempts: int, due_ms: int) -> None:
         """A delivery failed."""
@@ -94,10 +100,8 @@ class PageIndex:
             return
         stream = self.streams[stream_number]
         stream.pages.remove(page)
-        stream.settled = {key: settled for key, settled in stream.settled.items() if key[1] != number}
-        stream.attempts = {
-            key: state for key, state in stream.attempts.items() if not page.first_place <= key[1] < page.end_place
-        }
+        for queue_id in page.durable:
+            stream.settled.pop((queue_id, number), None)
         if not stream.pages:
             del self.streams[stream_number]
 

@@ -224,17 +224,19 @@ def test_a_transaction_is_paged_whole(start: Start) -> None:
         assert bodies(client, 20) == list(range(11, 31))
 
 
-def test_failed_deliveries_are_counted_over_a_restart(start: Start) -> None:
+@pytest.mark.parametrize("selector", [{}, {"selector": "color IS NULL"}])
+def test_failed_deliveries_are_counted_over_a_restart(start: Start, selector: dict[str, str]) -> None:
+    """Also for a consumer that chooses: it has a way of its own through the pages."""
     with start() as broker, connected(broker.port) as client:
         send(client, "/queue/q", 1, 30)
-        client.subscribe("/queue/q", id="s", consumer_window_size=0)
+        client.subscribe("/queue/q", id="s", consumer_window_size=0, **selector)
         assert bodies(client, 9) == list(range(1, 10))
         for _ in range(2):
             client.ask("NACK", {"id": client.message().header("ack")})
         client.ask("DISCONNECT")
     with start() as broker, connected(broker.port) as client:
         client.subscribe("/queue/dead", id="dead")
-        client.subscribe("/queue/q", id="s", consumer_window_size=0)
+        client.subscribe("/queue/q", id="s", consumer_window_size=0, **selector)
         third = client.message()
         assert (third.body, third.header("redelivered")) == (b"10", "true")
         client.send("NACK", {"id": third.header("ack")})
@@ -423,3 +425,18 @@ def test_a_failing_disk_ends_the_broker_and_no_promise(start: Start, tmp_path: P
         assert broker.process.wait(15) == 3
         assert "storage failed" in broker.said
         broker.process.returncode = 0
+
+
+def test_the_configuration_in_the_documents_does_what_they_say(tmp_path: Path) -> None:
+    """docs/paging.md, with a small page size and a port of its own."""
+    page = (Path(__file__).parents[2] / "docs" / "paging.md").read_text("utf-8")
+    text = page[page.index("<configuration") : page.index("</configuration>")] + "</configuration>"
+    for ours, theirs in (("127.0.0.1:61613", "127.0.0.1:0"), ("data/", f"{tmp_path}/"), ("20M", "20K"), ("10M", "10K")):
+        assert ours in text
+        text = text.replace(ours, theirs)
+    with running(text, tmp_path) as broker, connected(broker.port) as client:
+        send(client, "/queue/orders", 1, 500)
+        broker.eventually("pages on disk", lambda: len(pages_of(tmp_path)), lambda count: count >= 2)
+        client.subscribe("/queue/orders")
+        assert bodies(client, 500) == list(range(1, 501))
+        broker.eventually("no pages on disk", lambda: pages_of(tmp_path), lambda left: not left)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.core.paging import PageReader
+from artemis_py.storage import pages
 from tests.model.paging_world import PagePlan, PagingWorld
 from tests.model.plans import AddressPlan, QueuePlan
 from tests.model.world import Spec
@@ -105,3 +106,33 @@ def test_a_page_that_goes_while_somebody_waits_for_it_is_not_damage() -> None:
     world.writer.stop()
     world.rest()
     assert (reader.waits, reader.next(), world.said) == (False, None, [])
+
+
+def test_who_was_parked_for_lack_of_space_goes_on_when_another_settles() -> None:
+    """What one consumer held filled the limits on reading ahead; settled, it woke nobody but that one."""
+    world = PagingWorld((QueuePlan(),), PagePlan(messages_max=0, read_messages_max=2), AddressPlan())
+    world.publish([RED] * 8)
+    holder = world.subscribe(window=0)
+    world.rest()
+    other = world.subscribe(window=0)
+    world.rest()
+    world.subscribe(window=-1)
+    world.rest()
+    assert holder is not None
+    assert other is not None
+    world.set_room(holder, 0)
+    world.set_room(other, 0)
+    for seat in (holder, other):
+        world.settle(seat, 0)
+    world.rest()
+
+
+def test_consumers_go_on_when_a_turn_had_to_stop_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So much had expired that a turn could not look through it: the consumer was parked as if nothing was left."""
+    monkeypatch.setattr(pages, "CHUNK_BYTES", 1 << 20)
+    world = world_of(messages_max=0, page_bytes=1 << 20)
+    world.publish([Spec(ttl_ms=100)] * 12 + [RED])
+    world.now_ms += 1000
+    world.subscribe(settles=True)
+    world.rest()
+    assert not world.books[0].slots

@@ -135,6 +135,7 @@ def test_describe_says_what_is_built() -> None:
         "distribution": "exclusive",
         "acquisition": "non-destructive",
         "overflow": "ring of 4",
+        "when full": "page",
         "gates": "2 consumers before dispatch",
     }
     plain = {axis: choice for axis, choice, _ in describe(queue_config(), AddressSettings())}
@@ -143,8 +144,19 @@ def test_describe_says_what_is_built() -> None:
         "distribution": "round-robin",
         "acquisition": "hold until acknowledged",
         "overflow": "unbounded",
+        "when full": "page",
         "gates": "none",
     }
+
+
+def test_describe_says_when_an_address_is_full() -> None:
+    def why(**limits: object) -> str:
+        rows = describe(queue_config(), AddressSettings(**limits))  # type: ignore[arg-type]
+        return next(why for axis, _, why in rows if axis == "when full")
+
+    assert why() == "when all addresses together reach global-max-size"
+    assert why(max_size_bytes=1000) == "from 1000 bytes of the address in memory on"
+    assert why(max_size_bytes=1000, max_size_messages=5).startswith("from 1000 bytes or 5 messages of")
 
 
 # ---- what can change, and limits -----------------------------------------------------------------

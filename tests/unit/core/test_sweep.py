@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
 
+from artemis_py.config.settings import AddressConfig, BrokerConfig, SettingsEntry, SettingsRepository
 from artemis_py.core.address import ANYCAST, MULTICAST
 from artemis_py.core.broker import Broker
+from artemis_py.storage.pages import PageFiles
+from artemis_py.storage.spill import SpillLog
+from tests.sim.committer import SteppedCommitter
+from tests.sim.disk import SimDisk
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, queue_config, send, turn
 
 PERIOD_MS = 100
@@ -222,3 +228,25 @@ def test_temporary_address_goes_with_its_queue() -> None:
     send(broker, "temp", routing_type=ANYCAST)
     broker.delete_queue(broker.queues["temp"], NOW_MS)
     assert "temp" not in broker.addresses
+
+
+def test_an_address_with_pages_stays() -> None:
+    """A queue on a wildcard address may still need them: nobody would bring it what it asks of the disk."""
+    disk, committer = SimDisk(Random(0)), SteppedCommitter(lambda: None)
+    files = PageFiles(disk, committer, pytest.fail)
+    paging = {"max_size_messages": 0, "auto_delete_addresses_skip_usage_check": True}
+    config = BrokerConfig(
+        addresses=(AddressConfig(name="a.#", routing_types=(MULTICAST,), queues=(queue_config("w", "a.#"),)),),
+        address_settings=SettingsRepository([SettingsEntry(match="#", values=paging)]),
+        address_queue_scan_period=1000,
+    )
+    broker = Broker(config, SpillLog(committer, files), NOW_MS, pages=files)
+    send(broker, "a.b")
+    assert broker.addresses["a.b"].is_paging
+    broker.tick(NOW_MS + 1000)
+    broker.tick(NOW_MS + 2000)
+    assert "a.b" in broker.addresses
+    broker.queues["w"].remove_all()
+    broker.tick(NOW_MS + 3000)
+    broker.tick(NOW_MS + 4000)
+    assert "a.b" not in broker.addresses

@@ -72,7 +72,7 @@ def test_verify_names_the_place_of_damage(story: Story, capsys: pytest.CaptureFi
 
 
 def test_verify_forgives_the_end_of_a_torn_write(story: Story, capsys: pytest.CaptureFixture[str]) -> None:
-    last = dump(story, capsys)[-1]
+    last = [line for line in dump(story, capsys) if line["offset"] is not None][-1]  # what is in a group has none
     flip(story.folder / last["file"], last["offset"] + 20)
     assert cli.main(["journal", "verify", str(story.folder)]) == 0
     assert f"  at byte {last['offset']}: an unfinished write: " in capsys.readouterr().out

@@ -1,0 +1,197 @@
+"""Much more than fits: the broker's memory stays flat and its turns short, whoever reads and however slowly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, running
+from tests.e2e.stomp_socket import READ_BYTES, StompSocket, connected, frame
+
+pytestmark = pytest.mark.e2e
+
+CONFIGURATION = """\
+<?xml version="1.0"?>
+<configuration xmlns="urn:activemq">
+  <core xmlns="urn:activemq:core">
+    <name>load</name>
+    <persistence-enabled>{persistence}</persistence-enabled>
+    <journal-directory>{folder}/journal</journal-directory>
+    <paging-directory>{folder}/paging</paging-directory>
+    <security-enabled>false</security-enabled>
+    <max-disk-usage>100</max-disk-usage>
+    <acceptors><acceptor name="stomp">{stomp}</acceptor><acceptor name="http">{http}</acceptor></acceptors>
+    <addresses><address name="fan"><multicast>{queues}</multicast></address></addresses>
+    <address-settings>
+      <address-setting match="#">
+        <max-size-bytes>{memory}</max-size-bytes>
+        <page-size-bytes>{page_size}</page-size-bytes>
+      </address-setting>
+    </address-settings>
+  </core>
+</configuration>
+"""
+BODY_BYTES = 1024
+BLOCK = 100
+TURN_S_MAX_ALONE = 0.1
+"""In the soak, on a machine that does nothing else."""
+TURN_S_MAX = 0.5
+"""Beside other tests, whose work counts into a turn's time."""
+MIB = 1 << 20
+
+
+class Watch:
+    """Looks at a broker's memory now and then, and keeps the most it saw."""
+
+    def __init__(self, broker: BrokerProcess) -> None:
+        self.broker = broker
+        self.peak_bytes = 0
+
+    def look(self) -> None:
+        """Look once."""
+        self.peak_bytes = max(self.peak_bytes, self.broker.memory_bytes)
+
+    def judge(self, memory_bytes_max: int, turn_s_max: float) -> None:
+        """The memory was never more than this, and no turn was too long."""
+        turn_s = self.broker.metric("artemis_turn_duration_seconds_max")
+        assert self.peak_bytes < memory_bytes_max, f"{self.peak_bytes / MIB:.0f} MiB"
+        assert turn_s < turn_s_max, f"a turn of {turn_s * 1000:.0f} ms"
+
+
+@contextmanager
+def started(
+    folder: Path, *, durable: bool = False, memory: str = "4M", page_size: str = "1M", queues: int = 1
+) -> Iterator[tuple[BrokerProcess, Watch]]:
+    """A broker whose addresses page what is above ``memory``."""
+    names = "".join(f'<queue name="fan.{number}"/>' for number in range(queues))
+    text = CONFIGURATION.format(
+        folder=folder, persistence=str(durable).lower(), stomp=STOMP, http=HTTP, queues=names, memory=memory,
+        page_size=page_size,
+    )  # fmt: skip
+    with running(text, folder) as broker:
+        yield broker, Watch(broker)
+
+
+def fill(broker: BrokerProcess, watch: Watch, destination: str, count: int, **headers: object) -> None:
+    """Send so many messages of 1 KiB; the last one's receipt vouches for all."""
+    block = frame("SEND", {"destination": destination, **headers}, b"x" * BODY_BYTES) * BLOCK
+    with connected(broker.port) as client:
+        for _ in range(count // BLOCK):
+            client.raw(block)
+            watch.look()
+        client.ask("SEND", {"destination": destination, **headers}, b"last")
+
+
+def subscribe(client: StompSocket, destination: str, id: str = "1", **headers: object) -> None:
+    """Begin to read; no receipt is waited for, because messages may come before it."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    client.send("SUBSCRIBE", {"id": id, "destination": destination, "ack": "auto", **named})
+
+
+def drain(client: StompSocket, watch: Watch, count: int) -> None:
+    """Read so many messages, counting nothing but the bytes that end frames."""
+    client.socket.settimeout(30)
+    while count > 0:
+        data = client.socket.recv(READ_BYTES)
+        assert data, "the broker closed the connection"
+        count -= data.count(0)
+        watch.look()
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_memory_is_flat_and_turns_are_short(tmp_path: Path, durable: bool) -> None:
+    flat(tmp_path, durable, count=60_000, memory="4M", memory_bytes_max=110 * MIB, turn_s_max=TURN_S_MAX)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
+@pytest.mark.parametrize("durable", [False, True])
+def test_ten_million_messages_pass_in_flat_memory(tmp_path: Path, durable: bool) -> None:
+    flat(tmp_path, durable, count=10_000_000, memory="20M", memory_bytes_max=200 * MIB, turn_s_max=TURN_S_MAX_ALONE)
+
+
+def flat(folder: Path, durable: bool, count: int, memory: str, memory_bytes_max: int, turn_s_max: float) -> None:
+    """So many messages go in, and then out."""
+    with started(folder, durable=durable, memory=memory, page_size="10M") as (broker, watch):
+        fill(broker, watch, "/queue/q", count, persistent=str(durable).lower())
+        assert broker.metric("artemis_number_of_pages", address="q") > 1
+        with connected(broker.port) as client:
+            subscribe(client, "/queue/q")
+            drain(client, watch, count + 1)
+        broker.await_count("q", 0)
+        broker.await_metric(0, "artemis_number_of_pages", address="q")
+        watch.judge(memory_bytes_max, turn_s_max)
+
+
+def test_many_queues_of_which_one_is_slow(tmp_path: Path) -> None:
+    fan_out(tmp_path, 20, TURN_S_MAX)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
+def test_fifty_queues_of_which_one_is_slow(tmp_path: Path) -> None:
+    fan_out(tmp_path, 50, TURN_S_MAX_ALONE)
+
+
+def fan_out(folder: Path, queues: int, turn_s_max: float) -> None:
+    """One consumer that reads nothing costs pages, not memory, and nobody else's time."""
+    count = 2_000
+    with (
+        started(folder, memory="1M", page_size="256K", queues=queues) as (broker, watch),
+        connected(broker.port) as c,
+    ):
+        for number in range(1, queues):
+            subscribe(c, f"fan::fan.{number}", id=str(number))
+        with connected(broker.port) as slow:
+            slow.subscribe("fan::fan.0", id="slow", consumer_window_size=2000)
+            fill(broker, watch, "/topic/fan", count)
+            drain(c, watch, (count + 1) * (queues - 1))
+        broker.await_count("fan.0", count + 1)
+        assert broker.metric("artemis_number_of_pages", address="fan") > 1
+        broker.await_metric(count + 1, "artemis_message_count", address="fan")
+        watch.judge(130 * MIB, turn_s_max)
+        subscribe(c, "fan::fan.0", id="0")
+        drain(c, watch, count + 1)
+        broker.await_metric(0, "artemis_number_of_pages", address="fan")
+
+
+@pytest.mark.parametrize("consumers", [200])
+def test_many_selective_consumers_on_one_queue(tmp_path: Path, consumers: int) -> None:
+    """Each finds its few among all the others', which nobody keeps in memory for it."""
+    count = 4_000
+    with started(tmp_path, memory="1M", page_size="512K") as (broker, watch), connected(broker.port) as client:
+        blocks = [frame("SEND", {"destination": "/queue/q", "key": key}, b"x" * 500) for key in range(consumers)]
+        for _ in range(count // consumers):
+            client.raw(b"".join(blocks))
+        broker.await_count("q", count)
+        for key in range(consumers):
+            subscribe(client, "/queue/q", id=str(key), selector=f"key = '{key}'")
+        drain(client, watch, count)
+        broker.await_count("q", 0)
+        watch.judge(130 * MIB, TURN_S_MAX)
+
+
+@pytest.mark.parametrize("count", [20_000])
+def test_a_browser_of_a_long_queue(tmp_path: Path, count: int) -> None:
+    browse(tmp_path, count, TURN_S_MAX)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
+def test_a_browser_of_a_very_long_queue(tmp_path: Path) -> None:
+    browse(tmp_path, 300_000, TURN_S_MAX_ALONE)
+
+
+def browse(folder: Path, count: int, turn_s_max: float) -> None:
+    """Somebody looks at so many messages in small pages; nobody takes any."""
+    with started(folder, memory="1M", page_size="64K") as (broker, watch), connected(broker.port) as client:
+        fill(broker, watch, "/queue/q", count)
+        subscribe(client, "/queue/q", browser="true")
+        drain(client, watch, count + 1)
+        broker.await_count("q", count + 1)
+        watch.judge(110 * MIB, turn_s_max)

@@ -1,0 +1,94 @@
+"""What the records about pages say comes back from their bytes."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from artemis_py.message import Account, Head
+from artemis_py.paged import Page, PagedMessage, PlaceSet, Settled, Share
+from artemis_py.storage import page_codec
+from artemis_py.storage.codec import REASONS
+
+U32 = st.integers(0, 2**32 - 1)
+U64 = st.integers(0, 2**64 - 1)
+FILE_NUMBER = st.integers(0, 999_999_999)
+PLACES = st.lists(st.integers(1, 2**40), min_size=1, max_size=20, unique=True)
+
+
+def page_of(stream: int, number: int) -> Page:
+    return Page(stream, number, 1)
+
+
+def messages_at(page: Page, places: list[int]) -> list[PagedMessage]:
+    """Messages of 3 bytes each."""
+    head = Head(b"a\n", "a", persistent=True)
+    return [PagedMessage(head, b"x", 2 * place, 0, 0, Account(), page, place) for place in places]
+
+
+@given(FILE_NUMBER, FILE_NUMBER)
+def test_file_names(stream: int, number: int) -> None:
+    assert page_codec.page_numbers(page_codec.page_name(stream, number)) == (stream, number)
+
+
+def test_other_files_are_no_pages() -> None:
+    for name in (
+        "1-2.page",
+        "quarantined-000000001-000000002.page",
+        "000000001-000000002.pages",
+        "٠" * 9 + "-" + "1" * 9,
+    ):
+        assert page_codec.page_numbers(name) is None
+
+
+@given(U32, U32, U32, U64, U64, st.booleans(), st.dictionaries(U32, st.tuples(U32, U64), max_size=9))
+def test_how_far_a_page_counts(
+    stream: int, number: int, count: int, size: int, expires: int, large: bool, shares: dict[int, tuple[int, int]]
+) -> None:
+    page = page_of(stream, number)
+    page.kept_count, page.kept_bytes, page.expires_ms, page.has_large = count, size, expires, large
+    page.durable = {queue_id: Share(*share) for queue_id, share in shares.items()}
+    told = page_codec.decode_grew(page_codec.encode_grew(page))
+    for name in ("stream", "number", "kept_count", "kept_bytes", "expires_ms", "has_large"):
+        assert getattr(told, name) == getattr(page, name), name
+    assert {queue_id: (one.count, one.size_bytes) for queue_id, one in told.durable.items()} == shares
+
+
+@given(U32, U32, U32, PLACES, st.sampled_from(REASONS))
+def test_what_is_settled(queue_id: int, stream: int, number: int, places: list[int], reason: str) -> None:
+    messages = messages_at(page_of(stream, number), places)
+    told = page_codec.decode_page_settled(page_codec.encode_page_settled(queue_id, messages, reason))
+    ids = tuple(message.id for message in messages)
+    assert told == (queue_id, stream, number, reason, 3 * len(places), tuple(places), ids)
+
+
+@given(U32, U32, U32, st.lists(st.integers(1, 2**40), max_size=20, unique=True))
+def test_what_is_purged(queue_id: int, stream: int, number: int, places: list[int]) -> None:
+    page = page_of(stream, number)
+    payload = page_codec.encode_page_purged(queue_id, page, messages_at(page, places))
+    assert page_codec.decode_page_purged(payload) == (queue_id, stream, number, 3 * len(places), tuple(places))
+
+
+@given(U32, U32, U32, U64, U64, st.integers(0, 100_000), U64)
+def test_failed_deliveries(
+    queue_id: int, stream: int, page: int, place: int, message_id: int, attempts: int, due_ms: int
+) -> None:
+    payload = page_codec.encode_page_attempted(queue_id, stream, page, place, message_id, attempts, due_ms)
+    told = page_codec.decode_page_attempted(payload)
+    assert told == (queue_id, stream, page, place, message_id, min(attempts, 65535), due_ms)
+
+
+@given(U32, U32, U32, st.sets(st.integers(5, 300)), U32, U64)
+def test_places(queue_id: int, stream: int, page: int, places: set[int], count: int, size: int) -> None:
+    settled = Settled(PlaceSet(5), count, size)
+    for place in places:
+        settled.places.add(place)
+    *told, bits = page_codec.decode_places(page_codec.encode_places(queue_id, stream, page, settled))
+    assert told == [queue_id, stream, page, 5, count, size]
+    again = PlaceSet(5, bits)
+    assert {place for place in range(5, 400) if place in again} == places
+
+
+@given(U32, U32)
+def test_dropped(stream: int, page: int) -> None:
+    assert page_codec.decode_page_dropped(page_codec.encode_page_dropped(stream, page)) == (stream, page)
