@@ -96,8 +96,6 @@ class QueueState(ABC):
         """When to look where for which message: (epoch ms, priority, sequence, message id). Not the entry itself: what
         is acknowledged long before it would have expired must not stay in memory until then.
         """
-        self._cramped = False
-        """Did the limits on reading ahead keep a message in its page?"""
         self._dry = False
         """Some consumer was parked because nothing matched; arrivals wake it."""
         self._cramped = False
@@ -175,7 +173,7 @@ class QueueState(ABC):
     def use_room(self) -> None:
         """There may be room for messages from pages again, and not only for the consumer whose messages went."""
         self._cramped = False
-        self.distribution.wake_all()
+        self._wake_dry()
         self._note_ready()
 
     def _forget(self, messages: list[Message], reason: str) -> None:
@@ -203,7 +201,7 @@ class QueueState(ABC):
             self._host.log.settled(self.id, durable, reason)
         if paged is not None:
             self._forget_paged(paged, reason)
-        if self._cramped and messages:
+        if self._cramped and self._dry:
             self.use_room()
 
     def _forget_paged(self, messages: list[PagedMessage], reason: str) -> None:
