@@ -177,11 +177,14 @@ class CoreSettings:
         -1, "messages of all addresses in memory; counts only with global-max-size", check=OFF_OR_POSITIVE
     )
     max_disk_usage: int = int32(
-        90, "the disk of the journal is full from this share on; -1: no limit", unit="%", check=OFF_OR_PERCENT
+        90,
+        "a disk (of journal, pages or large bodies) is full from this share on; -1: no limit",
+        unit="%",
+        check=OFF_OR_PERCENT,
     )
     min_disk_free: int = size(
         -1,
-        "the disk of the journal is full with so little left; set, it counts instead of max-disk-usage",
+        "a disk is full with so little left; set, it counts instead of max-disk-usage",
         check=OFF_OR_POSITIVE,
     )
     disk_scan_period: int = int64(5000, "how often the disk is looked at; -1: never", unit="ms", check=OFF_OR_POSITIVE)

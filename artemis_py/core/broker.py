@@ -156,6 +156,7 @@ class Broker(Registry, Publisher):
             raise BrokerError(f"ring-size must be -1 (no ring), 0 (keeps nothing) or more, not {ring_size}")
         queue.overflow = overflow_for(ring_size)
         queue.ring_size_changed = ring_size
+        queue.use_room()
         self.note_queue(queue)
 
     def pause(self, queue_name: str) -> None:

@@ -245,8 +245,6 @@ class Queue(QueuePages):
             self.was_used = True
             self.tally.acknowledged += len(entries)
             self._forget([entry.message for entry in entries], ACKED)
-            if entries:
-                self._gain_space()
 
     # ---- settling and returning ------------------------------------------------------------------
 
@@ -260,7 +258,6 @@ class Queue(QueuePages):
         messages = [entry.message for entry in entries]
         self.tally.leave_delivery_run(messages)
         self._forget(messages, ACKED)
-        self._gain_space()
 
     def release(self, consumer: Consumer, entries: list[Entry], *, failed: bool, now_ms: int) -> None:
         """Take back entries that the consumer let go, each to its own place; then the ring trims, before anybody else

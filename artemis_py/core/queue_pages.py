@@ -145,9 +145,11 @@ class QueuePages(QueueState):
         progress = True
         while progress:
             progress = False
-            self._cramped = not self._has_space()
             for backlog in list(self.backlogs.values()):
-                if backlog.count and self._reads_left > 0 and self._has_space():
+                if backlog.count and self._reads_left > 0:
+                    if not self._has_space():
+                        self._cramped = True
+                        break
                     found = backlog.next()
                     if found is not None:
                         self._reads_left -= 1
@@ -194,13 +196,6 @@ class QueuePages(QueueState):
             return False
         ready_bytes = tally.size_bytes - tally.held_size_bytes - tally.scheduled_size_bytes - self.paged_size_bytes
         return self.read_ahead.has_room(count, ready_bytes, tally.held_count, tally.held_size_bytes)
-
-    def _gain_space(self) -> None:
-        """Consumers hold less: those that were parked because no more might be read look again."""
-        if self._cramped and self._dry:
-            self._cramped = False
-            self._wake_dry()
-            self._note_ready()
 
     def _bring_in(self, backlog: Backlog, found: Found, now_ms: int) -> None:
         """A message from a page takes its place on the queue."""

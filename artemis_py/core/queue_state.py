@@ -96,10 +96,10 @@ class QueueState(ABC):
         """When to look where for which message: (epoch ms, priority, sequence, message id). Not the entry itself: what
         is acknowledged long before it would have expired must not stay in memory until then.
         """
-        self._cramped = False
-        """Did the limits on reading ahead keep a message in its page?"""
         self._dry = False
         """Some consumer was parked because nothing matched; arrivals wake it."""
+        self._cramped = False
+        """Something in pages was not read because the queue may have no more in memory; whatever goes makes room."""
 
     # ---- what stands on the queue ----------------------------------------------------------------
 
@@ -170,6 +170,12 @@ class QueueState(ABC):
             self._dry = False
             self.distribution.wake_all()
 
+    def use_room(self) -> None:
+        """There may be room for messages from pages again, and not only for the consumer whose messages went."""
+        self._cramped = False
+        self._wake_dry()
+        self._note_ready()
+
     def _forget(self, messages: list[Message], reason: str) -> None:
         """The queue no longer holds the messages, in whatever state they were."""
         tally = self.tally
@@ -195,6 +201,8 @@ class QueueState(ABC):
             self._host.log.settled(self.id, durable, reason)
         if paged is not None:
             self._forget_paged(paged, reason)
+        if self._cramped and self._dry:
+            self.use_room()
 
     def _forget_paged(self, messages: list[PagedMessage], reason: str) -> None:
         groups: dict[int, list[PagedMessage]] = {}

@@ -1,4 +1,4 @@
-"""``max-disk-usage`` and ``min-disk-free``: senders are held back before the disk of the journal is full."""
+"""``max-disk-usage`` and ``min-disk-free``: senders are held back before a disk of the broker is full."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ class DiskWatch:
         say: Callable[[str], None] = _say,
     ) -> None:
         self.period_ms = config.disk_scan_period
-        self._directory = config.journal_directory
+        self._directories = tuple(
+            dict.fromkeys((config.journal_directory, config.paging_directory, config.large_messages_directory))
+        )
+        self._full_directory = config.journal_directory
         self._used_percent_max = config.max_disk_usage
         self._free_bytes_min = config.min_disk_free
         self._broker = broker
@@ -62,19 +65,22 @@ class DiskWatch:
 
     def look(self) -> None:
         """Look once. A file system that cannot be looked at leaves things as they are, and that is said once."""
-        try:
-            space = self._probe(self._directory)
-        except OSError as error:
-            if self._could_look:
-                self._say(f"warning: the disk of {self._directory} cannot be looked at: {error.strerror or error}")
-            self._could_look = False
-            return
+        spaces: dict[str, DiskSpace] = {}
+        for directory in self._directories:
+            try:
+                spaces[directory] = self._probe(directory)
+            except OSError as error:
+                if self._could_look:
+                    self._say(f"warning: the disk of {directory} cannot be looked at: {error.strerror or error}")
+                self._could_look = False
+                return
         self._could_look = True
-        full = self._is_full(space)
-        if full == self._broker.disk_full:
+        fullest = next((directory for directory, space in spaces.items() if self._is_full(space)), None)
+        if (fullest is not None) == self._broker.disk_full:
             return
-        self._broker.disk_full = full
-        self._say(self._news(full, space))
+        self._broker.disk_full = fullest is not None
+        self._full_directory = fullest or self._full_directory
+        self._say(self._news(self._full_directory, spaces[self._full_directory]))
         self._schedule()
 
     def _is_full(self, space: DiskSpace) -> bool:
@@ -82,13 +88,11 @@ class DiskWatch:
             return space.free_bytes <= self._free_bytes_min
         return 0 <= self._used_percent_max <= space.used_fraction * 100
 
-    def _news(self, full: bool, space: DiskSpace) -> str:
+    def _news(self, directory: str, space: DiskSpace) -> str:
         figures = f"{space.used_fraction:.0%} used, {space.free_bytes // _MEBIBYTE:,} MiB free"
-        if not full:
-            return f"the disk of {self._directory} has room again ({figures}): messages are taken in as before"
+        if not self._broker.disk_full:
+            return f"the disk of {directory} has room again ({figures}): messages are taken in as before"
         limit = f"max-disk-usage {self._used_percent_max} %"
         if self._free_bytes_min >= 0:
             limit = f"min-disk-free {self._free_bytes_min:,} bytes"
-        return (
-            f"warning: the disk of {self._directory} is full ({figures}; {limit}): disk-full-policy applies to senders"
-        )
+        return f"warning: the disk of {directory} is full ({figures}; {limit}): disk-full-policy applies to senders"

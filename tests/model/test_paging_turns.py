@@ -47,3 +47,21 @@ def test_more_that_came_back_than_a_queue_reads_ahead_still_waits_for_what_was_n
     world.rest()
     assert seat is not None
     assert world.sent(seat) == list(range(1, 12))
+
+
+def test_who_found_no_room_for_more_in_memory_goes_on_when_others_make_it() -> None:
+    """Only the consumer whose messages went was woken. With its socket full, another one waited for ever."""
+    plan = PagePlan(messages_max=0, page_bytes=100_000, read_messages_max=2)
+    world = PagingWorld((QueuePlan(),), plan, AddressPlan())
+    first = world.subscribe()
+    world.publish([RED] * 4)
+    world.rest()
+    second = world.subscribe()
+    world.turn()
+    assert first is not None
+    assert second is not None
+    assert (len(world.sent(first)), len(world.sent(second))) == (2, 0)
+    first.consumer.room_bytes = 0
+    world.settle(first, 1, cumulative=True)
+    world.rest()
+    assert len(world.sent(second)) == 2

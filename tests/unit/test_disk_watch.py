@@ -20,13 +20,15 @@ class Disk:
 
     def __init__(self) -> None:
         self.space: DiskSpace | None = DiskSpace(0.5, 1000)
+        self.others: dict[str, DiskSpace] = {}
+        """Directories on file systems of their own."""
         self.lines: list[str] = []
         self.turns = 0
 
     def probe(self, directory: str) -> DiskSpace:
         if self.space is None:
             raise OSError(5, "Input/output error")
-        return self.space
+        return self.others.get(directory, self.space)
 
     def note_turn(self) -> None:
         self.turns += 1
@@ -115,6 +117,22 @@ def test_only_news_are_told() -> None:
     ]
     assert "95% used, 1 MiB free; max-disk-usage 90 %" in disk.lines[0]
     assert disk.turns == 2
+
+
+@pytest.mark.parametrize("directory", ["data/paging", "data/largemessages"])
+def test_the_disks_of_pages_and_large_bodies_count_too(directory: str) -> None:
+    """They may be on file systems of their own, and fill up as well."""
+    broker, disk, watch = watched()
+    disk.others[directory] = DiskSpace(0.95, 5)
+    watch.look()
+    assert broker.disk_full
+    disk.others.clear()
+    watch.look()
+    assert not broker.disk_full
+    assert [line.partition(" (")[0] for line in disk.lines] == [
+        f"warning: the disk of {directory} is full",
+        f"the disk of {directory} has room again",
+    ]
 
 
 def test_a_disk_that_cannot_be_looked_at_changes_nothing() -> None:
