@@ -6,8 +6,6 @@ its body is kept aside under another name. No crash does that to a body whose fi
 
 from __future__ import annotations
 
-from collections.abc import Set
-
 from artemis_py.message import LargeBody
 from artemis_py.records import RecordLog
 from artemis_py.storage.codec import Kept
@@ -15,9 +13,9 @@ from artemis_py.storage.index import Index
 from artemis_py.storage.large import LargeStore
 
 
-def take_over(index: Index, log: RecordLog, large: LargeStore, paged: Set[int] = frozenset()) -> list[str]:
-    """Bring the store in line with what lives. ``paged`` are numbers that pages refer to, which hold them already.
-    Returns a line for each message that had to be given up. Raises DiskError.
+def take_over(index: Index, log: RecordLog, large: LargeStore) -> list[str]:
+    """Bring the store in line with what lives; pages have taken hold of theirs already (``page_bodies``). Returns a
+    line for each message that had to be given up. Raises DiskError.
     """
     broken: list[tuple[Kept, LargeBody, str]] = []
     for message_id, segment in index.home.items():
@@ -39,5 +37,5 @@ def take_over(index: Index, log: RecordLog, large: LargeStore, paged: Set[int] =
         for queue_id in list(kept.queue_ids):
             log.settled(queue_id, [message], "killed")
         large.set_aside(body.number)
-    large.remove_all_but(paged)
+    large.remove_unused()
     return report

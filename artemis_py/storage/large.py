@@ -8,7 +8,7 @@ durable: no record that survives a crash needs a file that is gone.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from functools import partial
 
 from artemis_py.message import BodyFiles, LargeBody
@@ -105,21 +105,17 @@ class LargeStore(BodyFiles):
         """A body that the log speaks of is in use again."""
         body.keep_in(self)
 
-    def body(self, number: int, size_bytes: int) -> LargeBody:
-        """The body of a file that somebody holds by its number."""
-        return LargeBody(number, size_bytes, self)
-
     def set_aside(self, number: int) -> None:
         """Keep a file that is not whole, under a name that means nothing. Raises DiskError."""
         if self._found.pop(number, None) is not None:
             name = body_name(number, durable=True)
             self._disk.rename(name, f"quarantined-{name}")
 
-    def remove_all_but(self, numbers: Set[int]) -> None:
-        """At a start: what is neither in use nor among ``numbers`` goes. Durable files are retired: it may be that
-        only the crash kept them from it.
+    def remove_unused(self) -> None:
+        """At a start: what nobody has adopted goes. Durable files are retired: it may be that only the crash kept them
+        from it.
         """
-        left = [body for number, body in self._found.items() if number not in self._files and number not in numbers]
+        left = [body for number, body in self._found.items() if number not in self._files]
         for body in left:
             del self._found[body.number]
         if left:

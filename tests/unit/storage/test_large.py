@@ -129,7 +129,7 @@ def test_a_file_goes_with_the_last_holder() -> None:
     del body
     bodies.turn()
     assert bodies.files == [body_name(number, durable=True)]
-    again = bodies.store.body(number, 10)
+    again = LargeBody(number, 10, bodies.store)
     bodies.store.release(number)
     bodies.turn()
     assert (len(bodies.files), len(again)) == (1, 10)
@@ -248,10 +248,12 @@ def test_a_start_takes_over_what_lives_and_removes_the_rest() -> None:
     assert bodies.files == [body_name(number, durable=True) for number in (one, two)]
 
 
-def test_a_start_keeps_what_pages_refer_to() -> None:
+def test_a_start_keeps_what_pages_hold() -> None:
     disk, (_, _, nobody) = disk_with_messages()
     bodies = Bodies(disk)
-    bodies.store.remove_all_but({nobody})
+    held = LargeBody(nobody, 10)
+    bodies.store.adopt(held)
+    bodies.store.remove_unused()
     bodies.turn()
     assert bodies.files == [body_name(nobody, durable=True)]
 
