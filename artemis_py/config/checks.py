@@ -34,15 +34,19 @@ def check_addresses(draft: Draft, settings: SettingsRepository) -> None:
 
 
 def check_filters(draft: Draft) -> None:
-    """Parse every selector of queues and diverts."""
+    """Parse every selector of queues, diverts and address-settings."""
     for queue in draft.queues.values():
-        _check_filter(draft, f"queue {queue.name!r}", queue.written)
+        _check_selector(draft, queue.written, "filter", f"filter of queue {queue.name!r}")
+        _check_selector(draft, queue.written, "consumer_selector", f"consumer-selector of queue {queue.name!r}")
     for divert in draft.diverts.values():
-        _check_filter(draft, f"divert {divert.name!r}", divert.written)
+        _check_selector(draft, divert.written, "filter", f"filter of divert {divert.name!r}")
+    for entry in draft.entries.values():
+        name = f"default-consumer-selector of {entry.name!r}"
+        _check_selector(draft, entry.written, "default_consumer_selector", name)
 
 
-def _check_filter(draft: Draft, owner: str, written: Values) -> None:
-    text = written.values.get("filter")
+def _check_selector(draft: Draft, written: Values, attribute: str, name: str) -> None:
+    text = written.values.get(attribute)
     if text is None:
         return
     from artemis_py.selector import compile_selector
@@ -50,7 +54,7 @@ def _check_filter(draft: Draft, owner: str, written: Values) -> None:
     try:
         compile_selector(text)
     except SelectorError as error:
-        draft.problems.error(written.origins["filter"], f"filter of {owner} does not parse: {error}", value=text)
+        draft.problems.error(written.origins[attribute], f"{name} does not parse: {error}", value=text)
 
 
 def check_limits(draft: Draft, settings: SettingsRepository) -> None:

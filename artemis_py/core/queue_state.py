@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,7 @@ class QueueState(ABC):
         enabled: bool = True,
         auto_created: bool = False,
         temporary: bool = False,
+        attributes: Mapping[str, object] | None = None,
     ) -> None:
         self.id = id
         """The number that the log knows the queue by."""
@@ -72,6 +74,10 @@ class QueueState(ABC):
         self.enabled = enabled
         self.auto_created = auto_created
         self.temporary = temporary
+        self.attributes = dict(attributes or {})
+        """What was written on the queue itself, by attribute: a restart needs it when the file no longer declares the
+        queue.
+        """
         self.no_local = 0
         """The connection whose messages do not enter; 0 for none."""
         self.ring_size_changed: int | None = None

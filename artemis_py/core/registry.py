@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any, Final
 
+from artemis_py.config.queue_settings import known_attributes
 from artemis_py.config.settings import BrokerConfig, DivertConfig, QueueConfig
 from artemis_py.config.wildcards import WildcardIndex, is_wildcard
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, Memory
@@ -78,6 +79,8 @@ class Registry(Bindings, Host):
         queue = build_queue(fields["id"], config, address, self)
         self._bind(queue, config.routing_type)
         self._restore_changes(queue, fields)
+        if queue.attributes != fields.get("attributes", {}):
+            self.note_queue(queue)
         del remembered[config.name]
 
     def _remember_queue(self, fields: dict[str, Any]) -> None:
@@ -89,6 +92,7 @@ class Registry(Bindings, Host):
             address=address.name,
             routing_type=fields["routing_type"],
             filter=fields["filter"],
+            **known_attributes(fields.get("attributes", {})),
         )
         queue = build_queue(fields["id"], config, address, self, auto_created=fields["auto_created"])
         self._bind(queue, queue.routing_type)
@@ -196,6 +200,7 @@ class Registry(Bindings, Host):
                     "auto_created": queue.auto_created,
                     "paused": queue.gate.paused,
                     "ring_size": queue.ring_size_changed,
+                    "attributes": queue.attributes,
                 }
             )
 
