@@ -15,7 +15,6 @@ from artemis_py.config.fields import (
     LEVELS,
     NO_EFFECT,
     NO_GROUPS,
-    NO_LAST_VALUE,
     NO_MANAGEMENT,
     NO_RELOAD,
     NO_SLOW_CONSUMERS,
@@ -40,10 +39,10 @@ from artemis_py.config.fields import (
     size,
     text,
 )
+from artemis_py.config.queue_types import QUEUE_TYPES
 
 FULL_POLICIES: Final = ("DROP", "FAIL", "PAGE", "BLOCK")
 ROUTING_TYPES: Final = ("ANYCAST", "MULTICAST")
-_QUEUE_TYPES: Final = ("standard", "priority", "sorted", "last-value", "lvq")
 _GROUP_TYPES: Final = ("NONE", "STANDARD", "SHARED_GROUPS")
 _OVERFLOW_POLICIES: Final = ("NONE", "RING", "PRODUCER_FLOW_CONTROL", "FLOW_TO_DISK", "REJECT")
 _EXCLUSIVITY_POLICIES: Final = (
@@ -178,9 +177,11 @@ class AddressSettings:
     )
     default_ring_size: int = int64(-1, "messages a ring queue keeps; -1: no ring", unit="messages", check=RING)
     default_last_value_queue: bool = boolean(
-        False, "keep only the last message of each key", aliases=("last-value-queue",), ignored=NO_LAST_VALUE
+        False, "keep only the last message of each key", aliases=("last-value-queue",)
     )
-    default_last_value_key: str | None = text(None, "the property that is the key", ignored=NO_LAST_VALUE)
+    default_last_value_key: str | None = text(
+        None, "the header that is the key; it makes last-value queues by itself", shown="_AMQ_LVQ_NAME"
+    )
     default_group_rebalance: bool = boolean(False, "hand groups out anew when a consumer joins", ignored=NO_GROUPS)
     default_group_rebalance_pause_dispatch: bool = boolean(
         False, "pause delivery while groups are handed out anew", ignored=NO_GROUPS
@@ -192,16 +193,13 @@ class AddressSettings:
     # Defaults for queues: what Qpid's queues can do beyond Artemis'
     default_queue_type: str | None = choice(
         None,
-        _QUEUE_TYPES,
-        "order and kind of a queue; lvq is last-value; none: what the other settings of this group say",
-        refused=NOT_BUILT,
+        QUEUE_TYPES,
+        "order and kind of a queue (docs/queues.md); lvq is last-value; none: what the settings below say",
     )
     default_priority_levels: int | None = int32(
-        None, "levels that the ten priorities are mapped to", check=LEVELS, refused=NOT_BUILT
+        None, "levels of a priority queue, to which the ten priorities are mapped", check=LEVELS
     )
-    default_sort_key: str | None = text(
-        None, "the header whose text a sorted queue is sorted by", check=NOT_EMPTY, refused=NOT_BUILT
-    )
+    default_sort_key: str | None = text(None, "the header whose text a sorted queue is sorted by", check=NOT_EMPTY)
     default_group_type: str = choice(
         "STANDARD", _GROUP_TYPES, "how long a group stays with its consumer", refused=NOT_BUILT
     )

@@ -125,7 +125,7 @@ def _check_ring(
 ) -> None:
     if ring == 0:
         draft.problems.warning(origin, f"{subject} is a ring of size 0, which keeps no message; -1 means no ring")
-    elif ring > 0 and _pages(address, settings):
+    elif ring > 0 and is_meant_to_page(settings, address):
         draft.problems.warning(
             origin,
             f"{subject} is a ring on an address with address-full-policy PAGE: in Artemis, paged messages do not "
@@ -134,7 +134,10 @@ def _check_ring(
         )
 
 
-def _pages(address: str, settings: SettingsRepository) -> bool:
+def is_meant_to_page(settings: SettingsRepository, address: str) -> bool:
+    """Say whether somebody asked for paging on an address, or gave it a limit; else it pages only when all memory is
+    full.
+    """
     merged = settings.settings_for(address)
     asked_for = settings.trace(address)["address_full_policy"].match is not None
     return merged.address_full_policy == "PAGE" and (asked_for or _has_limit(merged))

@@ -8,7 +8,6 @@ from typing import Final, NamedTuple, final
 from artemis_py.config.address_settings import AddressSettings
 from artemis_py.config.fields import (
     NO_GROUPS,
-    NO_LAST_VALUE,
     NOT_BUILT,
     NOT_ENFORCED,
     OFF_OR_NOT_NEGATIVE,
@@ -84,12 +83,8 @@ class QueueConfig:
         None, "messages the ring keeps; -1: no ring", unit="messages", check=RING, shown="default-ring-size"
     )
     enabled: bool | None = boolean(None, "messages are routed to the queue", shown="true")
-    last_value: bool | None = boolean(
-        None, "keep only the last message of each key", shown="default-last-value-queue", ignored=NO_LAST_VALUE
-    )
-    last_value_key: str | None = text(
-        None, "the property that is the key", shown="default-last-value-key", ignored=NO_LAST_VALUE
-    )
+    last_value: bool | None = inherited(_SETTINGS["default-last-value-queue"])
+    last_value_key: str | None = inherited(_SETTINGS["default-last-value-key"])
     group_rebalance: bool | None = boolean(
         None, "hand groups out anew when a consumer joins", shown="default-group-rebalance", ignored=NO_GROUPS
     )

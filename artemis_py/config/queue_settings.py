@@ -12,8 +12,10 @@ from typing import Any, Final, final
 from artemis_py.config.address_settings import AddressSettings
 from artemis_py.config.entities import QUEUE_CONSTANTS, QUEUE_DEFAULTS, QueueConfig
 from artemis_py.config.fields import settings_of
+from artemis_py.config.queue_types import TYPE_ATTRIBUTES, said_by, type_of
 
 _ATTRIBUTES: Final = tuple(row.attribute for row in settings_of(QueueConfig).values())
+_PLAIN_ATTRIBUTES: Final = tuple(attribute for attribute in _ATTRIBUTES if attribute not in TYPE_ATTRIBUTES)
 _APART: Final = ("durable", "filter", "user")
 
 
@@ -21,7 +23,8 @@ _APART: Final = ("durable", "filter", "user")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueSettings:
     """The attributes of one queue, with every default filled in; :class:`QueueConfig` says what each means, and in
-    which unit it is.
+    which unit it is. Those of the type say what follows from all of them together
+    (:class:`~artemis_py.config.queue_types.QueueType`).
     """
 
     durable: bool
@@ -81,8 +84,15 @@ def queue_settings(config: QueueConfig, settings: AddressSettings, *, declared: 
     """Return what counts for a queue; ``settings`` are those of its address, and ``declared`` says that the queue was
     not created by itself.
     """
-    values: dict[str, Any] = {}
-    for attribute in _ATTRIBUTES:
+    chosen = type_of(said_by(config), said_by(settings, default=True))
+    values: dict[str, Any] = {
+        "queue_type": chosen.name,
+        "priority_levels": chosen.priority_levels,
+        "sort_key": chosen.sort_key,
+        "last_value": chosen.last_value_key is not None,
+        "last_value_key": chosen.last_value_key,
+    }
+    for attribute in _PLAIN_ATTRIBUTES:
         value = getattr(config, attribute)
         if value is None:
             source = source_of(attribute, declared=declared)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.core.entry import Entry
-from artemis_py.core.order.priority import Cursor
+from artemis_py.core.order.order import Cursor
 from artemis_py.message import Head, Message
 from artemis_py.selector import Selector
 

@@ -7,13 +7,17 @@ Everything that counts for a queue comes as one :class:`~artemis_py.config.queue
 from __future__ import annotations
 
 from artemis_py.config.queue_settings import QueueSettings, queue_settings, written_attributes
+from artemis_py.config.queue_types import PRIORITY
 from artemis_py.config.settings import AddressSettings, QueueConfig
 from artemis_py.core.address import Address
 from artemis_py.core.backlog import ReadAhead
 from artemis_py.core.distribution import Distribution, Exclusive, RoundRobin
 from artemis_py.core.gate import Gate
 from artemis_py.core.host import Host
-from artemis_py.core.order.priority import PriorityOrder
+from artemis_py.core.order.last_value import LastValues
+from artemis_py.core.order.order import Order
+from artemis_py.core.order.priority import PRIORITIES, PriorityOrder
+from artemis_py.core.order.sorted import SortedOrder
 from artemis_py.core.overflow import Overflow, Ring, Unbounded
 from artemis_py.core.queue import Queue
 from artemis_py.core.redelivery import Redelivery
@@ -36,6 +40,19 @@ def redelivery_for(settings: AddressSettings) -> Redelivery:
     )
 
 
+def _order_for(own: QueueSettings) -> Order:
+    """One level is strict FIFO; without a type it is Artemis' ten priorities."""
+    if own.sort_key is not None:
+        return SortedOrder(own.sort_key)
+    if own.queue_type == PRIORITY:
+        return PriorityOrder(own.priority_levels or PRIORITIES)
+    return PriorityOrder() if own.queue_type is None else PriorityOrder(1)
+
+
+def _last_values_for(own: QueueSettings) -> LastValues | None:
+    return None if own.last_value_key is None else LastValues(own.last_value_key)
+
+
 def _gate_for(own: QueueSettings) -> Gate:
     return Gate(own.consumers_before_dispatch, own.delay_before_dispatch)
 
@@ -55,7 +72,8 @@ def build_queue(
         config.name,
         address,
         host,
-        order=PriorityOrder(),
+        order=_order_for(own),
+        last_values=_last_values_for(own),
         distribution=_distribution_for(own),
         overflow=overflow_for(own.ring_size),
         gate=_gate_for(own),
@@ -85,6 +103,16 @@ def _full_when(settings: AddressSettings) -> str:
     return f"from {own} of the address in memory on" if own else "when all addresses together reach global-max-size"
 
 
+def _order_in_words(own: QueueSettings) -> tuple[str, str]:
+    if own.sort_key is not None:
+        return f"sorted by {own.sort_key}", "messages without it first, arrival order where it is equal"
+    if own.queue_type == PRIORITY:
+        return f"priority in {own.priority_levels} levels", "arrival order inside a level"
+    if own.queue_type is None:
+        return "priority", "priority 9 to 0, arrival order inside a priority"
+    return "fifo", "arrival order, whatever the priority"
+
+
 def describe(own: QueueSettings, settings: AddressSettings) -> list[tuple[str, str, str]]:
     """What ``artemis-py explain`` shows: (axis, choice, why) for each axis a queue is composed of."""
     ring_size = own.ring_size
@@ -92,7 +120,8 @@ def describe(own: QueueSettings, settings: AddressSettings) -> list[tuple[str, s
     non_destructive = own.non_destructive
     gate = _gate_for(own)
     return [
-        ("order", "priority", "priority 9 to 0, arrival order inside a priority"),
+        ("order", *_order_in_words(own)),
+        *([("keeps", f"the last value of each {own.last_value_key}", "others are replaced")] if own.last_value else []),
         (
             "distribution",
             "exclusive" if exclusive else "round-robin",

@@ -11,6 +11,7 @@ from artemis_py.config.queue_settings import queue_settings
 from artemis_py.config.settings import AddressConfig, AddressSettings, BrokerConfig, QueueConfig
 from artemis_py.core.broker import Broker
 from artemis_py.core.distribution import Exclusive, RoundRobin
+from artemis_py.core.order.priority import PriorityOrder
 from artemis_py.core.overflow import Ring, Unbounded
 from artemis_py.core.queue import Queue
 from artemis_py.core.recipe import describe, overflow_for
@@ -226,6 +227,7 @@ def test_max_consumers() -> None:
     with pytest.raises(LimitError):
         consumer_on(broker, queue, selector="color = 'red'")
     assert queue.consumer_count == 2
+    assert isinstance(queue.order, PriorityOrder)
     assert queue.order.cursors == []
     broker.detach(queue, first, failed=False, now_ms=NOW_MS)
     consumer_on(broker, queue)
