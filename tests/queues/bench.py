@@ -24,12 +24,15 @@ def declared(attributes: str = "", settings: str = "", more: str = "") -> str:
 
 
 class Bench:
-    """The broker and its clients, by name. With ``cut`` every byte arrives alone."""
+    """The broker and its clients, by name. With ``cut`` every byte arrives alone; ``core`` is another configuration,
+    as XML below the core element.
+    """
 
-    def __init__(self, attributes: str = "", *, settings: str = "", more: str = "", cut: bool = False) -> None:
-        self.world = World(configuration(declared(attributes, settings, more)))
+    def __init__(
+        self, attributes: str = "", *, settings: str = "", more: str = "", cut: bool = False, core: str | None = None
+    ) -> None:
+        self.world = World(configuration(declared(attributes, settings, more) if core is None else core))
         self._cut = cut
-        self._unread: dict[str, list[ServerFrame]] = {}
 
     def queue(self, name: str = "q") -> Queue:
         """A queue that must exist."""
