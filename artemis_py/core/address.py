@@ -87,12 +87,14 @@ class DuplicateIds:
 class Plan:
     """Where messages to one address go, worked out once and kept until a binding changes."""
 
-    __slots__ = ("anycast", "diverts", "exclusive_diverts", "has_diverts", "multicast", "only_queue")
+    __slots__ = ("anycast", "diverts", "exclusive_diverts", "has_diverts", "limited", "multicast", "only_queue")
 
     def __init__(self, queues: list[Queue], diverts: list[Divert]) -> None:
         self.anycast = [queue for queue in queues if queue.routing_type == ANYCAST]
         self.multicast = [queue for queue in queues if queue.routing_type == MULTICAST]
         self.only_queue = queues[0] if len(queues) == 1 else None
+        self.limited = [queue for queue in queues if queue.limits_senders]
+        """Queues that may refuse a message, make its sender wait, or have it put into a page."""
         self.exclusive_diverts = [divert for divert in diverts if divert.exclusive]
         self.diverts = [divert for divert in diverts if not divert.exclusive]
         self.has_diverts = bool(diverts)

@@ -10,6 +10,7 @@ from artemis_py.config.settings import BrokerConfig, QueueConfig
 from artemis_py.core.address import MULTICAST, Address
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import Entry
+from artemis_py.core.events import DEAD, DISCARDED, NOT_ROUTED, Events
 from artemis_py.core.queue import Queue
 from artemis_py.core.recipe import overflow_for
 from artemis_py.core.registry import Registry
@@ -44,12 +45,15 @@ class Broker(Registry, Publisher):
         self.name = config.name
         self.log = log
         self.started = False
+        self.happenings = Events()
+        """What the operational log is to tell."""
         self.router = Router(self, config.id_cache_size, keeps_ids=config.persist_id_cache)
         self.outgoing: list[Consumer] = []
         """Consumers whose outbox is to be written out in this turn."""
         self._ready: list[Queue] = []
         self._scheduled: Schedule[tuple[Queue, Entry]] = Schedule()
         self._gates: Schedule[Queue] = Schedule()
+        self._alarms: Schedule[Queue] = Schedule()
         self._dead: list[tuple[Queue, Entry]] = []
         self._expired: list[tuple[Queue, Entry]] = []
         self._copying = False
@@ -152,9 +156,12 @@ class Broker(Registry, Publisher):
     def set_ring_size(self, queue_name: str, ring_size: int) -> None:
         """Change a ring while it runs; -1 makes it no ring. A smaller ring purges nothing: it stops growing (seed).
 
-        Raises NotFoundError for an unknown queue, BrokerError for a size below -1. 0 keeps nothing.
+        0 keeps nothing. Raises NotFoundError for an unknown queue, BrokerError for a size below -1 and for a queue with
+        an overflow-policy.
         """
         queue = self._queue(queue_name)
+        if queue.overflow.depth is not None:
+            raise BrokerError(f"Queue {queue_name} has an overflow-policy, which a ring-size would take the place of")
         if ring_size < -1:
             raise BrokerError(f"ring-size must be -1 (no ring), 0 (keeps nothing) or more, not {ring_size}")
         queue.overflow = overflow_for(ring_size)
@@ -192,6 +199,14 @@ class Broker(Registry, Publisher):
 
     def note_due(self, due_ms: int, queue: Queue, entry: Entry) -> None:
         self._scheduled.add(due_ms, (queue, entry))
+
+    def note_alarm(self, due_ms: int, queue: Queue) -> None:
+        self._alarms.add(due_ms, queue)
+
+    def note_event(
+        self, code: str, queue: Queue, fields: dict[str, str | int], *, kind: str = "", count: int = 1
+    ) -> None:
+        self.happenings.note(code, queue.name, fields, kind=kind, count=count)
 
     def note_dead(self, queue: Queue, entry: Entry) -> None:
         self._begin_copying()
@@ -235,6 +250,9 @@ class Broker(Registry, Publisher):
             queue.fall_due(entries, now_ms)
         for queue in self._gates.pop_due(now_ms):
             queue.tick_gate(now_ms)
+        for queue in dict.fromkeys(self._alarms.pop_due(now_ms)):
+            if not queue.deleted:
+                queue.ring(now_ms)
         self._sweep.run(self, now_ms)
 
     def dispatch(self, now_ms: int) -> None:
@@ -258,7 +276,7 @@ class Broker(Registry, Publisher):
     def next_due_ms(self) -> int | None:
         """When ``tick`` has something to do next, or None."""
         first_ms = self._sweep.next_due_ms()
-        for due_ms in (self._scheduled.next_due_ms(), self._gates.next_due_ms()):
+        for due_ms in (self._scheduled.next_due_ms(), self._gates.next_due_ms(), self._alarms.next_due_ms()):
             if due_ms is not None and (first_ms is None or due_ms < first_ms):
                 first_ms = due_ms
         return first_ms
@@ -285,17 +303,27 @@ class Broker(Registry, Publisher):
         dead, self._dead = self._dead, []
         for queue, entry in dead:
             source = self._address_of(entry.message, queue)
-            target = source.settings.dead_letter_address
+            target = _dead_letter_address(queue, source)
             if target:
                 self._obtain_resources(source, target, dead=True)
                 self.router.forward_dead(target, source, queue, entry.message, "max_deliveries")
+            self._tell_dead(queue, entry.message, target)
         expired, self._expired = self._expired, []
         for queue, entry in expired:
             source = self._address_of(entry.message, queue)
-            target = source.settings.expiry_address
+            target = _expiry_address(queue, source)
             if target and not (target == source.name and "_AMQ_ACTUAL_EXPIRY" in entry.message.head.properties):
                 self._obtain_resources(source, target, dead=False)
                 self.router.forward_expired(target, source, queue, entry.message, now_ms)
+
+    def _tell_dead(self, queue: Queue, message: Message, target: str | None) -> None:
+        """What became of a message after its last attempt, for the operational log."""
+        fields: dict[str, str | int] = {"message": message.id}
+        if target:
+            fields["dead_letter_address"] = target
+        address = self.addresses.get(target) if target else None
+        reached = address is not None and (self.queues_for(address) or address.diverts)
+        self.note_event(DEAD if reached else NOT_ROUTED if target else DISCARDED, queue, fields)
 
     def _address_of(self, message: Message, queue: Queue) -> Address:
         """The address that the message was sent to (its settings count); the queue's when that one is gone."""
@@ -360,3 +388,19 @@ class Broker(Registry, Publisher):
                 auto_created=True,
             )
         return address
+
+
+def _dead_letter_address(queue: Queue, source: Address) -> str | None:
+    """Where dead messages of a queue go; what the queue says itself counts before the address-setting."""
+    own = queue.rules.dead_letter_address
+    return source.settings.dead_letter_address if own is None else own
+
+
+def _expiry_address(queue: Queue, source: Address) -> str | None:
+    """Where expired messages of a queue go (``expiry-policy``; Qpid's alternate is the dead-letter address)."""
+    if queue.rules.expiry_policy == "DELETE":
+        return None
+    target = source.settings.expiry_address
+    if not target and queue.rules.expiry_policy == "ROUTE_TO_ALTERNATE":
+        return _dead_letter_address(queue, source)
+    return target

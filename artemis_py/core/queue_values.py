@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from artemis_py.core.entry import REPLACED, Entry
-from artemis_py.core.queue_state import QueueState
+from artemis_py.core.queue_depth import QueueDepth
 
 
-class QueueValues(QueueState):
+class QueueValues(QueueDepth):
     """The part of a queue that replaces older values by newer ones, where ``last_values`` is there."""
 
     @abstractmethod
@@ -31,7 +31,7 @@ class QueueValues(QueueState):
             self._enter_value(entry)
             order.extend([entry])
             entry.sequence = order.last_sequence(message)
-            if message.expires_ms:
+            if self.expires_ms(message):
                 self._watch_expiry(entry)
 
     def _enter_value(self, entry: Entry) -> None:
@@ -78,6 +78,7 @@ class QueueValues(QueueState):
         if self.scheduled.get(entry.message.id) is not entry:
             return False
         del self.scheduled[entry.message.id]
+        self._held_back.discard(entry.message.id)
         self.tally.leave_scheduled(entry.message)
         return True
 

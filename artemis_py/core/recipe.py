@@ -14,13 +14,15 @@ from artemis_py.core.backlog import ReadAhead
 from artemis_py.core.distribution import Distribution, Exclusive, RoundRobin
 from artemis_py.core.gate import Gate
 from artemis_py.core.host import Host
+from artemis_py.core.lifetime import Lifetime
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
 from artemis_py.core.order.priority import PRIORITIES, PriorityOrder
 from artemis_py.core.order.sorted import SortedOrder
-from artemis_py.core.overflow import Overflow, Ring, Unbounded
+from artemis_py.core.overflow import Depth, DepthRing, FlowControl, FlowToDisk, Overflow, Reject, Ring, Unbounded
 from artemis_py.core.queue import Queue
 from artemis_py.core.redelivery import Redelivery
+from artemis_py.core.rules import MessageRules
 from artemis_py.selector import compile_selector
 
 
@@ -29,14 +31,28 @@ def overflow_for(ring_size: int) -> Overflow:
     return Ring(ring_size) if ring_size >= 0 else Unbounded()
 
 
-def redelivery_for(settings: AddressSettings) -> Redelivery:
-    """The address-setting's redelivery rules."""
+def _overflow_by_policy(own: QueueSettings) -> Overflow:
+    """The queue's overflow-policy where there is one and a limit for it, else its ring-size."""
+    depth = Depth(own.max_depth_messages, own.max_depth_bytes)
+    if own.overflow_policy == "NONE" or not own.limits_depth:
+        return overflow_for(own.ring_size)
+    if own.overflow_policy == "RING":
+        return DepthRing(depth)
+    if own.overflow_policy == "REJECT":
+        return Reject(depth)
+    if own.overflow_policy == "FLOW_TO_DISK":
+        return FlowToDisk(depth)
+    return FlowControl(depth, own.flow_resume_percent)
+
+
+def redelivery_for(settings: AddressSettings, attempts_max: int) -> Redelivery:
+    """The address-setting's redelivery rules, with the queue's own number of attempts."""
     return Redelivery(
         delay_ms=settings.redelivery_delay,
         multiplier=settings.redelivery_delay_multiplier,
         delay_ms_max=settings.max_redelivery_delay,
         collision_factor=settings.redelivery_collision_avoidance_factor,
-        attempts_max=settings.max_delivery_attempts,
+        attempts_max=attempts_max,
     )
 
 
@@ -57,6 +73,11 @@ def _gate_for(own: QueueSettings) -> Gate:
     return Gate(own.consumers_before_dispatch, own.delay_before_dispatch)
 
 
+def _lifetime_for(own: QueueSettings) -> Lifetime | None:
+    bounds = own.min_message_ttl, own.max_message_ttl
+    return Lifetime(*bounds) if any(bounds) else None
+
+
 def _distribution_for(own: QueueSettings) -> Distribution:
     return Exclusive() if own.exclusive else RoundRobin()
 
@@ -75,14 +96,20 @@ def build_queue(
         order=_order_for(own),
         last_values=_last_values_for(own),
         distribution=_distribution_for(own),
-        overflow=overflow_for(own.ring_size),
+        overflow=_overflow_by_policy(own),
         gate=_gate_for(own),
-        redelivery=redelivery_for(settings),
+        redelivery=redelivery_for(settings, own.max_delivery_attempts),
         read_ahead=ReadAhead.of(settings),
         routing_type=config.routing_type,
         durable=own.durable,
         selector=compile_selector(own.filter) if own.filter else None,
         non_destructive=own.non_destructive,
+        rules=MessageRules(
+            lifetime=_lifetime_for(own),
+            holds=own.hold_on_publish,
+            expiry_policy=own.expiry_policy,
+            dead_letter_address=config.dead_letter_address,
+        ),
         consumers_max=own.max_consumers,
         purge_on_no_consumers=own.purge_on_no_consumers,
         enabled=own.enabled,
@@ -113,9 +140,26 @@ def _order_in_words(own: QueueSettings) -> tuple[str, str]:
     return "fifo", "arrival order, whatever the priority"
 
 
+def _overflow_in_words(own: QueueSettings) -> tuple[str, str]:
+    depth = Depth(own.max_depth_messages, own.max_depth_bytes)
+    if own.overflow_policy == "NONE" or not own.limits_depth:
+        if own.ring_size < 0:
+            return "unbounded", "no ring-size and no default-ring-size"
+        return f"ring of {own.ring_size}", "the least ready entry goes when one more arrives"
+    words = {
+        "RING": (f"ring of {depth}", "the least ready entries go; what is in delivery counts, and stays"),
+        "REJECT": (f"reject beyond {depth}", "the sender gets an ERROR, and no other queue gets the message"),
+        "FLOW_TO_DISK": (f"flow to disk beyond {depth}", "what does not fit goes to pages of the address"),
+        "PRODUCER_FLOW_CONTROL": (
+            f"producer flow control beyond {depth}",
+            f"senders wait until the depth is {depth.share(own.flow_resume_percent)}",
+        ),
+    }
+    return words[own.overflow_policy]
+
+
 def describe(own: QueueSettings, settings: AddressSettings) -> list[tuple[str, str, str]]:
     """What ``artemis-py explain`` shows: (axis, choice, why) for each axis a queue is composed of."""
-    ring_size = own.ring_size
     exclusive = own.exclusive
     non_destructive = own.non_destructive
     gate = _gate_for(own)
@@ -134,13 +178,7 @@ def describe(own: QueueSettings, settings: AddressSettings) -> list[tuple[str, s
             "non-destructive" if non_destructive else "hold until acknowledged",
             "messages stay when read" if non_destructive else "ack:auto settles when sent",
         ),
-        (
-            "overflow",
-            f"ring of {ring_size}" if ring_size >= 0 else "unbounded",
-            "the least ready entry goes when one more arrives"
-            if ring_size >= 0
-            else "no ring-size and no default-ring-size",
-        ),
+        ("overflow", *_overflow_in_words(own)),
         (
             "when full",
             settings.address_full_policy.lower(),

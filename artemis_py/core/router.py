@@ -10,6 +10,7 @@ from typing import Final
 from mypy_extensions import mypyc_attr, trait
 
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, DuplicateIds, Plan
+from artemis_py.core.admission import must_page, next_in_turn, obstacle, passes, takers
 from artemis_py.core.entry import Entry
 from artemis_py.core.paging import PageStream
 from artemis_py.core.queue import Queue
@@ -87,6 +88,8 @@ class Batch:
     hops: int = 0
     distinct: bool = False
     paged: bool = False
+    refused_by: Queue | None = None
+    """The queue that took no more, where not all messages were taken because of a queue and not of the address."""
 
     @property
     def memory_bytes(self) -> int:
@@ -128,8 +131,44 @@ class Router:
         then only DROP still applies.
         """
         address = batch.route.address
+        plan = self._plan(address)
+        if plan.limited and not all(
+            queue.fits(len(batch.messages), batch.size_bytes) and not queue.flow_stopped for queue in plan.limited
+        ):
+            return self._publish_to_limited(batch, plan, admitted)
+        return self._publish_admitted(batch, admitted)
+
+    def _publish_to_limited(self, batch: Batch, plan: Plan, admitted: bool) -> int:
+        """One by one, because a queue may take some of the messages and not all."""
+        route, now_ms = batch.route, batch.now_ms
+        address = route.address
+        for index, message in enumerate(batch.messages):
+            size_bytes = message.size_bytes
+            queues = takers(address, plan, route.queue, route.routing_type, message)
+            refusing = None if admitted else obstacle(queues, size_bytes, now_ms)
+            if refusing is not None:
+                batch.refused_by = refusing
+                return index
+            one = replace(batch, messages=[message], size_bytes=size_bytes)
+            if not address.is_paging and address.refusal is None and must_page(address, queues, size_bytes, now_ms):
+                one.paged = True
+                self._publish(one)
+            elif not self._publish_admitted(one, admitted):
+                return index
+        return len(batch.messages)
+
+    def limited_takers(self, route: Route, message: Message) -> list[Queue]:
+        """Of the queues that the message would come to, those of which the depth may stand against it."""
+        plan = self._plan(route.address)
+        if not plan.limited:
+            return []
+        queues = takers(route.address, plan, route.queue, route.routing_type, message)
+        return [queue for queue in queues if queue.limits_senders]
+
+    def _publish_admitted(self, batch: Batch, admitted: bool) -> int:
+        """No queue stands against it; the address may."""
         count = len(batch.messages)
-        if address.has_room_for(count, batch.memory_bytes):
+        if batch.route.address.has_room_for(count, batch.memory_bytes):
             self._publish(batch)
             return count
         return self._publish_while_room(batch, admitted)
@@ -172,11 +211,15 @@ class Router:
         else:
             self._publish_distinct(batch)
 
-    def _publish_distinct(self, batch: Batch) -> None:
-        address = batch.route.address
+    def _plan(self, address: Address) -> Plan:
         plan = address.plan
         if plan is None:
             plan = address.plan = Plan(self._bindings.queues_for(address), address.diverts)
+        return plan
+
+    def _publish_distinct(self, batch: Batch) -> None:
+        address = batch.route.address
+        plan = self._plan(address)
         diverted: set[int] | None = None
         if plan.has_diverts:
             diverted = self._divert(address, plan, batch)
@@ -222,10 +265,10 @@ class Router:
         kept: list[Message] = []
         diverted: set[int] = set()
         for message in batch.messages:
-            matched = [divert for divert in plan.exclusive_diverts if _passes(divert, message)]
+            matched = [divert for divert in plan.exclusive_diverts if passes(divert, message)]
             if not matched:
                 kept.append(message)
-                matched = [divert for divert in plan.diverts if _passes(divert, message)]
+                matched = [divert for divert in plan.diverts if passes(divert, message)]
             if matched:
                 diverted.add(message.id)
             for divert in matched:
@@ -463,13 +506,9 @@ def _put_all(queue: Queue, batch: Batch) -> None:
 def _put(queue: Queue, messages: list[Message], size_bytes: int, batch: Batch) -> None:
     if batch.due_ms:
         for message in messages:
-            queue.schedule(Entry(message), batch.due_ms)
+            queue.schedule(Entry(message), batch.due_ms, batch.now_ms)
     else:
         queue.arrive([Entry(message) for message in messages], size_bytes, batch.now_ms)
-
-
-def _passes(divert: Divert, message: Message) -> bool:
-    return divert.selector is None or divert.selector.matches(message.lookup)
 
 
 def _origin(message: Message, address: str, queue: str | None) -> dict[str, str]:
@@ -490,10 +529,9 @@ def _deal(address: Address, queues: list[Queue], messages: list[Message]) -> lis
         return [(queues[0], messages)]
     dealt: dict[str, tuple[Queue, list[Message]]] = {}
     for message in messages:
-        for step in range(len(queues)):
-            queue = queues[(address.anycast_turn + step) % len(queues)]
-            if queue.accepts(message):
-                address.anycast_turn = (address.anycast_turn + step + 1) % len(queues)
-                dealt.setdefault(queue.name, (queue, []))[1].append(message)
-                break
+        place = next_in_turn(address, queues, message)
+        if place >= 0:
+            address.anycast_turn = (place + 1) % len(queues)
+            queue = queues[place]
+            dealt.setdefault(queue.name, (queue, []))[1].append(message)
     return list(dealt.values())

@@ -11,7 +11,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import Entry
 from artemis_py.core.queue import Queue
 from artemis_py.core.router import Batch, Route, Router
-from artemis_py.errors import AddressFullError, DuplicateError
+from artemis_py.errors import AddressFullError, DuplicateError, QueueFullError
 from artemis_py.message import Message
 
 
@@ -56,11 +56,21 @@ class Transaction:
                 return route.address
         return None
 
+    def stopped_by(self, router: Router, now_ms: int) -> Queue | None:
+        """A queue that makes its senders wait, and the commit with them, or None."""
+        for route, message, _ in self.sends:
+            for queue in router.limited_takers(route, message):
+                if queue.flow_stopped:
+                    queue.dispatch(now_ms)
+                    if queue.flow_stopped:
+                        return queue
+        return None
+
     def commit(self, publisher: Publisher, now_ms: int) -> None:
         """Carry everything out, as one group of records.
 
-        Raises AddressFullError or DuplicateError, and then nothing of the transaction has happened: the caller aborts
-        it.
+        Raises AddressFullError, QueueFullError or DuplicateError, and then nothing of the transaction has happened: the
+        caller aborts it.
         """
         router = publisher.router
         self._renew(publisher)
@@ -86,6 +96,7 @@ class Transaction:
 
     def _check(self, router: Router) -> None:
         planned: dict[str, tuple[int, int]] = {}
+        planned_on_queues: dict[str, tuple[int, int]] = {}
         duplicate_ids: set[tuple[str, str]] = set()
         for route, message, _ in self.sends:
             address = route.address
@@ -94,11 +105,20 @@ class Transaction:
                 if not _fits(address, count, size):
                     raise AddressFullError(f"Address {address.name} is full")
                 planned[address.name] = (count + 1, size + message.memory_bytes)
+            self._check_queues(router.limited_takers(route, message), message, planned_on_queues)
             duplicate_id = message.head.duplicate_id
             if duplicate_id is not None:
                 if router.has_seen(address, message) or (address.name, duplicate_id) in duplicate_ids:
                     raise DuplicateError(f"Duplicate message id {duplicate_id} on address {address.name}")
                 duplicate_ids.add((address.name, duplicate_id))
+
+    def _check_queues(self, queues: list[Queue], message: Message, planned: dict[str, tuple[int, int]]) -> None:
+        for queue in queues:
+            if queue.overflow.refuses:
+                count, size_bytes = planned.get(queue.name, (0, 0))
+                planned[queue.name] = (count + 1, size_bytes + message.size_bytes)
+                if not queue.fits(*planned[queue.name]):
+                    raise QueueFullError(queue.why_full())
 
     def abort(self, now_ms: int) -> None:
         """Forget the messages; acknowledged and refused entries go back to their queues as failed deliveries."""
