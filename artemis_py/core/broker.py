@@ -10,7 +10,7 @@ from artemis_py.config.settings import BrokerConfig, QueueConfig
 from artemis_py.core.address import MULTICAST, Address
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import Entry
-from artemis_py.core.events import DEAD, DISCARDED, NOT_ROUTED, Events
+from artemis_py.core.events import DEAD, DISCARDED, NOT_ROUTED, OPERATION, SUBSCRIBED, UNSUBSCRIBED, Events
 from artemis_py.core.queue import Queue
 from artemis_py.core.recipe import overflow_for
 from artemis_py.core.registry import Registry
@@ -142,6 +142,11 @@ class Broker(Registry, Publisher):
     def attach(self, queue: Queue, consumer: Consumer, now_ms: int) -> None:
         """Connect a consumer to a queue. Raises LimitError at ``max-consumers``."""
         queue.attach(consumer, now_ms)
+        kind = "browser" if consumer.browses else "consumer"
+        selector = "" if consumer.selector is None else consumer.selector.text
+        self.note_event(
+            SUBSCRIBED, queue, {"consumer": consumer.id, "kind": kind, "selector": selector}, kind=str(consumer.id)
+        )
         if queue.gate.opens_at_ms:
             self._gates.add(queue.gate.opens_at_ms, queue)
 
@@ -150,6 +155,7 @@ class Broker(Registry, Publisher):
         if queue.deleted:
             return
         queue.detach(consumer, failed=failed, now_ms=now_ms)
+        self.note_event(UNSUBSCRIBED, queue, {"consumer": consumer.id}, kind=str(consumer.id))
         if queue.temporary and not queue.consumer_count:
             self.delete_queue(queue, now_ms)
 
@@ -168,16 +174,19 @@ class Broker(Registry, Publisher):
         queue.ring_size_changed = ring_size
         queue.use_room()
         self.note_queue(queue)
+        self.note_event(OPERATION, queue, {"operation": f"set ring-size to {ring_size}"}, kind="ring-size")
 
     def pause(self, queue_name: str) -> None:
         """Stop a queue's dispatch; arrivals go on. Survives a restart. Raises NotFoundError."""
         self._queue(queue_name).pause()
         self.note_queue(self._queue(queue_name))
+        self.note_event(OPERATION, self._queue(queue_name), {"operation": "pause"}, kind="pause")
 
     def resume(self, queue_name: str) -> None:
         """Let a paused queue dispatch again. Raises NotFoundError."""
         self._queue(queue_name).resume()
         self.note_queue(self._queue(queue_name))
+        self.note_event(OPERATION, self._queue(queue_name), {"operation": "resume"}, kind="resume")
 
     def _queue(self, name: str) -> Queue:
         queue = self.queues.get(name)

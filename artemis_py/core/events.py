@@ -24,7 +24,6 @@ SUBSCRIBED: Final = "SUB-1001"
 UNSUBSCRIBED: Final = "SUB-1002"
 ALERT: Final = "ART-1001"
 REJECTED: Final = "ART-1002"
-PAGED: Final = "ART-1003"
 
 MEANINGS: Final = {
     CREATED: "queue created",
@@ -43,7 +42,6 @@ MEANINGS: Final = {
     UNSUBSCRIBED: "subscription closed",
     ALERT: "alert threshold breached",
     REJECTED: "message refused by a full queue",
-    PAGED: "what comes goes to disk",
 }
 """By code, what happened."""
 

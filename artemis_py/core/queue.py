@@ -26,7 +26,12 @@ class Queue(QueuePages):
         consumers = self.distribution.consumers
         if len(consumers) != 1 or self.order.count or consumers[0].outbox or self.overflow.keeps_none:
             return None
-        if self.last_values is not None or self.holds or (self.backlogs and self.paged_count):
+        if (
+            self.last_values is not None
+            or self.holds
+            or self.alerts is not None
+            or (self.backlogs and self.paged_count)
+        ):
             return None
         consumer = consumers[0]
         if consumer.settles and consumer.cursor is None and consumer.room_bytes > 0 and self.gate.is_open:
@@ -71,6 +76,8 @@ class Queue(QueuePages):
         else:
             self.order.extend(entries)
         self._after_growth(len(entries), now_ms)
+        if self.alerts is not None:
+            self._watch([entry.message for entry in entries], now_ms)
 
     def _after_growth(self, added: int, now_ms: int) -> None:
         self._wake_dry()
@@ -118,6 +125,8 @@ class Queue(QueuePages):
         self._put_aside(entry, due_ms)
         if self.overflow.depth is not None:
             self._leave_depth(now_ms)
+        if self.alerts is not None:
+            self._watch([message], now_ms)
 
     def _put_aside(self, entry: Entry, due_ms: int) -> None:
         self.scheduled[entry.message.id] = entry
@@ -176,6 +185,8 @@ class Queue(QueuePages):
         self._append_free(self._hold_back(ready, now_ms) if self.holds else ready, now_ms)
         self._fit_again(restored)
         self._stop_flow()
+        if self.alerts is not None:
+            self._watch([entry.message for entry, _ in entries], now_ms)
         if restored:
             self._host.note_ready(self)
 
@@ -467,6 +478,8 @@ class Queue(QueuePages):
     def ring(self, now_ms: int) -> None:
         """A time has come for which the queue set an alarm."""
         self.expire_due(now_ms)
+        if self.alerts is not None:
+            self._look(now_ms)
 
     def tick_gate(self, now_ms: int) -> None:
         """Let a delay-before-dispatch run out."""
@@ -490,4 +503,5 @@ class Queue(QueuePages):
         self._expiring.clear()
         removed += self._remove_paged()
         self._resume_flow()
+        self._count_ages_again()
         return removed

@@ -29,7 +29,7 @@ class QueuePages(QueueTimes):
 
     # ---- into pages ------------------------------------------------------------------------------
 
-    def arrive_paged(self, stream: PageStream, messages: list[Message], size_bytes: int) -> None:
+    def arrive_paged(self, stream: PageStream, messages: list[Message], size_bytes: int, now_ms: int) -> None:
         """New messages were put into pages; the queue's reader has to have been made before (``prepare_paged``)."""
         tally = self.tally
         tally.added += len(messages)
@@ -40,6 +40,8 @@ class QueuePages(QueueTimes):
         tally.durable_size_bytes += durable_bytes
         self.backlogs[stream.number].add(len(messages), size_bytes, len(durable_sizes), durable_bytes)
         self._stop_flow()
+        if self.alerts is not None:
+            self._watch(messages, now_ms)
         self._wake_dry()
         self._note_ready()
 
@@ -175,6 +177,7 @@ class QueuePages(QueueTimes):
                 self.tally.killed += lost
                 backlog.count -= lost
         self._forget_sizes(backlog)
+        self._count_ages_again()
 
     def _forget_sizes(self, backlog: Backlog) -> None:
         """With nothing left in pages, what still counts there are the sizes of messages that were lost: nobody knows
@@ -236,6 +239,8 @@ class QueuePages(QueueTimes):
             entry.sequence = self.order.take_sequence(message)
         backlog.take(message)
         self._forget_sizes(backlog)
+        if self._ages is not None and message.page.restored:
+            self._ages.add([message])
         message.refs += 1
         if message.refs == 1:
             message.page.resident[message.place] = message

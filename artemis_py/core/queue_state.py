@@ -107,6 +107,8 @@ class QueueState(ABC):
 
     def _prepare(self) -> None:
         """What the queue's parts remember from one call to the next."""
+        self.alerts = self.rules.alerts
+        self._ages = None if self.alerts is None else self.alerts.ages
         self._reads_left = 0
         """How many more messages in pages this dispatch may look at."""
         self._tired: list[Consumer] = []
@@ -239,6 +241,8 @@ class QueueState(ABC):
                 tally.durable_size_bytes -= size_bytes
         if self.last_values is not None:
             self.last_values.forget(messages)
+        if self._ages is not None:
+            self._ages.remove(messages)
         release(messages)
         if durable is not None:
             self._host.log.settled(self.id, durable, reason)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from artemis_py.core.entry import REPLACED, Entry
-from artemis_py.core.queue_depth import QueueDepth
+from artemis_py.core.queue_alerts import QueueAlerts
 
 
-class QueueValues(QueueDepth):
+class QueueValues(QueueAlerts):
     """The part of a queue that replaces older values by newer ones, where ``last_values`` is there."""
 
     @abstractmethod

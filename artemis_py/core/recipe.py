@@ -10,6 +10,7 @@ from artemis_py.config.queue_settings import QueueSettings, queue_settings, writ
 from artemis_py.config.queue_types import PRIORITY
 from artemis_py.config.settings import AddressSettings, QueueConfig
 from artemis_py.core.address import Address
+from artemis_py.core.alerts import Alerts
 from artemis_py.core.backlog import ReadAhead
 from artemis_py.core.distribution import Distribution, Exclusive, RoundRobin
 from artemis_py.core.gate import Gate
@@ -78,6 +79,20 @@ def _lifetime_for(own: QueueSettings) -> Lifetime | None:
     return Lifetime(*bounds) if any(bounds) else None
 
 
+def _alerts_for(own: QueueSettings) -> Alerts | None:
+    thresholds = (
+        own.alert_threshold_message_age, own.alert_threshold_message_size,
+        own.alert_threshold_depth_messages, own.alert_threshold_depth_bytes,
+    )  # fmt: skip
+    if not any(thresholds):
+        return None
+    age_ms, size_bytes, depth_messages, depth_bytes = thresholds
+    return Alerts(
+        age_ms=age_ms, size_bytes=size_bytes, messages=depth_messages, bytes=depth_bytes,
+        repeat_gap_ms=own.alert_repeat_gap,
+    )  # fmt: skip
+
+
 def _distribution_for(own: QueueSettings) -> Distribution:
     return Exclusive() if own.exclusive else RoundRobin()
 
@@ -109,6 +124,7 @@ def build_queue(
             holds=own.hold_on_publish,
             expiry_policy=own.expiry_policy,
             dead_letter_address=config.dead_letter_address,
+            alerts=_alerts_for(own),
         ),
         consumers_max=own.max_consumers,
         purge_on_no_consumers=own.purge_on_no_consumers,

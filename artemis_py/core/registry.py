@@ -12,6 +12,7 @@ from artemis_py.config.queue_settings import known_attributes
 from artemis_py.config.settings import BrokerConfig, DivertConfig, QueueConfig
 from artemis_py.config.wildcards import WildcardIndex, is_wildcard
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, Memory
+from artemis_py.core.events import CREATED, DELETED, OPENED
 from artemis_py.core.host import Host
 from artemis_py.core.paging import PageStream
 from artemis_py.core.queue import Queue
@@ -82,6 +83,7 @@ class Registry(Bindings, Host):
         queue = build_queue(fields["id"], config, address, self)
         self._bind(queue, config.routing_type)
         self._restore_changes(queue, fields)
+        self.note_event(OPENED, queue, _facts(queue))
         if queue.attributes != fields.get("attributes", {}):
             self.note_queue(queue)
         del remembered[config.name]
@@ -100,6 +102,7 @@ class Registry(Bindings, Host):
         queue = build_queue(fields["id"], config, address, self, auto_created=fields["auto_created"])
         self._bind(queue, queue.routing_type)
         self._restore_changes(queue, fields)
+        self.note_event(OPENED, queue, _facts(queue))
 
     def _restore_changes(self, queue: Queue, fields: dict[str, Any]) -> None:
         queue.gate.paused = fields["paused"]
@@ -180,6 +183,7 @@ class Registry(Bindings, Host):
         queue = build_queue(self.queue_id, config, address, self, auto_created=auto_created, temporary=temporary)
         self._bind(queue, config.routing_type)
         self.note_queue(queue)
+        self.note_event(CREATED, queue, _facts(queue))
         return queue
 
     def _bind(self, queue: Queue, routing_type: str) -> None:
@@ -216,6 +220,7 @@ class Registry(Bindings, Host):
 
     def delete_queue(self, queue: Queue, now_ms: int) -> None:
         """Remove a queue without consumers; what it still holds is killed."""
+        self.note_event(DELETED, queue, {"address": queue.address.name, "killed": queue.message_count})
         queue.remove_all()
         queue.deleted = True
         if queue.durable and not queue.temporary:
@@ -341,6 +346,18 @@ class Registry(Bindings, Host):
         """
         config = _plain_queue(name, address.name, MULTICAST, durable=durable, selector=selector)
         return self.create_queue(address, config, auto_created=not durable, temporary=not durable)
+
+
+def _facts(queue: Queue) -> dict[str, str | int]:
+    """What the operational log tells of a queue that begins (Qpid tells owner, life, durability and levels)."""
+    life = "temporary" if queue.temporary else "auto-created" if queue.auto_created else "declared"
+    return {
+        "address": queue.address.name,
+        "routing_type": queue.routing_type,
+        "life": life,
+        "durable": "true" if queue.durable else "false",
+        "type": str(queue.attributes.get("queue_type", "")) or "plain",
+    }
 
 
 def _plain_queue(

@@ -412,7 +412,7 @@ class Router:
             self._append_each(batch, waiting, stream)
         for queue, taken in waiting:
             size_bytes = batch.size_bytes if taken is batch.messages else sum(one.size_bytes for one in taken)
-            queue.arrive_paged(stream, taken, size_bytes)
+            queue.arrive_paged(stream, taken, size_bytes, batch.now_ms)
 
     def _append_each(self, batch: Batch, shares: list[tuple[Queue, list[Message]]], stream: PageStream) -> None:
         """Messages of one batch that go to different queues."""
