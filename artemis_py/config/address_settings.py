@@ -271,6 +271,11 @@ class AddressSettings:
         30_000, "the same alert comes not more often than this", unit="ms", check=NOT_NEGATIVE
     )
 
+    # Queues of later
+    retroactive_message_count: int = int64(
+        0, "messages kept for queues created later, of each routing type", unit="messages", check=NOT_NEGATIVE
+    )
+
     # Duplicates, metrics, time stamps
     id_cache_size: int | None = int32(
         None, "duplicate ids remembered", check=NOT_NEGATIVE, shown="id-cache-size of core"
@@ -279,12 +284,6 @@ class AddressSettings:
     enable_ingress_timestamp: bool = boolean(False, "add the time of arrival as header ingress-timestamp")
 
     # What this version does without
-    retroactive_message_count: int = int64(
-        0,
-        "messages kept for queues created later",
-        check=NOT_NEGATIVE,
-        ignored="this version keeps no messages for queues created later",
-    )
     redistribution_delay: int = int64(-1, "wait before messages move in the cluster", ignored=SINGLE_NODE)
     slow_consumer_threshold: int = int64(
         -1, "rate under which a consumer is slow", check=OFF_OR_POSITIVE, ignored=NO_SLOW_CONSUMERS

@@ -67,6 +67,8 @@ class Broker(Registry, Publisher):
         self.deploy(kept.queues, kept.addresses)
         self._bindings_changed()
         self._take_back(kept, now_ms)
+        log.now_ms = now_ms
+        self.give_retained()
         self.started = True
 
     def _take_back(self, kept: Keepsake, now_ms: int) -> None:
@@ -382,7 +384,16 @@ class Broker(Registry, Publisher):
         account = route.address.account
         message = Message(forward.head, forward.body, self.next_message_id(), now_ms, forward.expires_ms, account, 0)
         self.router.publish(
-            Batch(route, [message], message.size_bytes, now_ms, plain=False, due_ms=forward.due_ms, hops=forward.hops),
+            Batch(
+                route,
+                [message],
+                message.size_bytes,
+                now_ms,
+                plain=False,
+                due_ms=forward.due_ms,
+                hops=forward.hops,
+                distinct=forward.as_it_is,
+            ),
             admitted=True,
         )
 

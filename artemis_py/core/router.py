@@ -48,6 +48,8 @@ class Forward:
     due_ms: int = 0
     creates: bool = False
     """May the target address be created, as for a sender's message?"""
+    as_it_is: bool = False
+    """Nothing of the head was changed, so a duplicate id in it is that of the original and says nothing here."""
 
 
 @trait
@@ -214,7 +216,7 @@ class Router:
     def _plan(self, address: Address) -> Plan:
         plan = address.plan
         if plan is None:
-            plan = address.plan = Plan(self._bindings.queues_for(address), address.diverts)
+            plan = address.plan = Plan(self._bindings.queues_for(address), address.diverts, address.retention)
         return plan
 
     def _publish_distinct(self, batch: Batch) -> None:
@@ -268,6 +270,8 @@ class Router:
             matched = [divert for divert in plan.exclusive_diverts if passes(divert, message)]
             if not matched:
                 kept.append(message)
+                if plan.retention is not None:
+                    self._retain(plan.retention, message, batch)
                 matched = [divert for divert in plan.diverts if passes(divert, message)]
             if matched:
                 diverted.add(message.id)
@@ -276,6 +280,20 @@ class Router:
         address.routed_message_count += len(batch.messages) - len(kept)
         batch.narrow(kept)
         return diverted
+
+    def _retain(self, retention: Divert, message: Message, batch: Batch) -> None:
+        """Copy a message as it is to where it is kept for queues of later."""
+        target = retention.forwarding_addresses[0]
+        self._forward(
+            Forward(target, message.head, message.body, message.expires_ms, batch.hops + 1, batch.due_ms, as_it_is=True)
+        )
+
+    def give(self, queue: Queue, messages: list[Message], now_ms: int) -> None:
+        """Put messages on one queue past everything that decides who gets what: copies that it alone is to have."""
+        route = Route(queue.address, queue, None, 0)
+        batch = Batch(route, messages, sum(message.size_bytes for message in messages), now_ms, plain=False)
+        batch.paged = queue.address.must_page
+        self._enqueue(batch, [(queue, messages)])
 
     def _forward_diverted(self, address: Address, divert: Divert, message: Message, batch: Batch) -> None:
         changes = _origin(message, address.name, divert.routing_name)
