@@ -98,10 +98,10 @@ class Queue(QueuePages):
 
     def _fit_again(self, restored: int) -> None:
         """Entries are back at their places: what is too much goes."""
-        if self.overflow.sheds:
-            self._shed(arriving=False)
-        else:
+        if not self.overflow.sheds:
             self._trim(restored)
+        elif restored:
+            self._shed(arriving=False)
 
     def _leave_depth(self, now_ms: int) -> None:
         """Something came and the queue is too deep, unless a consumer takes it."""
@@ -123,7 +123,7 @@ class Queue(QueuePages):
         if message.head.persistent:
             self.tally.enter_durable(message)
         self._put_aside(entry, due_ms)
-        if self.overflow.depth is not None:
+        if self.overflow.depth is not None and self._is_too_deep():
             self._leave_depth(now_ms)
         if self.alerts is not None:
             self._watch([message], now_ms)

@@ -42,7 +42,7 @@ class QueueDepth(QueueState):
         depth = self.overflow.depth
         if depth is None:
             return True
-        if self.overflow.pages:
+        if self.overflow.pages or self.overflow.sheds:
             return depth.holds(self.memory_count + count, self.memory_bytes + size_bytes)
         return depth.holds(self.message_count + count, self.size_bytes + size_bytes)
 
