@@ -180,7 +180,7 @@ class LogView:
             except FileNotFoundError:
                 continue
             return descriptor, os.fstat(descriptor).st_size
-        raise NotInLogError(_missing(f"body {number}", is_gone=True), is_gone=True)
+        raise NotInLogError(f"there is no body {number} (any more)", is_gone=False)
 
 
 def _missing(what: str, is_gone: bool) -> str:

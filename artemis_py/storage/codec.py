@@ -61,6 +61,7 @@ PAGE_DROPPED: Final = 18
 PAGE_PLACES: Final = 19
 PAGED: Final = 20
 """Only in page files."""
+CURSOR: Final = 25
 
 RECORD_NAMES: Final = {
     BATCH: "batch", MESSAGE: "message", SETTLED: "settled", ATTEMPTED: "attempted", DUE: "due", ADDRESS: "address",
@@ -68,6 +69,7 @@ RECORD_NAMES: Final = {
     DUPLICATES_CLEARED: "duplicate-ids-cleared", PAGE_OPENED: "page-opened", PAGE_GREW: "page-grew",
     PAGE_SETTLED: "page-settled", PAGE_PURGED: "page-purged", PAGE_ATTEMPTED: "page-attempted",
     PAGE_DROPPED: "page-dropped", PAGE_PLACES: "page-places", PAGED: "paged",
+    CURSOR: "cursor",
 }  # fmt: skip
 FLAG_TRANSIENT: Final = 1
 """Of a message in a page: not persistent, so gone after a restart."""

@@ -89,7 +89,7 @@ class Purged(Event):
 
 @dataclass(frozen=True, slots=True)
 class Changed(Event):
-    """An address, a queue or the duplicate ids of an address changed: ``kind`` is the record's name."""
+    """An address, a queue, the duplicate ids of an address or a cursor changed: ``kind`` is the record's name."""
 
     kind: str
     fields: dict[str, Any]
@@ -244,4 +244,6 @@ def _event(record: Record, time_ms: int, group: int) -> Iterator[Event]:
 
 
 _PAGE_STATES = frozenset({codec.PAGE_OPENED, codec.PAGE_GREW, codec.PAGE_DROPPED, codec.PAGE_PLACES})
-_CHANGES = frozenset({codec.ADDRESS, codec.QUEUE, codec.QUEUE_DELETED, codec.DUPLICATE, codec.DUPLICATES_CLEARED})
+_CHANGES = frozenset(
+    {codec.ADDRESS, codec.QUEUE, codec.QUEUE_DELETED, codec.DUPLICATE, codec.DUPLICATES_CLEARED, codec.CURSOR}
+)

@@ -52,7 +52,7 @@ class Holds(ABC):
         """Is the disk so full that nobody may hold anything back?"""
 
     @abstractmethod
-    def overrun(self, file_name: str, size_bytes: int) -> None:
+    def overrun(self, file_name: str, size_bytes: int, last_lsn: int) -> None:
         """A file was removed although somebody held it back."""
 
 
@@ -161,11 +161,14 @@ class Retention:
         if self._holds is None:
             return True
         held_from = self._holds.held_from()
-        if held_from is None or _last_lsn(kept) < held_from:
+        if held_from is None:
+            return True
+        last_lsn = _last_lsn(kept)
+        if last_lsn < held_from:
             return True
         if not self._holds.is_crowded():
             return False
-        self._holds.overrun(kept[0].file.path.name, kept[0].size_bytes)
+        self._holds.overrun(kept[0].file.path.name, kept[0].size_bytes, last_lsn)
         return True
 
     def _remove(self, kept: Kept) -> None:
