@@ -29,7 +29,7 @@ class Segment:
         self.first_lsn = first_lsn
         self.written_bytes = 0
         self.has_bindings = False
-        """Does it contain records about addresses, queues or duplicate ids that may still count?"""
+        """Does it contain records about addresses, queues, duplicate ids or cursors that may still count?"""
         self.live: dict[int, Kept] = {}
         self.live_bytes = 0
         self.index: SegmentIndex | None = None

@@ -18,6 +18,7 @@ from typing import Final
 from artemis_py.storage import codec
 from artemis_py.storage.codec import Batch, CodecError
 from artemis_py.storage.disk import Disk, DiskError
+from artemis_py.storage.journal import segment_name
 from artemis_py.storage.retained_bodies import RetainedBodies, move, shown_time
 from artemis_py.storage.scan import Damage, LogFile, log_file, log_files, whole_records
 from artemis_py.storage.segment_index import INDEX_SUFFIX, decode_index, index_name
@@ -244,3 +245,8 @@ def retained_name(name: str, closed_ms: int) -> str:
     if file is None:
         raise DiskError(f"{name} is not the name of a journal file")
     return f"{Path(name).stem}-{shown_time(closed_ms)}.log"
+
+
+def retained_pattern(number: int) -> str:
+    """What the name of a retained segment looks like, for a search in the directory."""
+    return f"{Path(segment_name(number)).stem}-*.log"

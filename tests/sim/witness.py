@@ -48,6 +48,9 @@ class WitnessedJournal(Journal):
         for message in messages:
             self._note(message.lsn, "published", identity(message, self._disk), [queue_id], due_ms)
 
+    def cursor_changed(self, fields: dict[str, Any]) -> int:
+        return self._note(super().cursor_changed(fields), "cursor_changed", copy.deepcopy(fields))
+
     def settled(self, queue_id: int, messages: list[Message], reason: str) -> int:
         message_ids = [message.id for message in messages]
         return self._note(super().settled(queue_id, messages, reason), "settled", queue_id, message_ids, reason)
