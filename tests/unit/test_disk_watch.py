@@ -106,7 +106,7 @@ def test_an_address_made_meanwhile_is_full_too() -> None:
 
 
 def test_only_news_are_told() -> None:
-    """And each has a turn made, in which waiting senders go on; so has each look at a full disk: in a turn retention may
+    """And each has a turn made, in which waiting senders go on; so has each look at a full disk: there retention may
     make room.
     """
     _, disk, watch = watched()

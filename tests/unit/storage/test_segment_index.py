@@ -141,6 +141,7 @@ def test_copies_of_a_compaction_are_no_messages(tmp_path: Path) -> None:
     assert sum(1 for segment in shelf.closed if segment.index and "a.stays" in (segment.index.addresses or [])) == 1
 
 
+@pytest.mark.interpreted
 def test_blocks_begin_with_a_batch_and_cover_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment_index, "BLOCK_BYTES", 1000)
     shelf = Shelf(tmp_path, file_bytes=65536)
@@ -163,6 +164,7 @@ def test_blocks_begin_with_a_batch_and_cover_the_file(tmp_path: Path, monkeypatc
     assert shelf.journal.segments[0].index.blocks == index.blocks
 
 
+@pytest.mark.interpreted
 def test_with_too_many_addresses_none_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment_index, "ADDRESSES_MAX", 3)
     shelf = Shelf(tmp_path)
