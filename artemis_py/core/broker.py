@@ -350,7 +350,8 @@ class Broker(Registry, Publisher):
         if route is None:
             return
         account = route.address.account
-        message = Message(forward.head, forward.body, self.next_message_id(), now_ms, forward.expires_ms, account, 0)
+        number = self.next_message_id()
+        message = Message(forward.head, forward.body, number, now_ms, forward.expires_ms, account, forward.origin)
         self.router.publish(
             Batch(route, [message], message.size_bytes, now_ms, plain=False, due_ms=forward.due_ms, hops=forward.hops),
             admitted=True,

@@ -45,6 +45,8 @@ class Forward:
     due_ms: int = 0
     creates: bool = False
     """May the target address be created, as for a sender's message?"""
+    origin: int = 0
+    """The connection that sent the original of a diverted copy, which may be nowhere else; 0 for other copies."""
 
 
 class Bindings(ABC):
@@ -256,8 +258,10 @@ class Router:
             head = message.head.forwarded(target, changes, drop)
             if routing_type is not None:
                 head.routing_type = routing_type
-            hops = batch.hops + 1
-            self._forward(Forward(target, head, message.body, message.expires_ms, hops, batch.due_ms, creates=True))
+            hops, expires_ms = batch.hops + 1, message.expires_ms
+            self._forward(
+                Forward(target, head, message.body, expires_ms, hops, batch.due_ms, creates=True, origin=message.origin)
+            )
 
     def _forward(self, forward: Forward) -> None:
         if forward.hops > HOPS_MAX:

@@ -7,6 +7,7 @@ restart. Each segment that names one tells of it again, so that it can be read a
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, Final
 
 from artemis_py.message import Message
@@ -36,9 +37,9 @@ class ActorLog(RecordLog):
         self._depths_segment = 0
         """The last segment that says how deep queues were when it began."""
 
+    @abstractmethod
     def _append(self, type_code: int, payload: bytes) -> int:
-        """Add a record with the next lsn."""
-        raise NotImplementedError
+        """Add a record with the next lsn, and return that."""
 
     # ---- sessions and consumers ------------------------------------------------------------------
 
