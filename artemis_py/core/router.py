@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from mypy_extensions import mypyc_attr, trait
+
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, DuplicateIds, Plan
 from artemis_py.core.entry import Entry
 from artemis_py.core.paging import PageStream
@@ -49,6 +51,8 @@ class Forward:
     """The connection that sent the original of a diverted copy, which may be nowhere else; 0 for other copies."""
 
 
+@trait
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Bindings(ABC):
     """What the router asks of the registry of addresses."""
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, Final
 
+from mypy_extensions import mypyc_attr
+
 from artemis_py.message import Message
 from artemis_py.records import Actor, Depth, RecordLog, Refusal
 from artemis_py.storage import codec
@@ -19,6 +21,7 @@ LOST: Final = "lost"
 LEFT: Final = "left"
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ActorLog(RecordLog):
     """Journals are made from it. It does not know when anything becomes durable."""
 
