@@ -25,6 +25,7 @@ MODULES: Final = (
     "core/*.py",
     "core/order/*.py",
     "stomp/*.py",
+    "storage/actors.py",
     "storage/codec.py",
     "storage/page_codec.py",
     "storage/index.py",

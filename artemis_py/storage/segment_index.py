@@ -23,7 +23,12 @@ BLOCK_BYTES: Final = 4 << 20
 """How long a block is at least. A reader takes blocks whole, and several read one segment together."""
 ADDRESSES_MAX: Final = 1000
 """With more addresses than this an index names none: it would be long, and rule out little."""
-_LISTS: Final = {codec.QUEUE: "queues", codec.QUEUE_DELETED: "queues"}
+_LISTS: Final = {
+    codec.QUEUE: "queues",
+    codec.QUEUE_DELETED: "queues",
+    codec.SESSION: "sessions",
+    codec.CONSUMER: "consumers",
+}
 """Records that an index repeats, and in which of its lists."""
 _PLACE: Final = Struct("<24xQ4xHH4x")
 """Of a MESSAGE payload: the lsn of its publication, number of queues, size of the address."""

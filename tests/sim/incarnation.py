@@ -24,13 +24,14 @@ from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 from tests.sim.paging import WitnessedPages
 from tests.sim.projection import Projection
+from tests.sim.retained import Archive
 from tests.sim.witness import WitnessedJournal
 from tests.wire.fakes import FakeLoop
 from tests.wire.world import Client
 
 
 class Incarnation:
-    """A running broker. ``base`` is the durable state it began with.
+    """A running broker. ``base`` is the durable state it began with, ``archive`` gets the segments that retire.
 
     Each client of ``tests.wire.world`` runs on it as on a ``World``.
     """
@@ -43,6 +44,7 @@ class Incarnation:
         recovered: Recovered,
         base: Projection,
         now_ms: int,
+        archive: Archive | None = None,
     ) -> None:
         self.base = base
         self.disk = disk
@@ -65,7 +67,7 @@ class Incarnation:
             recovered.segments,
             recovered.next_lsn,
             recovered.batch_number,
-            partial(delete_segment, disk),
+            partial(delete_segment, disk) if archive is None else partial(archive.retire, disk),
             pages=pages,
             closed=self._write_index,
         )
