@@ -467,7 +467,8 @@ class PagingWorld:
             for entry in consumer.handed:
                 del seat.book.slots[entry.message.id]
             entries, consumer.outbox, consumer.handed = consumer.outbox, [], []
-            seat.book.queue.sent(consumer, entries)
+            if entries:  # so does a session
+                seat.book.queue.sent(consumer, entries)
 
     def rest(self) -> None:
         """Turns and disk go on until nothing moves any more. Then nobody may lack anything."""
