@@ -202,6 +202,7 @@ SESSIONS: Final = (
         "the transaction has this id; a repeated one is left out and confirmed",
         "an id on a SEND belongs to one address, and makes the COMMIT of a repeated transaction an ERROR, which a"
         " client cannot tell from a refusal",
+        shown=False,
     ),
     Departure(
         "durable-unknown",
