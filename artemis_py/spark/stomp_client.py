@@ -231,9 +231,9 @@ class StompClient:
                 raise self._refusal(frame)
 
     def _confirm(self, number: int, headers: dict[str, str]) -> None:
-        expected, _ = self._waiting.popleft()
-        if number != expected:
-            raise PipelineError(f"{self._shown_place()} confirmed transaction {number}, expected was {expected}")
+        if not self._waiting or self._waiting[0][0] != number:
+            raise PipelineError(f"{self._shown_place()} confirms a transaction that it was not sent: {number}")
+        self._waiting.popleft()
         confirmed = self.confirmed
         confirmed.transactions += 1
         confirmed.duplicates += headers.get("duplicate") == "true"
