@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from artemis_py.config.settings import BrokerConfig, QueueConfig
 from artemis_py.core.address import MULTICAST, Address
 from artemis_py.core.commits import NO_ADDRESS
@@ -23,6 +25,7 @@ from artemis_py.records import Keepsake, PageLog, RecordLog
 _FORWARD_ROUNDS_MAX: Final = 32
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Broker(Registry, Publisher):
     """Addresses, queues, routing, dispatch and time. It does no I/O; the server drives it once a turn (see
     ``server/turns.py``).

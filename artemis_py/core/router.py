@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from mypy_extensions import mypyc_attr, trait
+
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, DuplicateIds, Plan
 from artemis_py.core.commits import Commits
 from artemis_py.core.entry import Entry
@@ -48,6 +50,8 @@ class Forward:
     """May the target address be created, as for a sender's message?"""
 
 
+@trait
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Bindings(ABC):
     """What the router asks of the registry of addresses."""
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
+from mypy_extensions import mypyc_attr
+
 from artemis_py.message import LargeBody, Message
 from artemis_py.paged import Page, PagedMessage
 from artemis_py.records import RecordLog
@@ -45,6 +47,7 @@ class JournalSettings:
     """Of the first segment, when there is none yet."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Journal(RecordLog):
     """Implements the core's view of storage on segments of a disk.
 
@@ -76,6 +79,7 @@ class Journal(RecordLog):
         self.queue_id = index.queue_id_max
         self.inline = False
         """May the next batch be made durable before ``seal`` returns? Set by the turn when nobody else waits."""
+        self.was_inline = False
         self._disk = disk
         self._committer = committer
         self._settings = settings
@@ -295,6 +299,7 @@ class Journal(RecordLog):
                 self._pages.delete_doomed(self.durable_lsn, self._committer.later)
 
     def seal(self) -> None:
+        self.was_inline = False
         if self._committer.busy or self._committer.failure is not None:
             return
         if self._chores is not None and self.now_ms >= self._chores_due_ms:
@@ -320,6 +325,7 @@ class Journal(RecordLog):
             return
         if self.inline and commit.size_bytes <= _INLINE_BYTES_MAX:
             self._committer.run_now(commit)
+            self.was_inline = True
             self.poll()
         else:
             self._committer.submit(commit)
