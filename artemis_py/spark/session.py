@@ -66,6 +66,9 @@ def register(spark: SparkSession) -> None:
         spark.conf.set(name, value)
     if "PYSPARK_PYTHON" not in os.environ:
         spark.sparkContext.pythonExec = sys.executable
+    # Spark looks whether the name is taken in the session that is active, not in this one, and refuses it when another
+    # session of this process has it. Making a table makes a session the active one.
+    spark.createDataFrame([], "nothing int")
     spark.dataSource.register(ArtemisDataSource)
 
 
