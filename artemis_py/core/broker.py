@@ -253,6 +253,16 @@ class Broker(Registry, Publisher):
         self.log.message_id = self._message_id
         self.log.queue_id = self.queue_id
 
+    def end_turn(self) -> None:
+        """Everything of the turn has happened: tell a log that is retained what its readers cannot add up."""
+        refusals = self.router.refusals
+        if refusals:
+            self.router.refusals = {}
+            for refusal in refusals.values():
+                self.log.refused(refusal)
+        if self.log.wants_depths:
+            self.log.depths([depth for queue in self.queues.values() if (depth := queue.depth()) is not None])
+
     @property
     def has_ready(self) -> bool:
         """Is there something left to dispatch in another turn?"""
@@ -346,7 +356,8 @@ class Broker(Registry, Publisher):
         if route is None:
             return
         account = route.address.account
-        message = Message(forward.head, forward.body, self.next_message_id(), now_ms, forward.expires_ms, account, 0)
+        number = self.next_message_id()
+        message = Message(forward.head, forward.body, number, now_ms, forward.expires_ms, account, forward.origin)
         self.router.publish(
             Batch(route, [message], message.size_bytes, now_ms, plain=False, due_ms=forward.due_ms, hops=forward.hops),
             admitted=True,
