@@ -22,6 +22,7 @@ from artemis_py.storage.disk import Disk, DiskError
 from artemis_py.storage.index import Index, Segment
 from artemis_py.storage.page_index import places_of
 from artemis_py.storage.pages import PageFiles
+from artemis_py.storage.segment_index import Gathered, SegmentIndex
 from artemis_py.storage.spares import Spares
 
 _INLINE_BYTES_MAX: Final = 65536
@@ -49,7 +50,8 @@ class Journal(RecordLog):
     """Implements the core's view of storage on segments of a disk.
 
     ``retire`` is given each segment that is no longer needed, in the committer's thread: it deletes or retains the
-    file. ``chores`` is called there every ten seconds or so, for what ages.
+    file. ``chores`` is called there every ten seconds or so, for what ages, and ``closed`` with each segment to which
+    nothing more will be written, before ``retire``.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - what recovery found, and who carries out what is decided here
@@ -64,6 +66,7 @@ class Journal(RecordLog):
         retire: Callable[[str], None],
         chores: Callable[[], None] | None = None,
         pages: PageFiles | None = None,
+        closed: Callable[[Segment], None] | None = None,
     ) -> None:
         self.durable_lsn = next_lsn - 1
         self.last_lsn = next_lsn - 1
@@ -81,6 +84,10 @@ class Journal(RecordLog):
         self._settings = settings
         self._retire = retire
         self._chores = chores
+        self._closed = closed
+        self._gathered = Gathered()
+        self._under_way: tuple[Segment, Gathered] | None = None
+        """What the batch that is not durable yet adds to the index of its segment."""
         self._pages = pages
         self._grown: tuple[Page, bytes] | None = None
         """The PAGE_GREW record written last, which the next one of the same page replaces."""
@@ -96,6 +103,8 @@ class Journal(RecordLog):
         self._syncing = False
         """Does the batch under way end in a sync?"""
         self._retiring: list[tuple[int, Segment]] = []
+        self.leaving: dict[int, Segment] = {}
+        """Segments on their way out, until ``retire`` is done with them: their files are still there."""
         self._bindings_bytes = 0
         """How large everything but messages was when it was written again."""
         self._create_current = False
@@ -129,6 +138,7 @@ class Journal(RecordLog):
             for queue_id in queue_ids:
                 kept.detail(queue_id).due_ms = due_ms
         lsn = self._append(codec.MESSAGE, codec.encode_message(kept))
+        self._gathered.published(message.head.address)
         self.index.add(kept, self.segments[-1])
         return lsn
 
@@ -147,6 +157,7 @@ class Journal(RecordLog):
         self.last_lsn = lsn - 1
         self._pending.extend(codec.encode_published(published))
         self._non_transactional = True
+        self._gathered.published(messages[0].head.address, len(messages))
         self.index.add_run(published, self.segments[-1])
 
     def settled(self, queue_id: int, messages: list[Message], reason: str) -> int:
@@ -189,6 +200,7 @@ class Journal(RecordLog):
         if due_ms:
             for queue_id in queue_ids:
                 kept.detail(queue_id).due_ms = due_ms
+        self._gathered.published(message.head.address)
         return self._append(codec.MESSAGE, codec.encode_message(kept))
 
     def page_opened(self, page: Page, address: str) -> int:
@@ -205,6 +217,7 @@ class Journal(RecordLog):
         records = self._pending if self._group is None else self._group
         if self._grown is not None and records and self._grown[0] is page and records[-1] is self._grown[1]:
             records.pop()
+            self._gathered.records -= 1
         self.segments[-1].has_bindings = True
         lsn = self._append(codec.PAGE_GREW, page_codec.encode_grew(page))
         self._grown = page, records[-1]
@@ -237,7 +250,9 @@ class Journal(RecordLog):
 
     def _append_binding(self, type_code: int, fields: dict[str, Any]) -> int:
         self.segments[-1].has_bindings = True
-        return self._append(type_code, codec.encode_fields(fields))
+        lsn = self._append(type_code, codec.encode_fields(fields))
+        self._gathered.told(type_code, lsn, fields)
+        return lsn
 
     def begin_group(self, *, transactional: bool = False) -> None:
         self._group_depth += 1
@@ -289,6 +304,7 @@ class Journal(RecordLog):
         if done is not None:
             self.durable_lsn = done.lsn
             self.syncs += self._syncing
+            self._index_batch()
             self._retire_durably_empty()
             if self._pages is not None:
                 self._pages.written()
@@ -349,6 +365,9 @@ class Journal(RecordLog):
         )
         self._syncing = sync
         write = Write(self._disk, segment.name, segment.written_bytes, data, sync, create_bytes, spare)
+        gathered, self._gathered = self._gathered, Gathered()
+        gathered.place(segment.written_bytes, len(data), self.last_lsn, self.now_ms, create_bytes >= 0)
+        self._under_way = segment, gathered
         segment.written_bytes += len(data)
         self._pending = []
         self._transactional = self._non_transactional = False
@@ -358,8 +377,31 @@ class Journal(RecordLog):
 
     def _start_segment(self) -> None:
         number = self.segments[-1].number + 1 if self.segments else self._settings.number_min
-        self.segments.append(Segment(number, segment_name(number), self._next_lsn))
+        segment = Segment(number, segment_name(number), self._next_lsn)
+        segment.index = SegmentIndex(number, segment.first_lsn)
+        self.segments.append(segment)
         self._create_current = True
+
+    def _index_batch(self) -> None:
+        """The batch under way is durable: readers may know of it. The last one of a segment closes it."""
+        if self._under_way is None:
+            return
+        (segment, gathered), self._under_way = self._under_way, None
+        assert segment.index is not None
+        gathered.records += gathered.last_lsn - segment.index.last_lsn
+        segment.index.add(gathered)
+        if segment is not self.segments[-1]:
+            self._close_segment(segment)
+
+    def _close_segment(self, segment: Segment) -> None:
+        if self._closed is not None:
+            self._committer.later(lambda closed=self._closed: closed(segment))  # type: ignore[misc]
+
+    def finish(self) -> None:
+        """Nothing more will be written."""
+        segment = self.segments[-1]
+        if not self._create_current and self._under_way is None and self._committer.failure is None:
+            self._close_segment(segment)
 
     # ---- segments that go ------------------------------------------------------------------------
 
@@ -379,12 +421,18 @@ class Journal(RecordLog):
                     return
                 self._write_bindings()
             self._retiring.append((self._next_lsn if self._pending else self.last_lsn, segment))
+            self.leaving[segment.number] = segment
             del self.segments[0]
 
     def _retire_durably_empty(self) -> None:
         while self._retiring and self._retiring[0][0] <= self.durable_lsn:
-            name = self._retiring.pop(0)[1].name
-            self._committer.later(lambda name=name: self._retire(name))  # type: ignore[misc]
+            segment = self._retiring.pop(0)[1]
+            self._committer.later(lambda segment=segment: self._let_go(segment))  # type: ignore[misc]
+
+    def _let_go(self, segment: Segment) -> None:
+        """In the committer's thread."""
+        self._retire(segment.name)
+        self.leaving.pop(segment.number, None)
 
     def _write_bindings(self) -> None:
         """Everything but messages, once more. What earlier files say of it counts no longer."""
