@@ -224,6 +224,7 @@ def _journal_settings(config: BrokerConfig, number_min: int) -> JournalSettings:
         retains=config.journal_retention is not None,
         files_min=config.journal_min_files,
         number_min=number_min,
+        broker_name=config.name,
     )
 
 

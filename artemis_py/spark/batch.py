@@ -29,6 +29,11 @@ _BATCHES: Final = {"messages": message_batches, "events": event_batches}
 _logger = logging.getLogger(__name__)
 
 
+def reader(options: ReadOptions) -> DataSourceReader:
+    """The reader of the table that the options name."""
+    return RowReader(options)
+
+
 class RowReader(DataSourceReader):
     """Tables whose rows stand in the log one by one. Spark makes it anew in several processes: nothing is opened before
     ``partitions``.

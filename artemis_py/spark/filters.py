@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from artemis_py.spark.reading import Wanted
@@ -12,6 +12,8 @@ from artemis_py.spark.reading import Wanted
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
 
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MS: Final = timedelta(milliseconds=1)
 _TIME_COLUMNS: Final = {
     "messages": {"publishedAt": "time_ms", "timestamp": "timestamp_ms"},
     "events": {"timestamp": "time_ms"},
@@ -92,7 +94,7 @@ def _epoch_ms(value: Any) -> int | None:
     if not isinstance(value, datetime):
         return None
     moment = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
-    return int(moment.timestamp() * 1000)
+    return (moment - _EPOCH) // _MS
 
 
 def _common(known: frozenset[str] | None, values: Iterable[str]) -> frozenset[str]:

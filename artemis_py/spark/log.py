@@ -28,7 +28,8 @@ class Segment:
     first_ms: int | None
     last_ms: int | None
     oldest_ms: int | None
-    """The lowest timestamp of a message published in it; None when the index does not tell."""
+    newest_ms: int | None
+    """Timestamps of messages published in it; None when there are none."""
     size_bytes: int
     addresses: frozenset[str] | None
     """Where messages were published to; None when there are too many to tell."""
@@ -48,7 +49,8 @@ class Segment:
             last_lsn=fields["last_lsn"],
             first_ms=fields["first_ms"],
             last_ms=fields["last_ms"],
-            oldest_ms=fields.get("oldest_ms"),
+            oldest_ms=fields["oldest_ms"],
+            newest_ms=fields["newest_ms"],
             size_bytes=fields["bytes"],
             addresses=None if addresses is None else frozenset(addresses),
             queues=fields["queues"],

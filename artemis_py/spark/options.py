@@ -129,6 +129,13 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
     return options
 
 
+def shown_columns(given: Mapping[str, str]) -> tuple[str, list[str]]:
+    """The table and its columns. Raises PipelineError for options that are unknown or say nothing known."""
+    texts = _known(given)
+    table = _choice(texts, "table", tuple(TABLES), "messages")
+    return table, list(_columns(texts, table))
+
+
 def _known(given: Mapping[str, str]) -> dict[str, str]:
     """The options under the names as they are documented. Spark gives their names in lower case."""
     texts: dict[str, str] = {}

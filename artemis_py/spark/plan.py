@@ -136,7 +136,7 @@ def shares(
 
 
 def can_answer(segment: Segment, wanted: Wanted, *, of_messages: bool) -> bool:
-    """Can something in a segment be wanted? Message times and addresses rule out only rows of the table of messages."""
+    """Can something in a segment be wanted? Timestamps and addresses of messages rule out only rows of their table."""
     if segment.last_lsn < wanted.lsn_min or (wanted.lsn_max is not None and segment.first_lsn > wanted.lsn_max):
         return False
     if segment.first_ms is None or segment.last_ms is None:
@@ -149,13 +149,13 @@ def can_answer(segment: Segment, wanted: Wanted, *, of_messages: bool) -> bool:
 
 
 def _has_messages(segment: Segment, wanted: Wanted) -> bool:
-    """A message's timestamp is at or before the time of its batch, unless the clock was set back between."""
-    if segment.addresses is not None and not any(wanted.takes(address) for address in segment.addresses):
+    if segment.oldest_ms is None or segment.newest_ms is None:
         return False
-    if wanted.timestamp_ms_max is not None and segment.oldest_ms is not None:
-        if segment.oldest_ms > wanted.timestamp_ms_max:
-            return False
-    return True
+    if wanted.timestamp_ms_min is not None and segment.newest_ms < wanted.timestamp_ms_min:
+        return False
+    if wanted.timestamp_ms_max is not None and segment.oldest_ms > wanted.timestamp_ms_max:
+        return False
+    return segment.addresses is None or any(wanted.takes(address) for address in segment.addresses)
 
 
 def ranges(segment: Segment, wanted: Wanted) -> Iterator[Range]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -37,6 +37,10 @@ class Wanted:
     subscribed: frozenset[str] | None = None
     """One of these or one that ``pattern`` matches; None: any."""
     pattern: str | None = None
+
+    def between(self, lsn_min: int, lsn_max: int) -> Wanted:
+        """The same of these offsets alone."""
+        return replace(self, lsn_min=lsn_min, lsn_max=lsn_max)
 
     def takes(self, address: str) -> bool:
         """Can a message to this address be wanted?"""
@@ -96,6 +100,15 @@ class Names:
         self.sessions.update({fields["id"]: dict(fields) for fields in segment.sessions})
         self.consumers.update({fields["id"]: dict(fields) for fields in segment.consumers})
 
+    def with_those_of(self, segments: Sequence[Segment]) -> Names:
+        """The same and what some segments tell besides; sessions and consumers of these alone, as each segment names
+        its own again.
+        """
+        names = Names(dict(self.queues))
+        for segment in segments:
+            names.learn(segment)
+        return names
+
     def queue_names(self) -> dict[int, str]:
         """Names by number."""
         return {number: fields["name"] for number, fields in self.queues.items()}
@@ -147,8 +160,3 @@ class Reading:
         """The rows in parts of ``rows_max``."""
         for begin in range(0, count, self.rows_max):
             yield slice(begin, min(count, begin + self.rows_max))
-
-
-def concatenated(parts: Iterable[Any]) -> Any:
-    """Arrays of numbers end to end."""
-    return np.concatenate(list(parts))

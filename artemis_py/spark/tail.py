@@ -49,7 +49,7 @@ class Tail:
         self.is_settled = whole == len(found.places)
         if whole:
             end = int(found.ends[:whole].max())
-            self._take(Walk(data, found.places[:whole], [one for one in found.groups if one[0] < whole], self._time_ms))
+            self._take(found.first(whole))
             self._end += end
         self._fields["bytes"] = self._end
         self._fields["addresses"] = None if self._addresses is None else sorted(self._addresses)
@@ -65,7 +65,7 @@ class Tail:
         self._end = FILE_HEADER_BYTES
         self._fields = {
             "segment": header.number, "first_lsn": header.first_lsn, "last_lsn": header.first_lsn - 1, "first_ms": None,
-            "last_ms": None, "queues": [], "sessions": [], "consumers": [], "blocks": [],
+            "last_ms": None, "oldest_ms": None, "newest_ms": None, "queues": [], "sessions": [], "consumers": [], "blocks": [],
         }  # fmt: skip
         return True
 
@@ -119,8 +119,11 @@ class Tail:
         messages = originals(found)
         fields = gather(found.data, found.places[messages] + codec.RECORD_HEADER_BYTES, MESSAGE_FIELDS)
         if len(messages):
-            oldest = int(field_numbers(fields["timestamp_ms"]).min())
-            self._fields["oldest_ms"] = min(self._fields.get("oldest_ms", oldest), oldest)
+            stamps = field_numbers(fields["timestamp_ms"])
+            oldest, newest = int(stamps.min()), int(stamps.max())
+            told = self._fields
+            told["oldest_ms"] = oldest if told["oldest_ms"] is None else min(told["oldest_ms"], oldest)
+            told["newest_ms"] = newest if told["newest_ms"] is None else max(told["newest_ms"], newest)
         if self._addresses is not None:
             begins, ends = address_places(found.places[messages], fields)
             self._addresses.update(text.decode() for text in encoded(slices(found.data, begins, ends))[1])

@@ -53,6 +53,8 @@ class Walk:
     groups: list[tuple[int, int, int]]
     """Of each GROUP the number of its first record and of the one behind its last, and its lsn."""
     time_before_ms: int | None
+    breaks: list[int]
+    """The numbers of the records behind damage: what is lost may have named another sender."""
     lsns: Numbers = field(init=False)
     kinds: Numbers = field(init=False)
     ends: Numbers = field(init=False)
@@ -83,7 +85,7 @@ class Walk:
     @cached_property
     def session_ids(self) -> Numbers:
         """The session from which the messages in a record come, 0 for nobody known: what the last ORIGIN said, up to
-        the next BATCH or the beginning or end of a GROUP.
+        the next BATCH, the beginning or end of a GROUP, or damage.
         """
         origins = np.flatnonzero(self.kinds == codec.ORIGIN)
         if not len(origins):
@@ -92,12 +94,19 @@ class Walk:
         said[np.flatnonzero(self.kinds == codec.BATCH)] = 0
         for first, behind, _ in self.groups:
             said[first - 1] = said[behind] = 0
+        said[self.breaks] = 0
         said[origins] = field_numbers(gather(self.data, self.places[origins] + RECORD_HEADER_BYTES, _SESSION))
         said = said[:-1]
         told = np.where(said >= 0, np.arange(len(said)), 0)
         said[0] = max(said[0], 0)
         known: Numbers = said[np.maximum.accumulate(told)]
         return known
+
+    def first(self, count: int) -> Walk:
+        """The same with the first records alone."""
+        groups = [group for group in self.groups if group[0] < count]
+        breaks = [number for number in self.breaks if number <= count]
+        return Walk(self.data, self.places[:count], groups, self.time_before_ms, breaks)
 
     def of_kind(self, kind: int, payload_bytes_min: int) -> Numbers:
         """The numbers of the records of one type. Raises CodecError when one is too short for its type."""
@@ -124,6 +133,7 @@ def walk(piece: Piece, damages: list[Damage]) -> Walk:
     """
     places: list[int] = []
     groups: list[tuple[int, int, int]] = []
+    breaks: list[int] = []
     offset: int | None = 0
     content_end = -1
     while offset is not None:
@@ -133,7 +143,8 @@ def walk(piece: Piece, damages: list[Damage]) -> Walk:
         if content_end < 0:
             content_end = len(piece.data.rstrip(b"\0"))
         offset = _behind(piece, offset, content_end, places, groups, damages)
-    return Walk(piece.data, np.array(places, np.int64), groups, piece.time_ms)
+        breaks.append(len(places))
+    return Walk(piece.data, np.array(places, np.int64), groups, piece.time_ms, breaks)
 
 
 def _whole(data: bytes, offset: int, places: list[int], groups: list[tuple[int, int, int]]) -> int:

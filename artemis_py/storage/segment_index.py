@@ -23,23 +23,33 @@ BLOCK_BYTES: Final = 4 << 20
 """How long a block is at least. A reader takes blocks whole, and several read one segment together."""
 ADDRESSES_MAX: Final = 1000
 """With more addresses than this an index names none: it would be long, and rule out little."""
-_LISTS: Final = {codec.QUEUE: "queues", codec.QUEUE_DELETED: "queues"}
+_LISTS: Final = {
+    codec.QUEUE: "queues",
+    codec.QUEUE_DELETED: "queues",
+    codec.SESSION: "sessions",
+    codec.CONSUMER: "consumers",
+}
 """Records that an index repeats, and in which of its lists."""
-_PLACE: Final = Struct("<24xQ4xHH4x")
-"""Of a MESSAGE payload: the lsn of its publication, number of queues, size of the address."""
+_PLACE: Final = Struct("<8xQ8xQ4xHH4x")
+"""Of a MESSAGE payload: its timestamp, the lsn of its publication, number of queues, size of the address."""
 _QUEUE_BYTES: Final = 22
 
 
 class Gathered:
     """What was written for one batch. Only publications count as messages, not the copies that compaction makes."""
 
-    __slots__ = ("addresses", "end", "last_lsn", "messages", "offset", "records", "repeated", "time_ms")
+    __slots__ = (
+        "addresses", "end", "last_lsn", "messages", "newest_ms", "offset", "oldest_ms", "records", "repeated", "time_ms",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.records = 0
         """Everything with an lsn, BATCH and GROUP and what is inside it too."""
         self.messages = 0
         self.addresses: set[str] = set()
+        self.oldest_ms: int | None = None
+        self.newest_ms: int | None = None
+        """Timestamps of messages, which can be earlier than the batch: a transaction takes its time."""
         self.repeated: list[tuple[str, dict[str, Any]]] = []
         """Records to be repeated: in which list, and their fields with their lsn."""
         self.offset = 0
@@ -54,10 +64,14 @@ class Gathered:
         self.last_lsn = last_lsn
         self.time_ms = time_ms
 
-    def published(self, address: str, count: int = 1) -> None:
-        """Messages were published to an address."""
+    def published(self, address: str, timestamp_ms: int, count: int = 1) -> None:
+        """Messages with this timestamp were published to an address."""
         self.messages += count
         self.addresses.add(address)
+        if self.oldest_ms is None or timestamp_ms < self.oldest_ms:
+            self.oldest_ms = timestamp_ms
+        if self.newest_ms is None or timestamp_ms > self.newest_ms:
+            self.newest_ms = timestamp_ms
 
     def told(self, type_code: int, lsn: int, fields: dict[str, Any]) -> None:
         """A record with JSON was written."""
@@ -71,14 +85,14 @@ class SegmentIndex:
     """What is in one segment. ``add`` its batches in order.
 
     ``last_lsn`` is ``first_lsn`` - 1 while there is nothing in it. ``first_ms`` and ``last_ms`` are the earliest and
-    the latest time of a batch, None while there is none. ``size_bytes`` is where the last record ends, and ``blocks``
+    the latest time of a batch, ``oldest_ms`` and ``newest_ms`` of the messages published, None while there is none. ``size_bytes`` is where the last record ends, and ``blocks``
     has (offset, no lsn in it is lower, time of its first batch) for parts of ``BLOCK_BYTES`` or more that begin with a
     BATCH.
     """
 
     __slots__ = (
-        "_addresses", "blocks", "first_lsn", "first_ms", "last_lsn", "last_ms", "lists", "messages", "number",
-        "records", "size_bytes",
+        "_addresses", "blocks", "first_lsn", "first_ms", "last_lsn", "last_ms", "lists", "messages", "newest_ms",
+        "number", "oldest_ms", "records", "size_bytes",
     )  # fmt: skip
 
     def __init__(self, number: int, first_lsn: int) -> None:
@@ -87,6 +101,8 @@ class SegmentIndex:
         self.last_lsn = first_lsn - 1
         self.first_ms: int | None = None
         self.last_ms: int | None = None
+        self.oldest_ms: int | None = None
+        self.newest_ms: int | None = None
         self.size_bytes = FILE_HEADER_BYTES
         self.records = 0
         self.messages = 0
@@ -99,8 +115,10 @@ class SegmentIndex:
         if batch.time_ms is not None:
             if not self.blocks or batch.offset - self.blocks[-1][0] >= BLOCK_BYTES:
                 self.blocks.append((batch.offset, self.last_lsn + 1, batch.time_ms))
-            self.first_ms = batch.time_ms if self.first_ms is None else min(self.first_ms, batch.time_ms)
-            self.last_ms = batch.time_ms if self.last_ms is None else max(self.last_ms, batch.time_ms)
+            self.first_ms = _lower(self.first_ms, batch.time_ms)
+            self.last_ms = _higher(self.last_ms, batch.time_ms)
+        self.oldest_ms = _lower(self.oldest_ms, batch.oldest_ms)
+        self.newest_ms = _higher(self.newest_ms, batch.newest_ms)
         self.last_lsn = max(self.last_lsn, batch.last_lsn)
         self.size_bytes = batch.end
         self.records += batch.records
@@ -126,6 +144,8 @@ class SegmentIndex:
             "last_lsn": self.last_lsn,
             "first_ms": self.first_ms,
             "last_ms": self.last_ms,
+            "oldest_ms": self.oldest_ms,
+            "newest_ms": self.newest_ms,
             "bytes": self.size_bytes,
             "records": self.records,
             "messages": self.messages,
@@ -133,6 +153,14 @@ class SegmentIndex:
             **{name: list(found) for name, found in self.lists.items()},
             "blocks": [list(block) for block in self.blocks],
         }
+
+
+def _lower(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else min(one, other)
+
+
+def _higher(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else max(one, other)
 
 
 def encode_index(fields: dict[str, Any]) -> bytes:
@@ -198,10 +226,10 @@ def _take(batch: Gathered, record: codec.Record, addresses: dict[bytes, str]) ->
     batch.records += 1
     batch.last_lsn = max(batch.last_lsn, record.lsn)
     if record.type_code == codec.MESSAGE:
-        lsn, queue_count, address_size = _PLACE.unpack_from(record.payload)
+        timestamp_ms, lsn, queue_count, address_size = _PLACE.unpack_from(record.payload)
         if lsn == record.lsn:
             start = _PLACE.size + _QUEUE_BYTES * queue_count
             raw = record.payload[start : start + address_size]
-            batch.published(addresses.get(raw) or addresses.setdefault(raw, raw.decode()))
+            batch.published(addresses.get(raw) or addresses.setdefault(raw, raw.decode()), timestamp_ms)
     elif record.type_code in _LISTS:
         batch.told(record.type_code, record.lsn, codec.decode_fields(record.payload))
