@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
@@ -21,13 +22,14 @@ from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 from tests.sim.paging import WitnessedPages
 from tests.sim.projection import Projection
+from tests.sim.retained import Archive
 from tests.sim.witness import WitnessedJournal
 from tests.wire.fakes import FakeLoop
 from tests.wire.world import Client
 
 
 class Incarnation:
-    """A running broker. ``base`` is the durable state it began with.
+    """A running broker. ``base`` is the durable state it began with, ``archive`` gets the segments that retire.
 
     Each client of ``tests.wire.world`` runs on it as on a ``World``.
     """
@@ -40,6 +42,7 @@ class Incarnation:
         recovered: Recovered,
         base: Projection,
         now_ms: int,
+        archive: Archive | None = None,
     ) -> None:
         self.base = base
         self.disk = disk
@@ -61,7 +64,7 @@ class Incarnation:
             recovered.segments,
             recovered.next_lsn,
             recovered.batch_number,
-            disk.delete,
+            disk.delete if archive is None else partial(archive.retire, disk),
             pages=pages,
         )
         self.journal.watch(pages)
