@@ -213,6 +213,11 @@ class Journal(ActorLog):
         self.index.add_duplicate_id(address, duplicate_id, self._settings.duplicate_ids_kept)
         return self._append_binding(codec.DUPLICATE, {"address": address, "id": duplicate_id})
 
+    def cursor_changed(self, fields: dict[str, Any]) -> int:
+        """A cursor in the log was moved or (``deleted``) dropped; see ``cursors.py``. Returns the record's lsn."""
+        self.index.set_cursor(fields)
+        return self._append_binding(codec.CURSOR, fields)
+
     # ---- records about pages ---------------------------------------------------------------------
 
     def published_in_page(self, message: Message, queue_ids: list[int], due_ms: int, place: int) -> int:
@@ -503,6 +508,8 @@ class Journal(ActorLog):
             self._append_binding(codec.DUPLICATES_CLEARED, {"address": address})
             for duplicate_id in seen[-self._settings.duplicate_ids_kept :]:
                 self._append_binding(codec.DUPLICATE, {"address": address, "id": duplicate_id})
+        for fields in index.cursors.values():
+            self._append_binding(codec.CURSOR, fields)
         if index.pages:
             self._write_pages()
         assert self._group is not None

@@ -13,11 +13,13 @@ from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService
 from artemis_py.storage.body_recovery import take_over
+from artemis_py.storage.index import Segment
 from artemis_py.storage.journal import JournalSettings
 from artemis_py.storage.large import LargeStore
 from artemis_py.storage.page_bodies import hold_bodies
 from artemis_py.storage.pages import delete_leftovers
 from artemis_py.storage.recovery import Recovered
+from artemis_py.storage.sidecars import delete_orphans, delete_segment, write_index
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 from tests.sim.paging import WitnessedPages
@@ -53,6 +55,7 @@ class Incarnation:
         self.committer = SteppedCommitter(self._wake)
         self.reader = SteppedCommitter(self._wake)
         self.told: list[str] = []
+        delete_orphans(disk)
         delete_leftovers(disk, recovered.index.pages.pages())
         pages = WitnessedPages(disk, self.reader, self.told.append)
         pages.watch()
@@ -64,8 +67,9 @@ class Incarnation:
             recovered.segments,
             recovered.next_lsn,
             recovered.batch_number,
-            disk.delete if archive is None else partial(archive.retire, disk),
+            partial(delete_segment, disk) if archive is None else partial(archive.retire, disk),
             pages=pages,
+            closed=self._write_index,
         )
         self.journal.watch(pages)
         self.bodies = [SteppedCommitter(self._wake), SteppedCommitter(self._wake)]
@@ -88,6 +92,10 @@ class Incarnation:
 
     def _wake(self) -> None:
         self.turns.schedule()
+
+    def _write_index(self, segment: Segment) -> None:
+        if segment.index is not None and write_index(self.disk, segment.index):
+            segment.index = None
 
     def connect(self) -> Client:
         """A new connection."""

@@ -49,6 +49,9 @@ class WitnessedJournal(Journal):
         for message in messages:
             self._note(message.lsn, "published", identity(message, self._disk), [queue_id], due_ms)
 
+    def cursor_changed(self, fields: dict[str, Any]) -> int:
+        return self._note(super().cursor_changed(fields), "cursor_changed", copy.deepcopy(fields))
+
     def settled(self, queue_id: int, messages: list[Message], reason: str, consumer: Actor | None = None) -> int:
         message_ids = [message.id for message in messages]
         lsn = super().settled(queue_id, messages, reason, consumer)

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 
 from artemis_py.storage.journal import JournalSettings
 from artemis_py.storage.recovery import Recovered, recover
-from tests.sim.check import Broken, files_match, nothing_half_done, promises_hold, records_match, survivors_match
+from tests.sim.check import (
+    Broken,
+    files_match,
+    indexes_match,
+    nothing_half_done,
+    promises_hold,
+    records_match,
+    survivors_match,
+)
 from tests.sim.disk import Fault, PowerCut, SimDisk
 from tests.sim.incarnation import Incarnation
 from tests.sim.projection import Projection
@@ -206,14 +214,24 @@ class World:
 
     def _manage(self, life: Incarnation) -> None:
         queue = self.rng.choice(("work", "ring", "news.a"))
-        move = self.rng.randrange(3)
+        move = self.rng.randrange(4)
         if move == 0:
             life.broker.pause(queue)
         elif move == 1:
             life.broker.resume(queue)
-        else:
+        elif move == 2:
             life.broker.set_ring_size(queue, self.rng.choice((-1, 0, 1, 5)))
+        else:
+            self._move_cursor(life)
         life.turns.schedule()
+
+    def _move_cursor(self, life: Incarnation) -> None:
+        """What is asked for over HTTP; the answer waits for the record."""
+        name = self.rng.choice(("reader.a", "reader.b"))
+        fields: dict[str, object] = {"name": name, "lsn": life.journal.durable_lsn, "moved_ms": life.loop.now_ms}
+        if name in life.journal.index.cursors and self.rng.random() < 0.2:
+            fields = {"name": name, "deleted": True}
+        life.journal.cursor_changed(fields)
 
     def _dismiss(self, trader: Trader, promised: list[Fact]) -> None:
         trader.listen()
@@ -240,6 +258,7 @@ class World:
         wrong = [str(damage) for damage in recovered.damages if not damage.torn]
         if wrong:
             raise Broken(f"a crash was taken for damage: {wrong}")
+        indexes_match(self.disk)
         promises_hold(life.projection(life.journal.durable_lsn), promised)
         found = survivors_match(life, recovered, DUPLICATE_IDS_KEPT)
         nothing_half_done(found, life.broker)
