@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from mypy_extensions import mypyc_attr, trait
+
 from artemis_py.core.address import Address
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import ABORTED, NACKED, Entry
@@ -13,6 +15,8 @@ from artemis_py.errors import AddressFullError, DuplicateError
 from artemis_py.message import LargeBody, Message
 
 
+@trait
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Publisher(ABC):
     """Who carries out what a commit sends: the broker."""
 

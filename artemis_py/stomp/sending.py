@@ -9,11 +9,11 @@ from artemis_py.message import Head, LargeBody, Message
 from artemis_py.stomp.destinations import temporary_address
 from artemis_py.stomp.frames import FrameError, LargeSend, Send, Shape
 from artemis_py.stomp.parser import AnyFrame
-from artemis_py.stomp.state import SessionState
+from artemis_py.stomp.subscribing import Subscribing
 from artemis_py.stomp.subscription import obtain_temporary
 
 
-class Sending(SessionState):
+class Sending(Subscribing):
     """From SEND frames to messages on addresses."""
 
     __slots__ = ()

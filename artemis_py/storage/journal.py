@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
+from mypy_extensions import mypyc_attr
+
 from artemis_py.message import LargeBody, Message
 from artemis_py.paged import Page, PagedMessage
 from artemis_py.records import Actor
@@ -49,6 +51,7 @@ class JournalSettings:
     """For readers of what is retained."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Journal(ActorLog):
     """Implements the core's view of storage on segments of a disk.
 
@@ -83,6 +86,7 @@ class Journal(ActorLog):
         self.queue_id = index.queue_id_max
         self.inline = False
         """May the next batch be made durable before ``seal`` returns? Set by the turn when nobody else waits."""
+        self.was_inline = False
         self._disk = disk
         self._committer = committer
         self._settings = settings
@@ -369,6 +373,7 @@ class Journal(ActorLog):
         return self.retains and not is_told and bool(self._pending)
 
     def seal(self) -> None:
+        self.was_inline = False
         if self._leaving:
             self._forget_sessions()
         if self._committer.busy or self._committer.failure is not None:
@@ -396,6 +401,7 @@ class Journal(ActorLog):
             return
         if self.inline and commit.size_bytes <= _INLINE_BYTES_MAX:
             self._committer.run_now(commit)
+            self.was_inline = True
             self.poll()
         else:
             self._committer.submit(commit)

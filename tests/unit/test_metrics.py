@@ -129,6 +129,7 @@ def test_our_additions_have_their_own_names_and_types() -> None:
     }
 
 
+@pytest.mark.interpreted
 def test_each_gauge_shows_its_own_number() -> None:
     broker = FakeBroker()
     (queue,) = broker.add("orders", "orders.eu")
@@ -169,6 +170,7 @@ def test_each_gauge_shows_its_own_number() -> None:
     }
 
 
+@pytest.mark.interpreted
 def test_nothing_is_durable_on_a_queue_that_is_not() -> None:
     broker = FakeBroker()
     (queue,) = broker.add("orders", "orders.eu")
