@@ -49,6 +49,11 @@ class Transaction:
         self.sends.append((route, message, due_ms))
         self.size_bytes += message.memory_bytes
 
+    def send_run(self, route: Route, messages: list[Message], size_bytes: int) -> None:
+        """Keep messages for one destination until COMMIT; ``size_bytes`` is what they hold in memory."""
+        self.sends.extend([(route, message, 0) for message in messages])
+        self.size_bytes += size_bytes
+
     def blocked_by(self) -> Address | None:
         """An address that takes nothing now, and that the commit must wait for, or None."""
         for route, _, _ in self.sends:

@@ -87,6 +87,8 @@ class Session(Sending):
             self.lsn_before = log.last_lsn
             if frame.__class__ is Send and frame.quick:
                 position = self.send_run(frames, position, now_ms)
+            elif frame.__class__ is Send and frame.gathers:
+                position = self.keep_run(frames, position, now_ms)
             elif isinstance(frame, AckRun):
                 self._acknowledge_run(frame, now_ms)
                 position += 1
