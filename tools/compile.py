@@ -30,6 +30,7 @@ MODULES: Final = (
     "storage/page_codec.py",
     "storage/index.py",
     "storage/page_index.py",
+    "storage/segment_index.py",
     "storage/journal.py",
 )
 """What runs per message. Packages' `__init__.py` stay as they are."""
