@@ -104,7 +104,7 @@ class FoldReader(DataSourceReader):
         schema = arrow_schema(options.table, options.columns)
         fold, series = Fold(), Series(options.interval_ms)
         last_ms = 0
-        for one, found in pieces(partition, log, options):
+        for _, found in pieces(partition, log, options):
             wanted = partition.wanted.records(found)
             (series if options.table == "metrics" else fold).take(found, wanted)
             last_ms = max(last_ms, int(found.times_ms[wanted].max(initial=0)))

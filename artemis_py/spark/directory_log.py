@@ -45,7 +45,8 @@ class Directories(Place):
 def find_directories(text: str, broker: str | None) -> list[Directories]:
     """What the option ``journal`` names. Each directory may hold journal files or folders that do. Those without a name
     are one broker's, but for those that a pattern matches: each of them is one broker's. A broker is called as said, or
-    as its log calls it, which it does with retention, or after the directory. Raises PipelineError when there is nothing.
+    as its log calls it, which it does with retention, or after the directory. Raises PipelineError when nothing is
+    there.
     """
     found: dict[str, list[Path]] = {}
     said: dict[str, str | None] = {}

@@ -36,7 +36,7 @@ class Brokers(Place):
 
 
 class HttpLog(Log):
-    """Keeps one connection. A broker that does not answer, as it starts again, is asked again for ``wait_s`` seconds."""
+    """Keeps one connection. A broker that does not answer, because it starts again, is asked for ``wait_s`` seconds."""
 
     def __init__(self, place: Brokers) -> None:
         self._place = place
@@ -94,8 +94,8 @@ class HttpLog(Log):
                 problem = str(error) or type(error).__name__
             if time.monotonic() >= until:
                 raise PipelineError(
-                    f"the broker at {self._place.url} did not answer for {self._place.wait_s} s ({problem}): is it running,"
-                    " and has it an acceptor with protocols=HTTP there?"
+                    f"the broker at {self._place.url} did not answer for {self._place.wait_s} s ({problem}): is it"
+                    " running, and has it an acceptor with protocols=HTTP there?"
                 )
             time.sleep(_PAUSE_S)
         if status not in _OK:

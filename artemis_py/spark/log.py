@@ -1,7 +1,7 @@
 """A broker's log as the pipeline sees it: segments with their indexes, bytes of them, large bodies, cursors.
 
-There are two kinds: directories (``directory_log``) and a running broker (``http_log``). Planning happens in one process
-and reading in others, so what is sent to those is a ``Place``, which each opens for itself.
+There are two kinds: directories (``directory_log``) and a running broker (``http_log``). Planning happens in one
+process and reading in others, so what is sent to those is a ``Place``, which each opens for itself.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What of a log there is now. ``first_lsn``: nothing below it is there; ``end_lsn``: all up to it is, and stays as it
-    is. ``segments`` are in order.
+    """What of a log there is now. ``first_lsn``: nothing below it is there; ``end_lsn``: all up to it is, and stays
+    as it is. ``segments`` are in order.
     """
 
     first_lsn: int

@@ -89,11 +89,11 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def reportLatestOffset(self) -> Offset:
         """How far the logs go, for the query's progress."""
-        return {broker: log.listing((1 << 62)).end_lsn for broker, (_, log) in self._opened().items()}
+        return {broker: log.listing(1 << 62).end_lsn for broker, (_, log) in self._opened().items()}
 
     def prepareForTriggerAvailableNow(self) -> None:
         """The run ends at what there is now."""
-        self._target = {broker: log.listing((1 << 62)).end_lsn for broker, (_, log) in self._opened().items()}
+        self._target = {broker: log.listing(1 << 62).end_lsn for broker, (_, log) in self._opened().items()}
 
     def _begin(self, start: Mapping[str, Any], broker: str) -> int:
         """A broker that came to the options later is read from its beginning."""
@@ -104,8 +104,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for broker in offset:
             if broker != LOST and broker not in self._opened():
                 raise PipelineError(
-                    f"the query's checkpoint is of broker {broker}, and there is {', '.join(self._opened())}: name it with"
-                    " option broker, or start with a new checkpoint"
+                    f"the query's checkpoint is of broker {broker}, and there is {', '.join(self._opened())}: name it"
+                    " with option broker, or start with a new checkpoint"
                 )
 
     def _lose(self, broker: str, begin: int, listing: Listing) -> None:
@@ -134,8 +134,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         listing = log.listing(begin)
         if listing.end_lsn < top:
             raise PipelineError(
-                f"the log of broker {log.broker} ends at offset {listing.end_lsn}, and this query has planned up to {top}:"
-                " it is another log, or an older copy; start with a new checkpoint"
+                f"the log of broker {log.broker} ends at offset {listing.end_lsn}, and this query has planned up to"
+                f" {top}: it is another log, or an older copy; start with a new checkpoint"
             )
         if is_known and listing.first_lsn > begin + 1:
             self._lose(log.broker, begin, listing)

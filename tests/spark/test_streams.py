@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,11 +63,15 @@ class Streams:
         self._folder = folder
         self.queries: list[StreamingQuery] = []
 
-    def start(self, sink: Callable[[Any, int], None], *, now: bool = False, checkpoint: str = "checkpoint", **options: object) -> StreamingQuery:
+    def start(
+        self, sink: Callable[[Any, int], None], *, now: bool = False, checkpoint: str = "checkpoint", **options: object
+    ) -> StreamingQuery:
         texts = {name: str(value) for name, value in options.items()}
         source = self._spark.readStream.format("artemis").options(**texts).load()
         writer = source.writeStream.foreachBatch(sink).option("checkpointLocation", str(self._folder / checkpoint))
-        query = (writer.trigger(availableNow=True) if now else writer.trigger(processingTime="100 milliseconds")).start()
+        query = (
+            writer.trigger(availableNow=True) if now else writer.trigger(processingTime="100 milliseconds")
+        ).start()
         self.queries.append(query)
         return query
 
@@ -143,7 +148,8 @@ def test_streams_of_events(broker: LiveBroker, streams: Streams, place: str) -> 
 def test_a_start_at_a_time(broker: LiveBroker, streams: Streams, place: str) -> None:
     with broker.client() as client:
         send_many(client, place, 0, 5)
-        now_ms = eventually("time goes on", lambda: int(time.time() * 1000), lambda seen, begin=int(time.time() * 1000): seen > begin + 1)
+        begun_ms = time.time() * 1000
+        now_ms = int(eventually("a later time", lambda: time.time() * 1000, lambda seen: seen > begun_ms + 2))
         send_many(client, place, 5, 5)
     sink = Sink()
     streams.run(sink, url=broker.url, subscribe=place, startingTimestamp=now_ms)
@@ -287,14 +293,14 @@ def kill_rounds(folder: Path, spark: SparkSession, rounds: int, per_round: int) 
         for number in range(rounds):
             with broker.client() as client:
                 send_many(client, "orders", number * per_round, per_round)
-            before = committed(commits)
+            before = committed(commits) + 1
             driver = subprocess.Popen(
                 [sys.executable, "-c", DRIVER, broker.url, str(checkpoint), str(out)],
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT,
             )  # fmt: skip
             try:
                 planned = checkpoint / "offsets"
-                eventually("batches", lambda: committed(planned), lambda seen, low=before: seen > low + 1, WAIT_S)
+                eventually("batches", partial(committed, planned), before.__lt__, WAIT_S)
                 java = java_below(driver.pid)
                 assert java is not None
                 os.kill(java, signal.SIGKILL)
