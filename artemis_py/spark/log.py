@@ -6,12 +6,15 @@ process and reading in others, so what is sent to those is a ``Place``, which ea
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from artemis_py.errors import PipelineError
+
+_logger = logging.getLogger(__name__)
 
 
 class GoneError(PipelineError):
@@ -91,6 +94,13 @@ class Log(ABC):
     @abstractmethod
     def set_cursor(self, name: str, lsn: int, ttl_s: int) -> None:
         """Tell the broker that everything up to ``lsn`` is not needed any more under this name."""
+
+
+def unreadable(name: str, problem: str, *, fails_on_loss: bool) -> None:
+    """A segment of which not even the header can be read. Raises PipelineError, or says so where losses are allowed."""
+    if fails_on_loss:
+        raise PipelineError(f"{name}: {problem}; move it away, or leave it out with failOnDataLoss=false")
+    _logger.warning("%s: %s; it is left out", name, problem)
 
 
 class Place(ABC):

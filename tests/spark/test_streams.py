@@ -246,6 +246,35 @@ def test_what_retention_took_is_counted_on_request(tmp_path: Path, streams: Stre
     assert end["#lost"] == {"b": 26 - 5}  # each segment has thirteen records
 
 
+@pytest.mark.parametrize("start", ["earliest", "latest"])
+def test_the_first_batch_is_the_same_when_it_runs_again(tmp_path: Path, streams: Streams, start: str) -> None:
+    log = MadeLog(tmp_path / "log")
+    log.segment(START_MS)
+    log.publish(START_MS, 10)
+    sink = Sink()
+    failures: list[int] = []
+
+    def fail(frame: Any, batch_id: int) -> None:
+        sink(frame, batch_id)
+        if sink.batches:
+            failures.append(batch_id)
+            raise RuntimeError("the sink fails once")
+
+    options = {"journal": tmp_path / "log", "startingOffsets": start, "broker": "b"}
+    query = streams.start(fail, **options)
+    while not failures and query.isActive:
+        log.publish(START_MS, 1)
+        time.sleep(0.05)
+    with pytest.raises(Exception, match="the sink fails once"):
+        query.awaitTermination(WAIT_S)
+    log.publish(START_MS, 5)
+    log.close()
+    streams.run(sink, **options)
+    numbers = [int(value) for value in sink.values]
+    assert numbers == list(range(1 if start == "earliest" else numbers[0], log.messages + 1))
+    assert len(sink.batches) == 2
+
+
 def test_a_checkpoint_of_another_log_is_refused(tmp_path: Path, streams: Streams) -> None:
     overtaken(tmp_path / "log")
     streams.run(Sink(), journal=tmp_path / "log", broker="b", startingOffsets="earliest")
