@@ -2,9 +2,9 @@
 
 One process of Spark's plans a query as long as it runs; the methods that touch a log are called there alone, but for
 ``read``. An offset is ``{"<broker>": lsn}``: everything up to and including it has been planned. Under ``#from`` it
-tells where its batch begins: Spark forgets where the first batch of a query began, and asks for the initial offset again
-when that batch has to run again, which by then may be another one. What retention took before it was read is counted
-under ``#lost`` where losses are allowed.
+tells where its batch begins: Spark forgets where the first batch of a query began, and asks for the initial offset
+again when that batch has to run again, which by then may be another one. What retention took before it was read is
+counted under ``#lost`` where losses are allowed.
 """
 
 from __future__ import annotations

@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from artemis_py.spark.options import read_options
+from artemis_py.spark.stream import LogStreamReader
 from tests.e2e.broker_process import eventually
 from tests.spark.live import LiveBroker, live_broker, send_many
 from tests.spark.made_log import START_MS, MadeLog
@@ -246,33 +249,29 @@ def test_what_retention_took_is_counted_on_request(tmp_path: Path, streams: Stre
     assert end["#lost"] == {"b": 26 - 5}  # each segment has thirteen records
 
 
-@pytest.mark.parametrize("start", ["earliest", "latest"])
-def test_the_first_batch_is_the_same_when_it_runs_again(tmp_path: Path, streams: Streams, start: str) -> None:
-    log = MadeLog(tmp_path / "log")
+def test_the_first_batch_is_the_same_when_it_is_planned_again(tmp_path: Path) -> None:
+    """Spark asks for the initial offset anew then, and the latest one is another by now."""
+    log = MadeLog(tmp_path)
     log.segment(START_MS)
     log.publish(START_MS, 10)
-    sink = Sink()
-    failures: list[int] = []
-
-    def fail(frame: Any, batch_id: int) -> None:
-        sink(frame, batch_id)
-        if sink.batches:
-            failures.append(batch_id)
-            raise RuntimeError("the sink fails once")
-
-    options = {"journal": tmp_path / "log", "startingOffsets": start, "broker": "b"}
-    query = streams.start(fail, **options)
-    while not failures and query.isActive:
-        log.publish(START_MS, 1)
-        time.sleep(0.05)
-    with pytest.raises(Exception, match="the sink fails once"):
-        query.awaitTermination(WAIT_S)
+    log.close()
+    options = read_options({"journal": str(tmp_path), "broker": "b", "startingOffsets": "latest"}, streaming=True)
+    first = LogStreamReader(options)
+    start = first.initialOffset()
+    log.segment(START_MS)
     log.publish(START_MS, 5)
     log.close()
-    streams.run(sink, **options)
-    numbers = [int(value) for value in sink.values]
-    assert numbers == list(range(1 if start == "earliest" else numbers[0], log.messages + 1))
-    assert len(sink.batches) == 2
+    end = first.latestOffset(start, ReadAllAvailable())
+    log.segment(START_MS)
+    log.publish(START_MS, 5)
+    log.close()
+    again = LogStreamReader(options)
+    assert again.initialOffset() != start
+    for reader, begin in ((first, start), (again, again.initialOffset())):
+        batches = [batch for share in reader.partitions(begin, end) for batch in reader.read(share)]
+        rows = [int(row["value"]) for batch in batches for row in batch.to_pylist()]
+        assert rows == [11, 12, 13, 14, 15]
+    assert again.latestOffset(again.latestOffset(end, ReadAllAvailable()), ReadAllAvailable())["b"] == log.lsn - 1
 
 
 def test_a_checkpoint_of_another_log_is_refused(tmp_path: Path, streams: Streams) -> None:
