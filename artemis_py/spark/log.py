@@ -32,8 +32,9 @@ class Segment:
     last_ms: int | None
     oldest_ms: int | None
     newest_ms: int | None
-    """Timestamps of messages published in it; None when there are none."""
+    """Timestamps of messages published in it; None when there are none, or an older index does not tell."""
     size_bytes: int
+    messages: int
     addresses: frozenset[str] | None
     """Where messages were published to; None when there are too many to tell."""
     queues: Sequence[Mapping[str, Any]]
@@ -52,9 +53,10 @@ class Segment:
             last_lsn=fields["last_lsn"],
             first_ms=fields["first_ms"],
             last_ms=fields["last_ms"],
-            oldest_ms=fields["oldest_ms"],
-            newest_ms=fields["newest_ms"],
+            oldest_ms=fields.get("oldest_ms"),
+            newest_ms=fields.get("newest_ms"),
             size_bytes=fields["bytes"],
+            messages=fields["messages"],
             addresses=None if addresses is None else frozenset(addresses),
             queues=fields["queues"],
             sessions=fields["sessions"],

@@ -156,12 +156,15 @@ def can_answer(segment: Segment, wanted: Wanted, *, of_messages: bool) -> bool:
 
 
 def _has_messages(segment: Segment, wanted: Wanted) -> bool:
-    if segment.oldest_ms is None or segment.newest_ms is None:
+    low, high = wanted.timestamp_ms_min, wanted.timestamp_ms_max
+    if low is not None and segment.newest_ms is not None and segment.newest_ms < low:
         return False
-    if wanted.timestamp_ms_min is not None and segment.newest_ms < wanted.timestamp_ms_min:
+    if high is not None and segment.oldest_ms is not None and segment.oldest_ms > high:
         return False
-    if wanted.timestamp_ms_max is not None and segment.oldest_ms > wanted.timestamp_ms_max:
-        return False
+    return segment.messages > 0 and _has_addresses(segment, wanted)
+
+
+def _has_addresses(segment: Segment, wanted: Wanted) -> bool:
     return segment.addresses is None or any(wanted.takes(address) for address in segment.addresses)
 
 

@@ -65,7 +65,7 @@ class Tail:
         self._end = FILE_HEADER_BYTES
         self._fields = {
             "segment": header.number, "first_lsn": header.first_lsn, "last_lsn": header.first_lsn - 1, "first_ms": None,
-            "last_ms": None, "oldest_ms": None, "newest_ms": None, "queues": [], "sessions": [],
+            "last_ms": None, "oldest_ms": None, "newest_ms": None, "messages": 0, "queues": [], "sessions": [],
             "consumers": [], "blocks": [],
         }  # fmt: skip
         return True
@@ -118,6 +118,7 @@ class Tail:
 
     def _take_addresses(self, found: Walk) -> None:
         messages = originals(found)
+        self._fields["messages"] += len(messages)
         fields = gather(found.data, found.places[messages] + codec.RECORD_HEADER_BYTES, MESSAGE_FIELDS)
         if len(messages):
             stamps = field_numbers(fields["timestamp_ms"])
