@@ -10,6 +10,7 @@ from typing import Final
 from mypy_extensions import mypyc_attr, trait
 
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, DuplicateIds, Plan
+from artemis_py.core.commits import Commits
 from artemis_py.core.entry import Entry
 from artemis_py.core.paging import PageStream
 from artemis_py.core.queue import Queue
@@ -112,6 +113,7 @@ class Router:
         self._bindings = bindings
         self._keeps_ids = keeps_ids
         self._id_cache_size = id_cache_size
+        self.commits = Commits(id_cache_size, keeps=keeps_ids)
         self.forwards: list[Forward] = []
         self.refusals: dict[tuple[str, str, int], Refusal] = {}
         """What was refused in this turn, by address, policy and origin; always empty where nothing is retained."""

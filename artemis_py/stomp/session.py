@@ -87,6 +87,8 @@ class Session(Sending):
             self.lsn_before = log.last_lsn
             if frame.__class__ is Send and frame.quick:
                 position = self.send_run(frames, position, now_ms)
+            elif frame.__class__ is Send and frame.gathers:
+                position = self.keep_run(frames, position, now_ms)
             elif isinstance(frame, AckRun):
                 self._acknowledge_run(frame, now_ms)
                 position += 1
@@ -134,6 +136,7 @@ class Session(Sending):
 
     def _handle_command(self, frame: Frame, body: bytes, now_ms: int) -> bool:
         command = frame.command
+        told: list[tuple[str, str]] | None = None
         self.service.traffic.came(command)
         if body:
             raise FrameError(f"{command} has no body", syntax=True)
@@ -146,7 +149,8 @@ class Session(Sending):
         elif command == "BEGIN":
             self.begin(frame.headers)
         elif command == "COMMIT":
-            if not self.commit(frame.headers, now_ms):
+            told = self.commit(frame.headers, now_ms)
+            if told is None:
                 return False
         elif command == "ABORT":
             self.abort(frame.headers, now_ms)
@@ -157,7 +161,7 @@ class Session(Sending):
             raise FrameError("The session is connected already: a second CONNECT is not allowed", syntax=True)
         receipt = frame.headers.get("receipt")
         if receipt is not None:
-            self.confirm(receipt)
+            self.confirm(receipt, told)
         return True
 
     # ---- beginning and end -----------------------------------------------------------------------

@@ -150,7 +150,7 @@ class Journal(ActorLog):
             for queue_id in queue_ids:
                 kept.detail(queue_id).due_ms = due_ms
         lsn = self._append(codec.MESSAGE, codec.encode_message(kept))
-        self._gathered.published(message.head.address)
+        self._gathered.published(message.head.address, message.timestamp_ms, message.timestamp_ms)
         self.index.add(kept, self.segments[-1])
         return lsn
 
@@ -171,7 +171,8 @@ class Journal(ActorLog):
         self.last_lsn = lsn - 1
         self._pending.extend(codec.encode_published(published))
         self._non_transactional = True
-        self._gathered.published(messages[0].head.address, len(messages))
+        first, last = messages[0], messages[-1]  # their timestamps do not go down: a run is of one turn
+        self._gathered.published(first.head.address, first.timestamp_ms, last.timestamp_ms, len(messages))
         self.index.add_run(published, self.segments[-1])
 
     def settled(self, queue_id: int, messages: list[Message], reason: str, consumer: Actor | None = None) -> int:
@@ -231,7 +232,7 @@ class Journal(ActorLog):
         if due_ms:
             for queue_id in queue_ids:
                 kept.detail(queue_id).due_ms = due_ms
-        self._gathered.published(message.head.address)
+        self._gathered.published(message.head.address, message.timestamp_ms, message.timestamp_ms)
         return self._append(codec.MESSAGE, codec.encode_message(kept, place))
 
     def page_opened(self, page: Page, address: str) -> int:

@@ -30,21 +30,27 @@ _LISTS: Final = {
     codec.CONSUMER: "consumers",
 }
 """Records that an index repeats, and in which of its lists."""
-_PLACE: Final = Struct("<24xQ4xHH4x")
-"""Of a MESSAGE payload: the lsn of its publication, number of queues, size of the address."""
+_PLACE: Final = Struct("<8xQ8xQ4xHH4x")
+"""Of a MESSAGE payload: its timestamp, the lsn of its publication, number of queues, size of the address."""
 _QUEUE_BYTES: Final = 22
 
 
 class Gathered:
     """What was written for one batch. Only publications count as messages, not the copies that compaction makes."""
 
-    __slots__ = ("addresses", "end", "last_lsn", "messages", "offset", "records", "repeated", "time_ms")
+    __slots__ = (
+        "addresses", "end", "last_lsn", "messages", "newest_ms", "offset", "oldest_ms", "records", "repeated",
+        "time_ms",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.records = 0
         """Everything with an lsn, BATCH and GROUP and what is inside it too."""
         self.messages = 0
         self.addresses: set[str] = set()
+        self.oldest_ms: int | None = None
+        self.newest_ms: int | None = None
+        """Timestamps of messages, which can be earlier than the batch: a transaction takes its time."""
         self.repeated: list[tuple[str, dict[str, Any]]] = []
         """Records to be repeated: in which list, and their fields with their lsn."""
         self.offset = 0
@@ -59,10 +65,14 @@ class Gathered:
         self.last_lsn = last_lsn
         self.time_ms = time_ms
 
-    def published(self, address: str, count: int = 1) -> None:
-        """Messages were published to an address."""
+    def published(self, address: str, oldest_ms: int, newest_ms: int, count: int = 1) -> None:
+        """Messages with timestamps between these were published to an address."""
         self.messages += count
         self.addresses.add(address)
+        if self.oldest_ms is None or oldest_ms < self.oldest_ms:
+            self.oldest_ms = oldest_ms
+        if self.newest_ms is None or newest_ms > self.newest_ms:
+            self.newest_ms = newest_ms
 
     def told(self, type_code: int, lsn: int, fields: dict[str, Any]) -> None:
         """A record with JSON was written."""
@@ -76,14 +86,14 @@ class SegmentIndex:
     """What is in one segment. ``add`` its batches in order.
 
     ``last_lsn`` is ``first_lsn`` - 1 while there is nothing in it. ``first_ms`` and ``last_ms`` are the earliest and
-    the latest time of a batch, None while there is none. ``size_bytes`` is where the last record ends, and ``blocks``
-    has (offset, no lsn in it is lower, time of its first batch) for parts of ``BLOCK_BYTES`` or more that begin with a
-    BATCH.
+    the latest time of a batch, ``oldest_ms`` and ``newest_ms`` the lowest and the highest timestamp of a message
+    published; None while there is none. ``size_bytes`` is where the last record ends, and ``blocks`` has (offset, no
+    lsn in it is lower, time of its first batch) for parts of ``BLOCK_BYTES`` or more that begin with a BATCH.
     """
 
     __slots__ = (
-        "_addresses", "blocks", "first_lsn", "first_ms", "last_lsn", "last_ms", "lists", "messages", "number",
-        "records", "size_bytes",
+        "_addresses", "blocks", "first_lsn", "first_ms", "last_lsn", "last_ms", "lists", "messages", "newest_ms",
+        "number", "oldest_ms", "records", "size_bytes",
     )  # fmt: skip
 
     def __init__(self, number: int, first_lsn: int) -> None:
@@ -92,6 +102,8 @@ class SegmentIndex:
         self.last_lsn = first_lsn - 1
         self.first_ms: int | None = None
         self.last_ms: int | None = None
+        self.oldest_ms: int | None = None
+        self.newest_ms: int | None = None
         self.size_bytes = FILE_HEADER_BYTES
         self.records = 0
         self.messages = 0
@@ -104,8 +116,10 @@ class SegmentIndex:
         if batch.time_ms is not None:
             if not self.blocks or batch.offset - self.blocks[-1][0] >= BLOCK_BYTES:
                 self.blocks.append((batch.offset, self.last_lsn + 1, batch.time_ms))
-            self.first_ms = batch.time_ms if self.first_ms is None else min(self.first_ms, batch.time_ms)
-            self.last_ms = batch.time_ms if self.last_ms is None else max(self.last_ms, batch.time_ms)
+            self.first_ms = _lower(self.first_ms, batch.time_ms)
+            self.last_ms = _higher(self.last_ms, batch.time_ms)
+        self.oldest_ms = _lower(self.oldest_ms, batch.oldest_ms)
+        self.newest_ms = _higher(self.newest_ms, batch.newest_ms)
         self.last_lsn = max(self.last_lsn, batch.last_lsn)
         self.size_bytes = batch.end
         self.records += batch.records
@@ -131,6 +145,8 @@ class SegmentIndex:
             "last_lsn": self.last_lsn,
             "first_ms": self.first_ms,
             "last_ms": self.last_ms,
+            "oldest_ms": self.oldest_ms,
+            "newest_ms": self.newest_ms,
             "bytes": self.size_bytes,
             "records": self.records,
             "messages": self.messages,
@@ -138,6 +154,14 @@ class SegmentIndex:
             **{name: list(found) for name, found in self.lists.items()},
             "blocks": [list(block) for block in self.blocks],
         }
+
+
+def _lower(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else min(one, other)
+
+
+def _higher(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else max(one, other)
 
 
 def encode_index(fields: dict[str, Any]) -> bytes:
@@ -203,10 +227,10 @@ def _take(batch: Gathered, record: codec.Record, addresses: dict[bytes, str]) ->
     batch.records += 1
     batch.last_lsn = max(batch.last_lsn, record.lsn)
     if record.type_code == codec.MESSAGE:
-        lsn, queue_count, address_size = _PLACE.unpack_from(record.payload)
+        timestamp_ms, lsn, queue_count, address_size = _PLACE.unpack_from(record.payload)
         if lsn == record.lsn:
             start = _PLACE.size + _QUEUE_BYTES * queue_count
             raw = record.payload[start : start + address_size]
-            batch.published(addresses.get(raw) or addresses.setdefault(raw, raw.decode()))
+            batch.published(addresses.get(raw) or addresses.setdefault(raw, raw.decode()), timestamp_ms, timestamp_ms)
     elif record.type_code in _LISTS:
         batch.told(record.type_code, record.lsn, codec.decode_fields(record.payload))

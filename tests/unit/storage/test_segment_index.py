@@ -111,7 +111,8 @@ def test_what_an_index_says(tmp_path: Path) -> None:
     end = len(shelf.bytes_of(1).rstrip(b"\0"))
     assert fields == {
         "format": 1, "segment": 1, "first_lsn": 1, "last_lsn": 10, "first_ms": 1000, "last_ms": 2000,
-        "bytes": fields["bytes"], "records": 10, "messages": 5, "addresses": ["a", "b", "run"],
+        "oldest_ms": 1, "newest_ms": 9, "bytes": fields["bytes"], "records": 10, "messages": 5,
+        "addresses": ["a", "b", "run"],
         "queues": [
             {"lsn": 1, "id": 1, "name": "q", "address": "a"},
             {"lsn": 6, "id": 1, "name": "q", "address": "a", "deleted": True},
