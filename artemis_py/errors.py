@@ -83,3 +83,9 @@ class LimitError(BrokerError):
 
 class PerfError(ArtemisError):
     """A measurement that cannot be made or does not add up: no broker, an ERROR frame, a stall, a wrong count."""
+
+
+class PipelineError(ArtemisError):
+    """A Spark job that cannot run or go on: missing Java, an option or column that is wrong, data gone, a broker that
+    refuses.
+    """

@@ -25,10 +25,12 @@ MODULES: Final = (
     "core/*.py",
     "core/order/*.py",
     "stomp/*.py",
+    "storage/actors.py",
     "storage/codec.py",
     "storage/page_codec.py",
     "storage/index.py",
     "storage/page_index.py",
+    "storage/segment_index.py",
     "storage/journal.py",
 )
 """What runs per message. Packages' `__init__.py` stay as they are."""

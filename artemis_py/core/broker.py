@@ -8,6 +8,7 @@ from mypy_extensions import mypyc_attr
 
 from artemis_py.config.settings import BrokerConfig, QueueConfig
 from artemis_py.core.address import MULTICAST, Address
+from artemis_py.core.commits import NO_ADDRESS
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import Entry
 from artemis_py.core.events import DEAD, DISCARDED, NOT_ROUTED, OPERATION, SUBSCRIBED, UNSUBSCRIBED, Events
@@ -75,6 +76,8 @@ class Broker(Registry, Publisher):
         """Put what survived a restart on its queues again."""
         by_id = {queue.id: queue for queue in self.queues.values()}
         for address_name, seen in kept.duplicate_ids.items():
+            if address_name == NO_ADDRESS:
+                self.router.commits.take_back(seen)
             address = self.addresses.get(address_name)
             if address is not None:
                 self.router.remember_duplicates(address, seen)
@@ -279,6 +282,16 @@ class Broker(Registry, Publisher):
         self.log.message_id = self._message_id
         self.log.queue_id = self.queue_id
 
+    def end_turn(self) -> None:
+        """Everything of the turn has happened: tell a log that is retained what its readers cannot add up."""
+        refusals = self.router.refusals
+        if refusals:
+            self.router.refusals = {}
+            for refusal in refusals.values():
+                self.log.refused(refusal)
+        if self.log.wants_depths:
+            self.log.depths([depth for queue in self.queues.values() if (depth := queue.depth()) is not None])
+
     @property
     def has_ready(self) -> bool:
         """Is there something left to dispatch in another turn?"""
@@ -382,7 +395,8 @@ class Broker(Registry, Publisher):
         if route is None:
             return
         account = route.address.account
-        message = Message(forward.head, forward.body, self.next_message_id(), now_ms, forward.expires_ms, account, 0)
+        number = self.next_message_id()
+        message = Message(forward.head, forward.body, number, now_ms, forward.expires_ms, account, forward.origin)
         self.router.publish(
             Batch(
                 route,

@@ -21,6 +21,7 @@ from artemis_py.core.rules import MessageRules
 from artemis_py.core.tally import Tally
 from artemis_py.message import Account, Message
 from artemis_py.paged import PagedMessage
+from artemis_py.records import Actor, Depth
 from artemis_py.selector import Selector
 
 if TYPE_CHECKING:
@@ -152,6 +153,14 @@ class QueueState(ABC):
         """Sent to a consumer and not settled."""
         return self.tally.held_count + self.tally.read_count
 
+    def depth(self) -> Depth | None:
+        """What a durable queue holds of persistent messages; None when that is nothing."""
+        tally = self.tally
+        if not self.durable or self.temporary or not tally.durable_count:
+            return None
+        scheduled_count = tally.scheduled_durable_count
+        return Depth(self.id, tally.durable_count, tally.durable_size_bytes, tally.held_durable_count, scheduled_count)
+
     @property
     def consumer_count(self) -> int:
         """Consumers attached."""
@@ -219,8 +228,10 @@ class QueueState(ABC):
         self._wake_dry()
         self._note_ready()
 
-    def _forget(self, messages: list[Message], reason: str) -> None:
-        """The queue no longer holds the messages, in whatever state they were."""
+    def _forget(self, messages: list[Message], reason: str, by: Actor | None = None) -> None:
+        """The queue no longer holds the messages, in whatever state they were; ``by``: the consumer that brought that
+        about.
+        """
         tally = self.tally
         durable: list[Message] | None = None
         paged: list[PagedMessage] | None = None
@@ -245,15 +256,15 @@ class QueueState(ABC):
             self._ages.remove(messages)
         release(messages)
         if durable is not None:
-            self._host.log.settled(self.id, durable, reason)
+            self._host.log.settled(self.id, durable, reason, by)
         if paged is not None:
-            self._forget_paged(paged, reason)
+            self._forget_paged(paged, reason, by)
         if self.flow_stopped:
             self._resume_flow()
         if self._cramped and self._dry:
             self.use_room()
 
-    def _forget_paged(self, messages: list[PagedMessage], reason: str) -> None:
+    def _forget_paged(self, messages: list[PagedMessage], reason: str, by: Actor | None) -> None:
         groups: dict[int, list[PagedMessage]] = {}
         for message in messages:
             groups.setdefault(message.page.stream, []).append(message)
@@ -262,10 +273,10 @@ class QueueState(ABC):
             for message in group:
                 del backlog.in_memory[message.place]
             if not self.deleted:
-                backlog.stream.settle(self._own, group, reason)
+                backlog.stream.settle(self._own, group, reason, by)
         durable: list[Message] = [message for message in messages if message.head.persistent]
         if self.deleted and self.durable and durable:  # its pages are forgotten; what became of messages is still told
-            self._host.log.settled(self.id, durable, reason)
+            self._host.log.settled(self.id, durable, reason, by)
 
     # ---- expiry ----------------------------------------------------------------------------------
 

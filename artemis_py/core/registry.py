@@ -11,9 +11,9 @@ from mypy_extensions import mypyc_attr
 from artemis_py.config.queue_settings import known_attributes
 from artemis_py.config.settings import BrokerConfig, DivertConfig, QueueConfig
 from artemis_py.config.wildcards import WildcardIndex, is_wildcard
-from artemis_py.core import retroactive
+from artemis_py.core import events, retroactive
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, Memory
-from artemis_py.core.events import CREATED, DELETED, OPENED
+from artemis_py.core.entry import DELETED
 from artemis_py.core.host import Host
 from artemis_py.core.paging import PageStream
 from artemis_py.core.queue import Queue
@@ -102,7 +102,7 @@ class Registry(Bindings, Host):
         queue = build_queue(fields["id"], config, address, self)
         self._bind(queue, config.routing_type)
         self._restore_changes(queue, fields)
-        self.note_event(OPENED, queue, _facts(queue))
+        self.note_event(events.OPENED, queue, _facts(queue))
         if queue.attributes != fields.get("attributes", {}):
             self.note_queue(queue)
         del remembered[config.name]
@@ -121,7 +121,7 @@ class Registry(Bindings, Host):
         queue = build_queue(fields["id"], config, address, self, auto_created=fields["auto_created"])
         self._bind(queue, queue.routing_type)
         self._restore_changes(queue, fields)
-        self.note_event(OPENED, queue, _facts(queue))
+        self.note_event(events.OPENED, queue, _facts(queue))
 
     def _restore_changes(self, queue: Queue, fields: dict[str, Any]) -> None:
         queue.gate.paused = fields["paused"]
@@ -204,7 +204,7 @@ class Registry(Bindings, Host):
         queue = build_queue(self.queue_id, config, address, self, auto_created=auto_created, temporary=temporary)
         self._bind(queue, config.routing_type)
         self.note_queue(queue)
-        self.note_event(CREATED, queue, _facts(queue))
+        self.note_event(events.CREATED, queue, _facts(queue))
         self._born.append(queue)
         if self._deployed:
             self.give_retained()
@@ -252,8 +252,8 @@ class Registry(Bindings, Host):
 
     def delete_queue(self, queue: Queue, now_ms: int) -> None:
         """Remove a queue without consumers; what it still holds is killed."""
-        self.note_event(DELETED, queue, {"address": queue.address.name, "killed": queue.message_count})
-        queue.remove_all()
+        self.note_event(events.DELETED, queue, {"address": queue.address.name, "killed": queue.message_count})
+        queue.remove_all(DELETED)
         queue.deleted = True
         if queue.durable and not queue.temporary:
             self.log.queue_deleted(queue.id)

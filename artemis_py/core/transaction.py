@@ -8,11 +8,11 @@ from mypy_extensions import mypyc_attr, trait
 
 from artemis_py.core.address import Address
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.entry import Entry
+from artemis_py.core.entry import ABORTED, NACKED, Entry
 from artemis_py.core.queue import Queue
 from artemis_py.core.router import Batch, Route, Router
 from artemis_py.errors import AddressFullError, DuplicateError, QueueFullError
-from artemis_py.message import Message
+from artemis_py.message import LargeBody, Message
 
 
 @trait
@@ -49,6 +49,11 @@ class Transaction:
         self.sends.append((route, message, due_ms))
         self.size_bytes += message.memory_bytes
 
+    def send_run(self, route: Route, messages: list[Message], size_bytes: int) -> None:
+        """Keep messages for one destination until COMMIT; ``size_bytes`` is what they hold in memory."""
+        self.sends.extend([(route, message, 0) for message in messages])
+        self.size_bytes += size_bytes
+
     def blocked_by(self) -> Address | None:
         """An address that takes nothing now, and that the commit must wait for, or None."""
         for route, _, _ in self.sends:
@@ -66,8 +71,8 @@ class Transaction:
                         return queue
         return None
 
-    def commit(self, publisher: Publisher, now_ms: int) -> None:
-        """Carry everything out, as one group of records.
+    def commit(self, publisher: Publisher, now_ms: int, commit_id: str | None = None, digest: str = "") -> None:
+        """Carry everything out, as one group of records; ``commit_id``, which must be new, is remembered with it.
 
         Raises AddressFullError, QueueFullError or DuplicateError, and then nothing of the transaction has happened: the
         caller aborts it.
@@ -76,15 +81,27 @@ class Transaction:
         self._renew(publisher)
         self._check(router)
         router.log.begin_group(transactional=True)
-        for route, message, due_ms in self.sends:
-            router.publish(
-                Batch(route, [message], message.size_bytes, now_ms, plain=False, due_ms=due_ms), admitted=True
-            )
+        if commit_id is not None:
+            router.commits.remember(commit_id, digest, router.log)
+        self._publish(router, now_ms)
         for queue, consumer, entry in self.acknowledged:
             queue.acknowledge(consumer, [entry])
-        self._release(self.refused, now_ms)
+        self._release(self.refused, now_ms, NACKED)
         publisher.flush_forwards(now_ms)
         router.log.end_group()
+
+    def _publish(self, router: Router, now_ms: int) -> None:
+        """Messages for one destination that stand behind each other go in as one batch."""
+        sends = self.sends
+        start = 0
+        for end in range(1, len(sends) + 1):
+            if end < len(sends) and _go_together(sends[start], sends[end]):
+                continue
+            route, _, due_ms = sends[start]
+            messages = [message for _, message, _ in sends[start:end]]
+            size_bytes = sum(message.size_bytes for message in messages)
+            router.publish(Batch(route, messages, size_bytes, now_ms, plain=False, due_ms=due_ms), admitted=True)
+            start = end
 
     def _renew(self, publisher: Publisher) -> None:
         """Addresses and queues may have gone since the messages were sent."""
@@ -103,33 +120,51 @@ class Transaction:
             if address.full_policy == "FAIL" or address.settings.page_full_policy == "FAIL":
                 count, size = planned.get(address.name, (0, 0))
                 if not _fits(address, count, size):
+                    self._note_refused(router, address, "fail")
                     raise AddressFullError(f"Address {address.name} is full")
                 planned[address.name] = (count + 1, size + message.memory_bytes)
-            self._check_queues(router.limited_takers(route, message), message, planned_on_queues)
+            full = self._full_queue(router.limited_takers(route, message), message, planned_on_queues)
+            if full is not None:
+                self._note_refused(router, address, "reject")
+                raise QueueFullError(full.why_full())
             duplicate_id = message.head.duplicate_id
             if duplicate_id is not None:
                 if router.has_seen(address, message) or (address.name, duplicate_id) in duplicate_ids:
                     raise DuplicateError(f"Duplicate message id {duplicate_id} on address {address.name}")
                 duplicate_ids.add((address.name, duplicate_id))
 
-    def _check_queues(self, queues: list[Queue], message: Message, planned: dict[str, tuple[int, int]]) -> None:
+    def _full_queue(self, queues: list[Queue], message: Message, planned: dict[str, tuple[int, int]]) -> Queue | None:
+        """The queue that would refuse the message after what is ``planned`` (messages, bytes) for each."""
         for queue in queues:
             if queue.overflow.refuses:
                 count, size_bytes = planned.get(queue.name, (0, 0))
                 planned[queue.name] = (count + 1, size_bytes + message.size_bytes)
                 if not queue.fits(*planned[queue.name]):
-                    raise QueueFullError(queue.why_full())
+                    return queue
+        return None
+
+    def _note_refused(self, router: Router, full: Address, policy: str) -> None:
+        """Nothing of the transaction arrives; what it would have sent to the full address counts as refused there."""
+        for route, message, _ in self.sends:
+            if route.address is full:
+                router.note_refused(full, policy, message)
 
     def abort(self, now_ms: int) -> None:
         """Forget the messages; acknowledged and refused entries go back to their queues as failed deliveries."""
-        self._release(self.acknowledged + self.refused, now_ms)
+        self._release(self.acknowledged + self.refused, now_ms, ABORTED)
 
-    def _release(self, taken: list[tuple[Queue, Consumer, Entry]], now_ms: int) -> None:
+    def _release(self, taken: list[tuple[Queue, Consumer, Entry]], now_ms: int, cause: str) -> None:
         groups: dict[int, tuple[Queue, Consumer, list[Entry]]] = {}
         for queue, consumer, entry in taken:
             groups.setdefault(consumer.id, (queue, consumer, []))[2].append(entry)
         for queue, consumer, entries in groups.values():
-            queue.release(consumer, entries, failed=True, now_ms=now_ms)
+            queue.release(consumer, entries, failed=True, now_ms=now_ms, cause=cause)
+
+
+def _go_together(one: tuple[Route, Message, int], other: tuple[Route, Message, int]) -> bool:
+    """May these be in one batch? A large body comes alone."""
+    large = one[1].body.__class__ is LargeBody or other[1].body.__class__ is LargeBody
+    return one[0] is other[0] and one[2] == other[2] and not large
 
 
 def _fits(address: Address, planned_count: int, planned_bytes: int) -> bool:

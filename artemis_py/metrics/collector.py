@@ -11,7 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from artemis_py.core.events import MEANINGS
-from artemis_py.metrics.catalogue import ADDRESS_GAUGES, LARGE_GAUGES, QUEUE_GAUGES
+from artemis_py.metrics.catalogue import ADDRESS_GAUGES, CURSOR_GAUGES, LARGE_GAUGES, LOG_GAUGES, QUEUE_GAUGES
 from artemis_py.metrics.exposition import shown_addresses, shown_queues
 from artemis_py.metrics.views import ServerView
 from artemis_py.version import IS_COMPILED, VERSION
@@ -89,6 +89,7 @@ class BrokerCollector(Collector):
         counts = self._server.large_counts()
         for name, key, text in LARGE_GAUGES:
             yield self._gauge(name, text, counts.get(key, 0))
+        yield from self._log()
         yield self._build()
         yield self._gauge(
             "artemis_scrape_duration_seconds", "Time the scrape before this one took", self._scrape_seconds()
@@ -157,6 +158,17 @@ class BrokerCollector(Collector):
         for code in MEANINGS:
             family.add_metric([self._broker.name, code], self._broker.happenings.counts.get(code, 0))
         return family
+
+    def _log(self) -> Iterable[Metric]:
+        counts = self._server.log_counts()
+        for name, key, text in LOG_GAUGES:
+            yield self._gauge(name, text, counts.get(key, 0))
+        views = self._server.log_cursors()
+        for gauge in CURSOR_GAUGES:
+            family = GaugeMetricFamily(gauge.name, gauge.help, labels=["broker", "cursor"])
+            for view in views:
+                family.add_metric([self._broker.name, view.cursor.name], gauge.read(view))
+            yield family
 
     def _turns(self) -> Iterable[Metric]:
         server = self._server

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from os import readv
 from time import perf_counter_ns
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from artemis_py.server.outflow import HIGH_BYTES, Outflow
 from artemis_py.server.turns import Turns
@@ -80,6 +80,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(WRITE_HIGH_BYTES, WRITE_LOW_BYTES)
+        self.session.peer = _shown_address(transport.get_extra_info("peername"))
         turns = self._turns
         sock = transport.get_extra_info("socket")
         if sock is not None and transport.get_extra_info("sslcontext") is None:
@@ -350,3 +351,11 @@ class Connection(asyncio.BufferedProtocol):
         """Close without waiting for what is not written."""
         if self._transport is not None:
             self._transport.abort()
+
+
+def _shown_address(peer: tuple[Any, ...] | None) -> str:
+    """A socket's address as host:port; empty for none."""
+    if not peer:
+        return ""
+    host, port = peer[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

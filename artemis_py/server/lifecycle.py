@@ -8,7 +8,8 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,9 @@ from artemis_py.errors import ArtemisError
 from artemis_py.metrics import MetricsExporter
 from artemis_py.server.connection import Acceptance
 from artemis_py.server.disk_watch import DiskWatch
-from artemis_py.server.http import HttpService
+from artemis_py.server.http import HttpLimits, HttpService, Response
+from artemis_py.server.http.cursor_routes import cursor_routes
+from artemis_py.server.http.log_routes import log_routes
 from artemis_py.server.http.routes import health_routes, metrics_routes
 from artemis_py.server.malloc import keep_freed_memory
 from artemis_py.server.memory import global_max_bytes
@@ -57,6 +60,7 @@ class Server:
         self.failure: ArtemisError | None = None
         self.store = store = open_store(config, self._wake)
         self.stats.large = store.large
+        self.stats.cursor_desk = store.cursor_desk
         memory_bytes = global_max_bytes(config.global_max_size)
         self.broker = Broker(config, store.log, clock_ms(), store.keepsake(), store.pages, memory_bytes)
         self.turns = Turns(loop, self.broker, store.log, self.stats, clock_ms, store.large)
@@ -76,8 +80,11 @@ class Server:
             global_max_size_bytes=memory_bytes,
             store_directory=Path(config.journal_directory) if keeps else None,
         )
-        routes = {**metrics_routes(self._exporter), **health_routes(self._not_ready_because)}
-        self._http = HttpService(routes, now_ms=clock_ms, call_soon=loop.call_soon)
+        self._routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because)
+        self._routes += log_routes(store.log_view, config.name, clock_ms, partial(loop.run_in_executor, None))
+        if store.cursor_desk is not None:
+            self._routes += cursor_routes(store.cursor_desk, self._durably)
+        self._http_services: list[HttpService] = []
 
     def _wake(self) -> None:
         """Called by the disk's threads when something is done, also while the broker is still being made."""
@@ -86,6 +93,17 @@ class Server:
 
     def _schedule(self) -> None:
         self.turns.schedule()
+
+    def _durably(self, lsn: int, make: Callable[[], Response]) -> asyncio.Future[Response]:
+        """An answer that is given when everything up to the lsn survives a crash."""
+        future: asyncio.Future[Response] = self._loop.create_future()
+
+        def answer() -> None:
+            if not future.done():  # the client may have left
+                future.set_result(make())
+
+        self.turns.when_durable(lsn, answer)
+        return future
 
     def _fail(self, failure: ArtemisError) -> None:
         """Storage failed: nothing is promised any more, and the process ends."""
@@ -117,6 +135,8 @@ class Server:
         self._look_at_disk()
         if self._serves("HTTP"):
             self._loop.call_later(_PREPARE_METRICS_S, self._loop.run_in_executor, None, self._exporter.prepare)
+        if self.store.log_view is not None:
+            self._loop.run_in_executor(None, self.store.log_view.indexing())
 
     def _serves(self, protocol: str) -> bool:
         return any(protocol in acceptor.protocols for acceptor, _, _ in self.bound)
@@ -134,13 +154,22 @@ class Server:
             server = await self._loop.create_server(acceptance.connect, sock=bound, backlog=backlog)
             self._stomp_servers.append(server)
         else:
-            server = await self._loop.create_server(self._http.connect, sock=bound, backlog=backlog)
+            http = HttpService(
+                self._routes,
+                now_ms=clock_ms,
+                call_soon=self._loop.call_soon,
+                call_threadsafe=self._loop.call_soon_threadsafe,
+                limits=HttpLimits(file_bytes_per_second_max=acceptor.int_param("maxLogBytesPerSecond")),
+            )
+            self._http_services.append(http)
+            server = await self._loop.create_server(http.connect, sock=bound, backlog=backlog)
             self._http_servers.append(server)
         host, port = bound.getsockname()[:2]
         self.bound.append((acceptor, host, port))
 
     def _tick_http(self) -> None:
-        self._http.tick(clock_ms())
+        for service in self._http_services:
+            service.tick(clock_ms())
         if not self._is_stopping:
             self._loop.call_later(_HTTP_TICK_S, self._tick_http)
 
@@ -166,7 +195,8 @@ class Server:
             await asyncio.sleep(0.01)
         for connection in list(self.stats.connections):
             connection.cut()
-        self._http.stop()
+        for service in self._http_services:
+            service.stop()
         for server in self._http_servers:
             server.close()
         self.store.close()

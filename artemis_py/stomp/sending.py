@@ -7,7 +7,7 @@ from artemis_py.core.queue import Queue
 from artemis_py.core.router import Batch, Route
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import AddressFullError, ArtemisError, LimitError, QueueFullError
-from artemis_py.message import Head, LargeBody, Message
+from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, LargeBody, Message
 from artemis_py.stomp.destinations import temporary_address
 from artemis_py.stomp.frames import FrameError, LargeSend, Send, Shape
 from artemis_py.stomp.parser import AnyFrame
@@ -133,7 +133,7 @@ class Sending(Subscribing):
         message = broker.message(route, head, body, now_ms, shape.expires_ms, self.origin)
         if transaction is not None:
             if self._transaction_bytes() + message.memory_bytes > self.service.limits.transaction_bytes_max:
-                raise LimitError(f"Open transactions hold more than {self.service.limits.transaction_bytes_max} bytes")
+                raise LimitError(self._transactions_full)
             transaction.send(route, message, due_ms)
         else:
             batch = Batch(route, [message], message.size_bytes, now_ms, shape.plain, due_ms)
@@ -176,6 +176,48 @@ class Sending(Subscribing):
 
     # ---- transactions ----------------------------------------------------------------------------
 
+    def keep_run(self, frames: list[tuple[AnyFrame, bytes]], start: int, now_ms: int) -> int:
+        """Keep the run of SENDs with one shape for their transaction, from ``start``; returns where to go on."""
+        first = frames[start][0]
+        assert isinstance(first, Send)
+        assert first.transaction is not None
+        shape, name = first.shape, first.transaction
+        traffic = self.service.traffic
+        try:
+            transaction = self._transaction(name)
+            route = self._route(shape)
+        except ArtemisError as error:
+            traffic.came("SEND")
+            self.refuse(str(error), None, syntax=False)
+            return start + 1
+        account, origin = route.address.account, self.origin
+        number = self.service.broker.take_message_ids(len(frames) - start)
+        room_bytes = self.service.limits.transaction_bytes_max - self._transaction_bytes()
+        messages: list[Message] = []
+        kept_bytes = 0
+        for position in range(start, len(frames)):
+            frame, body = frames[position]
+            if frame.__class__ is not Send or frame.shape is not shape or frame.transaction != name or frame.receipt:
+                break
+            head = frame.head
+            size_bytes = head.size_bytes + len(body) + MESSAGE_OVERHEAD_BYTES
+            if kept_bytes + size_bytes > room_bytes:
+                break
+            kept_bytes += size_bytes
+            messages.append(Message(head, body, number, now_ms, 0, account, origin))
+            number += 1
+        if not messages:
+            traffic.came("SEND")
+            self.refuse(self._transactions_full, None, syntax=False)
+            return start + 1
+        transaction.send_run(route, messages, kept_bytes)
+        traffic.came("SEND", len(messages))
+        return start + len(messages)
+
+    @property
+    def _transactions_full(self) -> str:
+        return f"Open transactions hold more than {self.service.limits.transaction_bytes_max} bytes"
+
     def _transaction(self, name: str) -> Transaction:
         transaction = self.transactions.get(name)
         if transaction is None:
@@ -194,24 +236,44 @@ class Sending(Subscribing):
             raise LimitError(f"A connection may have {self.service.limits.transactions_max} open transactions")
         self.transactions[name] = Transaction()
 
-    def commit(self, headers: dict[str, str], now_ms: int) -> bool:
-        """COMMIT; False when a full address has to be waited for. Raises ArtemisError, and the transaction is then
-        aborted.
+    def commit(self, headers: dict[str, str], now_ms: int) -> list[tuple[str, str]] | None:
+        """COMMIT; returns what else its RECEIPT says, or None when a full address has to be waited for. Raises
+        ArtemisError, and the transaction is then aborted.
+
+        One with an id (``_AMQ_DUPL_ID``) that was committed before is aborted, too, and confirmed.
         """
         name = _transaction_name(headers, "COMMIT")
         transaction = self._transaction(name)
-        self.blocked_by = transaction.blocked_by()
-        if self.blocked_by is None:
-            self._wait_for_queue(transaction.stopped_by(self.service.broker.router, now_ms))
-        if self.blocked_by is not None:
-            return False
-        del self.transactions[name]
+        broker = self.service.broker
+        commit_id = headers.get("_AMQ_DUPL_ID")
+        digest = headers.get("digest", "")
+        is_repeated = False
         try:
-            transaction.commit(self.service.broker, now_ms)
+            is_repeated = commit_id is not None and broker.router.commits.has_seen(commit_id, digest)
+            if not is_repeated:
+                self.blocked_by = transaction.blocked_by()
+                if self.blocked_by is None:
+                    self._wait_for_queue(transaction.stopped_by(broker.router, now_ms))
+                if self.blocked_by is not None:
+                    return None
+                transaction.commit(broker, now_ms, commit_id, digest)
         except ArtemisError:
+            del self.transactions[name]
             transaction.abort(now_ms)
             raise
-        return True
+        del self.transactions[name]
+        if is_repeated:
+            transaction.abort(now_ms)
+            self.lsn_written = broker.log.last_lsn  # where the first one was written, at the latest
+        return [] if commit_id is None else self._told_of_ids(is_repeated=is_repeated)
+
+    def _told_of_ids(self, *, is_repeated: bool) -> list[tuple[str, str]]:
+        commits = self.service.broker.router.commits
+        return [
+            ("duplicate", str(is_repeated).lower()),
+            ("id-cache-size", str(commits.size)),
+            ("id-cache-persisted", str(commits.keeps).lower()),
+        ]
 
     def abort(self, headers: dict[str, str], now_ms: int) -> None:
         """ABORT. Raises FrameError for an id that is not open."""

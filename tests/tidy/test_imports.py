@@ -16,7 +16,7 @@ def test_no_modules_import_each_other() -> None:
     assert import_cycles(package_sources()) == []
 
 
-def test_core_has_no_clock_and_asyncio_has_one_home() -> None:
+def test_core_has_no_clock_and_asyncio_and_spark_have_one_home() -> None:
     assert banned_imports(package_sources()) == []
 
 
@@ -81,3 +81,10 @@ def test_a_banned_import_in_core_is_found(banned: str) -> None:
 def test_asyncio_outside_its_home_is_found() -> None:
     assert banned_imports({"artemis_py.stomp.session": "import asyncio"})
     assert banned_imports({"artemis_py.server.tcp": "import asyncio"}) == []
+
+
+@pytest.mark.parametrize("module", ["artemis_py.core.queue", "artemis_py.cli.main", "artemis_py.storage.reader"])
+def test_spark_outside_the_pipeline_is_found(module: str) -> None:
+    assert len(banned_imports({module: "def late():\n    from pyspark.sql import SparkSession"})) == 1
+    assert len(banned_imports({module: "import pyarrow as pa"})) == 1
+    assert banned_imports({"artemis_py.spark.sink": "import pyarrow as pa\nfrom pyspark.sql import types"}) == []

@@ -24,7 +24,7 @@ def utf16_order(text: str) -> str:
     """A text that sorts, character by character, as UTF-16 units of ``text`` do: as Java compares strings."""
     if text.isascii() or max(text) <= "\uffff":
         return text
-    units = text.encode("utf-16-be")
+    units = text.encode("utf-16-be", "surrogatepass")
     return "".join(chr(units[index] << 8 | units[index + 1]) for index in range(0, len(units), 2))
 
 

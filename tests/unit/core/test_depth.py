@@ -77,6 +77,7 @@ def test_no_part_costs_more_on_a_deep_queue(name: str) -> None:
         )
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("name", TYPES)
 def test_a_filtered_consumer_never_tests_an_entry_twice(name: str) -> None:
     """Whatever arrives in between, also before the place that it has come to."""

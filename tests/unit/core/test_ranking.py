@@ -6,8 +6,22 @@ import random
 from bisect import bisect_right
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from artemis_py.core.order.ranking import Place, Ranking
+from artemis_py.core.order.ranking import Place, Ranking, start_of
+from artemis_py.core.order.sorted import utf16_order
+
+STARTS = ("", "\0", "eight by", "eight byt", "\U0001f600", "\ud83d\ude00", "\uffff\uffff\uffff")
+"""Ranks whose first bytes are the same, and characters that need several bytes."""
+
+
+@given(st.text(st.characters(), max_size=12), st.text(st.characters(), max_size=12))
+def test_starts_are_in_the_order_of_ranks(one: str, other: str) -> None:
+    """Also of halves of characters, which is what ranks have instead of those beyond 16 bits."""
+    for first, second in ((one, other), (utf16_order(one), utf16_order(other)), (one, one + other)):
+        low, high = sorted((first, second))
+        assert start_of(low) <= start_of(high)
 
 
 def test_ranking_agrees_with_a_sorted_list(seed: int) -> None:
@@ -17,7 +31,7 @@ def test_ranking_agrees_with_a_sorted_list(seed: int) -> None:
     places: list[Place] = []
     for sequence in range(6000):
         wanted = 4000 if sequence < 5000 else 100
-        place = (rng.choice("abc") * rng.randrange(3), rng.choice((1, -1)) * sequence)
+        place = (rng.choice(STARTS) + rng.choice("abc") * rng.randrange(3), rng.choice((1, -1)) * sequence)
         ranking.add(place)
         places.append(place)
         while len(places) > wanted:
@@ -30,7 +44,7 @@ def test_ranking_agrees_with_a_sorted_list(seed: int) -> None:
             places.sort()
             assert list(ranking) == places
             assert ranking.first() == places[0]
-            looked = (rng.choice("abc"), rng.randrange(-sequence - 1, sequence + 1))
+            looked = (rng.choice(STARTS) + rng.choice("abc"), rng.randrange(-sequence - 1, sequence + 1))
             behind = bisect_right(places, looked)
             assert ranking.after(looked) == (places[behind] if behind < len(places) else None)
 
