@@ -31,6 +31,20 @@ def next_in_turn(address: Address, queues: list[Queue], message: Message) -> int
     return accepting
 
 
+def deal(address: Address, queues: list[Queue], messages: list[Message]) -> list[tuple[Queue, list[Message]]]:
+    """Share messages out among anycast queues, in turn, passing over queues that do not accept one."""
+    if len(queues) == 1 and queues[0].accepts_all:
+        return [(queues[0], messages)]
+    dealt: dict[str, tuple[Queue, list[Message]]] = {}
+    for message in messages:
+        place = next_in_turn(address, queues, message)
+        if place >= 0:
+            address.anycast_turn = (place + 1) % len(queues)
+            queue = queues[place]
+            dealt.setdefault(queue.name, (queue, []))[1].append(message)
+    return list(dealt.values())
+
+
 def takers(
     address: Address, plan: Plan, named: Queue | None, routing_type: str | None, message: Message
 ) -> list[Queue]:

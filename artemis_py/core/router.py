@@ -10,7 +10,7 @@ from typing import Final
 from mypy_extensions import mypyc_attr, trait
 
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, DuplicateIds, Plan
-from artemis_py.core.admission import must_page, next_in_turn, obstacle, passes, takers
+from artemis_py.core.admission import deal, must_page, obstacle, passes, takers
 from artemis_py.core.commits import Commits
 from artemis_py.core.entry import Entry
 from artemis_py.core.paging import PageStream
@@ -371,7 +371,7 @@ class Router:
             if taken:
                 shares.append((queue, taken))
         if route.queue is None and plan.anycast and route.routing_type != MULTICAST:
-            shares.extend(_deal(route.address, plan.anycast, messages))
+            shares.extend(deal(route.address, plan.anycast, messages))
         self._count_routed(batch, shares, diverted)
         if shares:
             self._enqueue(batch, shares)
@@ -586,17 +586,3 @@ def _origin(message: Message, address: str, queue: str | None) -> dict[str, str]
     if message.head.routing_type is not None:
         changes["_AMQ_ORIG_ROUTING_TYPE"] = _ROUTING_TYPE_CODES[message.head.routing_type]
     return changes
-
-
-def _deal(address: Address, queues: list[Queue], messages: list[Message]) -> list[tuple[Queue, list[Message]]]:
-    """Share messages out among anycast queues, in turn, passing over queues that do not accept one."""
-    if len(queues) == 1 and queues[0].accepts_all:
-        return [(queues[0], messages)]
-    dealt: dict[str, tuple[Queue, list[Message]]] = {}
-    for message in messages:
-        place = next_in_turn(address, queues, message)
-        if place >= 0:
-            address.anycast_turn = (place + 1) % len(queues)
-            queue = queues[place]
-            dealt.setdefault(queue.name, (queue, []))[1].append(message)
-    return list(dealt.values())

@@ -39,7 +39,9 @@ KINDS: Final[dict[str, dict[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class QueuePlan:
-    """One queue's place on each axis. Sizes in messages, times in ms; ring_size, depth (of a ring) and delay_before -1: none."""
+    """One queue's place on each axis. Sizes in messages, times in ms; -1 is none for ring_size, depth (of a ring that
+    counts all) and delay_before.
+    """
 
     kind: str = PLAIN
     exclusive: bool = False
