@@ -13,6 +13,10 @@ class QueueDepth(QueueState):
     """The part of a queue that counts its depth, where the overflow policy has one."""
 
     @abstractmethod
+    def dispatch(self, now_ms: int) -> None:
+        """Offer ready entries to consumers."""
+
+    @abstractmethod
     def _replace(self, entry: Entry) -> None:
         """An entry that is out of the order already was given up."""
 
@@ -54,6 +58,12 @@ class QueueDepth(QueueState):
     def may_go_on(self) -> bool:
         """May a sender that was made to wait go on?"""
         return self.deleted or not self.flow_stopped
+
+    def stays_stopped(self, now_ms: int) -> bool:
+        """Do senders have to wait, also after consumers have had their chance?"""
+        if self.flow_stopped:
+            self.dispatch(now_ms)
+        return not self.may_go_on
 
     def why_full(self) -> str:
         """What a sender is told whose message was refused (Qpid tells the same numbers)."""

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-
 from artemis_py.core.entry import REPLACED, Entry
 from artemis_py.core.queue_alerts import QueueAlerts
 
 
 class QueueValues(QueueAlerts):
     """The part of a queue that replaces older values by newer ones, where ``last_values`` is there."""
-
-    @abstractmethod
-    def dispatch(self, now_ms: int) -> None:
-        """Offer ready entries to consumers."""
 
     def _append_values(self, entries: list[Entry], now_ms: int) -> None:
         """Append new messages, each instead of the value before it. A consumer with room takes that one first: what it

@@ -65,10 +65,8 @@ class Transaction:
         """A queue that makes its senders wait, and the commit with them, or None."""
         for route, message, _ in self.sends:
             for queue in router.limited_takers(route, message):
-                if queue.flow_stopped:
-                    queue.dispatch(now_ms)
-                    if queue.flow_stopped:
-                        return queue
+                if queue.stays_stopped(now_ms):
+                    return queue
         return None
 
     def commit(self, publisher: Publisher, now_ms: int, commit_id: str | None = None, digest: str = "") -> None:

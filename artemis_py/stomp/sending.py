@@ -76,14 +76,15 @@ class Sending(Subscribing):
             if not queue.flow_stopped:
                 return False
             self._wait_for_queue(queue)
-        elif batch.route.address.refusal == "BLOCK":
-            self.blocked_by = batch.route.address
-        return self.blocked_by is not None
+            return True
+        if batch.route.address.refusal != "BLOCK":
+            return False
+        self.blocked_by = batch.route.address
+        return True
 
-    def _wait_for_queue(self, queue: Queue | None) -> None:
-        if queue is not None:
-            self.blocked_by = queue
-            self.service.broker.note_event(BLOCKED, queue, {"session": self.name})
+    def _wait_for_queue(self, queue: Queue) -> None:
+        self.blocked_by = queue
+        self.service.broker.note_event(BLOCKED, queue, {"session": self.name})
 
     def _why_refused(self, batch: Batch) -> str:
         queue = batch.refused_by
@@ -251,10 +252,13 @@ class Sending(Subscribing):
         try:
             is_repeated = commit_id is not None and broker.router.commits.has_seen(commit_id, digest)
             if not is_repeated:
-                self.blocked_by = transaction.blocked_by()
-                if self.blocked_by is None:
-                    self._wait_for_queue(transaction.stopped_by(broker.router, now_ms))
-                if self.blocked_by is not None:
+                address = transaction.blocked_by()
+                if address is not None:
+                    self.blocked_by = address
+                    return None
+                queue = transaction.stopped_by(broker.router, now_ms)
+                if queue is not None:
+                    self._wait_for_queue(queue)
                     return None
                 transaction.commit(broker, now_ms, commit_id, digest)
         except ArtemisError:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from artemis_py.core.router import Batch
+from artemis_py.message import Head, encode_headers
 from tests.queues.bench import ONE_AT_A_TIME, Bench
 from tests.queues.life import Life
 from tests.wire.client_frames import ServerFrame
@@ -352,6 +354,55 @@ def test_Q_60_a_consumer_that_takes_at_once_is_asked_first(cut: bool) -> None:
     bench.subscribe("c", ack="auto")
     send_all(bench, "abcdef", "persistent:true")
     assert (len(receipts(bench)), bench.got("c")) == (6, list("abcdef"))
+
+
+@pytest.mark.parametrize("policy", ["REJECT", "PRODUCER_FLOW_CONTROL", "RING"])
+@pytest.mark.parametrize("limit", ["max-depth-messages='1'", "max-depth-bytes='{}'"])
+def test_Q_55_Q_60_many_at_once_for_a_consumer_that_takes_at_once(policy: str, limit: str) -> None:
+    """What it has taken does not count, although it is not written yet."""
+    limit = limit.format(size_of("a", "persistent:true"))
+    bench = Bench(f"overflow-policy='{policy}' {limit}")
+    bench.subscribe("c", ack="auto")
+    bench.send("a", "persistent:true")
+    for _ in range(2):
+        bench.world.client("producer").send(b"SEND\ndestination:/queue/q\npersistent:true\n\na\0" * 6)
+    assert bench.frames("producer") == []
+    assert bench.got("c") == ["a"] * 13
+    assert (bench.count(), bench.queue().size_bytes) == (0, 0)
+
+
+def test_ring_by_bytes_takes_a_batch_of_several_priorities_one_by_one() -> None:
+    """p5 goes for p9 before p1 comes, and p1 finds room; all at once p1 and p5 would go."""
+    bench = Bench()
+    sizes = {
+        priority: size_of("x" * length, f"priority:{priority}") for priority, length in ((5, 50), (9, 60), (1, 30))
+    }
+    bench = Bench(f"overflow-policy='RING' max-depth-bytes='{sizes[9] + sizes[1]}'")
+    broker = bench.world.broker
+    route = broker.route("q", None, "ANYCAST")
+    messages = []
+    for priority, length in ((5, 50), (9, 60), (1, 30)):
+        block = encode_headers([("destination", "/queue/q"), ("priority", str(priority)), ("persistent", "false")])
+        filler = sizes[priority] - len(block) - length
+        body = b"x" * (length + filler)
+        messages.append(broker.message(route, Head(block, "q", priority=priority), body, bench.world.now_ms))
+    size_bytes = sum(message.size_bytes for message in messages)
+    broker.router.publish(Batch(route, messages, size_bytes, bench.world.now_ms, plain=True))
+    assert [entry.message.head.priority for entry in bench.queue().order] == [9, 1]
+
+
+def test_ring_what_stands_in_pages_is_not_given_up() -> None:
+    """Not when it comes into memory either: only so much of it is brought in as the ring holds (R-18)."""
+    settings = f"<max-size-messages>1</max-size-messages>{SMALL_PAGES}"
+    life = Life(RING.format(2), settings=settings)
+    producer = life.client()
+    for body in "abcdef":
+        life.send(producer, body)
+    reader = life.client()
+    assert life.read(reader, count_max=2) == ["a", "b"]
+    reader.drop()
+    life.broker.drain()
+    assert life.read(life.client()) == list("bcdef")
 
 
 # ---- flow to disk --------------------------------------------------------------------------------

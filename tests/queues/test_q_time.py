@@ -213,6 +213,7 @@ def test_Q_50_a_held_message_expires_at_its_time(cut: bool) -> None:
     bench.send("a", NOT_BEFORE.format(after(bench, 60_000)))
     bench.world.advance(500)
     assert (bench.count(), len(bench.queue().scheduled), bench.queue().tally.expired) == (0, 0, 1)
+    assert not bench.queue()._held_back
 
 
 def test_Q_50_schedules_of_artemis_go_on_beside_it(cut: bool) -> None:
@@ -255,6 +256,22 @@ def test_Q_50_over_pages_and_a_restart(restart: bool, paged: bool) -> None:
     life.broker.loop.advance(1001)
     life.broker.drain()
     assert [frame.body for frame in reader.collect()] == [b"held"]
+
+
+def test_Q_50_found_far_back_in_pages() -> None:
+    """A consumer that chooses has passed it there; it still stands behind what was not read yet."""
+    life = Life(HOLDS, settings=f"{LITTLE_ROOM}<max-read-page-messages>1</max-read-page-messages>")
+    producer, chooser = life.client(), life.client()
+    for body in ("a0", "a1", "a2"):
+        life.send(producer, body)
+    life.send(producer, "held", NOT_BEFORE.format(life.broker.loop.now_ms + 1000))
+    life.send(producer, "last", "k:last")
+    life.write(chooser, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client", "selector:k = 'last'")
+    assert [frame.body for frame in chooser.collect()] == [b"last"]
+    assert len(life.broker.broker.queues["q"].scheduled) == 1
+    life.broker.loop.advance(1001)
+    life.broker.drain()
+    assert life.read(life.client()) == ["a0", "a1", "a2", "held"]
 
 
 # ---- what becomes of expired messages ------------------------------------------------------------

@@ -81,6 +81,14 @@ def test_runtime_2_11_with_duplicate_ids_and_transactions(cut: bool) -> None:
     assert subscribe(bench, "c") == ["a", "b"]
 
 
+def test_where_duplicates_are_let_in_they_are_kept(cut: bool) -> None:
+    """The copy's id says nothing: it is that of the original."""
+    settings = f"{KEEPS.format(3)}<id-cache-size>0</id-cache-size>"
+    bench = Bench(settings=settings, more=TOPIC, cut=cut)
+    publish(bench, "a", "again", headers=("_AMQ_DUPL_ID:1",))
+    assert subscribe(bench, "c") == ["a", "again"]
+
+
 def test_a_queue_on_a_wildcard_address_gets_each_message_once(cut: bool) -> None:
     wide = '<address name="#"><multicast><queue name="wide"/></multicast></address>'
     bench = Bench(settings=KEEPS.format(3), more=TOPIC + wide, cut=cut)
