@@ -1,0 +1,1 @@
+"""Jobs over the tables of the log. Each is a function of a Spark session and a source; importing this starts no Java."""

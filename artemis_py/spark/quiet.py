@@ -1,0 +1,88 @@
+"""Spark for a command: nothing of Java's talk on the terminal, and errors in one sentence."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from artemis_py.errors import ArtemisError, PipelineError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_OWN: Final = re.compile(r"^(?:artemis_py\.[\w.]+|[\w.]*\b(?:PipelineError|JobError)): (?P<text>.+)$", re.MULTILINE)
+_SAID_MAX: Final = 2_000
+
+
+@contextmanager
+def quiet_session(master: str, *, is_verbose: bool) -> Iterator[SparkSession]:
+    """A session that ends with the context. What Java prints while it starts is shown only when it does not start.
+
+    Raises PipelineError.
+    """
+    from artemis_py.spark import session
+
+    with _standard_error(into_file=not is_verbose) as said:
+        try:
+            spark = session("artemis-py pipeline", master)
+        except ArtemisError:
+            raise
+        except Exception as problem:
+            raise PipelineError(f"Spark did not start with --master {master}: {_short(said, problem)}") from problem
+    spark.sparkContext.setLogLevel("WARN" if is_verbose else "OFF")
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+@contextmanager
+def _standard_error(*, into_file: bool) -> Iterator[Path | None]:
+    """The process' standard error, of Java, too, goes to a file meanwhile."""
+    if not into_file:
+        yield None
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "stderr"
+        before = os.dup(2)
+        try:
+            with path.open("wb") as file:
+                os.dup2(file.fileno(), 2)
+            yield path
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+
+
+def _short(said: Path | None, problem: Exception) -> str:
+    text = said.read_text("utf-8", "replace")[-_SAID_MAX:].strip() if said is not None else ""
+    return f"{problem}\n{text}".strip()
+
+
+@contextmanager
+def told_errors() -> Iterator[None]:
+    """What went wrong inside of Spark becomes a PipelineError with the sentence that matters."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except ArtemisError:
+        raise
+    except (PySparkException, Py4JError) as problem:
+        raise PipelineError(sentence_of(str(problem))) from problem
+
+
+def sentence_of(text: str) -> str:
+    """Of a long text with traces of two languages: our own error where there is one, else its first line."""
+    own = _OWN.findall(text)
+    if own:
+        return str(own[-1])
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    first = lines[0] if lines else "no reason was given"
+    return f"Spark could not do it: {first} (--verbose shows what Java said)"
