@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     width = max(map(len, JOBS))
     listing = "\n".join(f"  {name:<{width}}  {job.help}" for name, job in JOBS.items())
+    parser.usage = "%(prog)s NAME …"
     parser.description = f"{HELP}\n\njobs:\n{listing}"
     parser.epilog = "artemis-py pipeline NAME --help tells the arguments of a job; docs/pipeline.md has examples"
     commands = parser.add_subparsers(dest="job", required=True, metavar="NAME", title=None, help=argparse.SUPPRESS)

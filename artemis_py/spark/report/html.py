@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from html import escape
 from typing import Final
 
 from artemis_py.spark.jobs.result import Plot, Result, Table, Text
 from artemis_py.spark.report.svg import plot_svg
-from artemis_py.spark.report.units import NUMBERS, shown, time_shown
+from artemis_py.spark.report.units import NUMBERS, escaped, shown, time_shown
 
 _STYLE: Final = """
 :root { color-scheme: light dark; --paper: #fdfdfc; --ink: #1c2330; --faint: #667085; --rule: #dfe3ea; --card: #fff;
@@ -48,16 +47,16 @@ _COLOURS: Final = "".join(
 
 def as_html(result: Result, made: datetime) -> str:
     """The whole page. ``made`` is when the job ran, UTC."""
-    title = escape(result.title)
+    title = escaped(result.title)
     facts = "".join(
-        f"<div><dt>{escape(column.title)}</dt><dd>{escape(shown(column.kind, value))}</dd></div>"
+        f"<div><dt>{escaped(column.title)}</dt><dd>{escaped(shown(column.kind, value))}</dd></div>"
         for column, value in result.facts
     )
     parts = [
         f"<h1>{title}</h1>",
-        f'<p class="when">artemis-py pipeline {escape(result.job)}, {time_shown(made.astimezone(UTC).replace(microsecond=0))} UTC</p>',
+        f'<p class="when">artemis-py pipeline {escaped(result.job)}, {time_shown(made.astimezone(UTC).replace(microsecond=0))} UTC</p>',
         f"<dl>{facts}</dl>" if facts else "",
-        *(f'<p class="note">{escape(note)}</p>' for note in result.notes),
+        *(f'<p class="note">{escaped(note)}</p>' for note in result.notes),
         *map(_plot, result.plots),
         *map(_text, result.texts),
         *map(_table, result.tables),
@@ -70,23 +69,23 @@ def as_html(result: Result, made: datetime) -> str:
 
 
 def _plot(plot: Plot) -> str:
-    return f"<h2>{escape(plot.title)}</h2><figure>{plot_svg(plot)}</figure>"
+    return f"<h2>{escaped(plot.title)}</h2><figure>{plot_svg(plot)}</figure>"
 
 
 def _text(text: Text) -> str:
-    return f"<h2>{escape(text.title)}</h2><pre>{escape(text.body)}</pre>"
+    return f"<h2>{escaped(text.title)}</h2><pre>{escaped(text.body)}</pre>"
 
 
 def _table(table: Table) -> str:
-    title = f"<h2>{escape(table.title)}</h2>"
+    title = f"<h2>{escaped(table.title)}</h2>"
     if not table.rows:
         return f'{title}<p class="none">nothing</p>'
     classes = [' class="number"' if column.kind in NUMBERS else "" for column in table.columns]
-    heads = "".join(f"<th{css}>{escape(column.title)}</th>" for column, css in zip(table.columns, classes, strict=True))
+    heads = "".join(f"<th{css}>{escaped(column.title)}</th>" for column, css in zip(table.columns, classes, strict=True))
     rows = "".join(
         "<tr>"
         + "".join(
-            f"<td{css}>{escape(shown(column.kind, value))}</td>"
+            f"<td{css}>{escaped(shown(column.kind, value))}</td>"
             for column, css, value in zip(table.columns, classes, row, strict=True)
         )
         + "</tr>"

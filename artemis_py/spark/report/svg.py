@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from html import escape
 from typing import Final
 
 from artemis_py.spark.jobs.result import Plot, Series
-from artemis_py.spark.report.units import shown
+from artemis_py.spark.report.units import escaped, shown
 
 _WIDTH: Final = 860
 _HEIGHT: Final = 260
@@ -53,11 +52,11 @@ def _lines(plot: Plot, series: Sequence[Series]) -> str:
         across = _LEFT + (x - left) / span * (_WIDTH - _LEFT - _RIGHT)
         return across, _TOP + (1 - y / top) * (_HEIGHT - _TOP - _BOTTOM)
 
-    parts = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(plot.title)}">']
+    parts = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escaped(plot.title)}">']
     for mark in marks:
         y = at(left, mark)[1]
         parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        text = escape(shown(plot.kind, int(mark) if mark == int(mark) else mark))
+        text = escaped(shown(plot.kind, int(mark) if mark == int(mark) else mark))
         parts.append(f'<text class="mark end" x="{_LEFT - 8}" y="{y + 4:.1f}">{text}</text>')
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         x = at(left + span * share, 0)[0]
@@ -68,7 +67,7 @@ def _lines(plot: Plot, series: Sequence[Series]) -> str:
         parts.append(_line(each, number, [at(x, y) for x, y in each.points], plot.kind))
     parts.append("</svg>")
     legend = "".join(
-        f'<li><span class="swatch c{number % COLOURS}"></span>{escape(each.name)}</li>' for number, each in enumerate(series)
+        f'<li><span class="swatch c{number % COLOURS}"></span>{escaped(each.name)}</li>' for number, each in enumerate(series)
     )
     return "".join(parts) + f'<ul class="legend">{legend}</ul>'
 
@@ -80,8 +79,8 @@ def _line(series: Series, number: int, places: Sequence[tuple[float, float]], ki
     if len(places) > 120:
         return line
     dots = (
-        f'<circle class="dot {colour}" cx="{x:.1f}" cy="{y:.1f}" r="2.5"><title>{escape(series.name)}, {_time(at, 0)}: '
-        f"{escape(shown(kind, value))}</title></circle>"
+        f'<circle class="dot {colour}" cx="{x:.1f}" cy="{y:.1f}" r="2.5"><title>{escaped(series.name)}, {_time(at, 0)}: '
+        f"{escaped(shown(kind, value))}</title></circle>"
         for (x, y), (at, value) in zip(places, series.points, strict=True)
     )
     return line + "".join(dots)
@@ -95,14 +94,14 @@ def _time(epoch_s: float, span_s: float) -> str:
 def _bars(plot: Plot) -> str:
     most = max(value for _, value in plot.bars) or 1.0
     height = len(plot.bars) * _BAR_HEIGHT + 8
-    parts = [f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(plot.title)}">']
+    parts = [f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escaped(plot.title)}">']
     for place, (name, value) in enumerate(plot.bars):
         y = 4 + place * _BAR_HEIGHT
         width = value / most * (_WIDTH - _BAR_LEFT - 110)
         cut = name if len(name) <= 42 else name[:41] + "…"
-        parts.append(f'<text class="mark end" x="{_BAR_LEFT - 8}" y="{y + 13}"><title>{escape(name)}</title>{escape(cut)}</text>')
+        parts.append(f'<text class="mark end" x="{_BAR_LEFT - 8}" y="{y + 13}"><title>{escaped(name)}</title>{escaped(cut)}</text>')
         parts.append(f'<rect class="bar" x="{_BAR_LEFT}" y="{y}" width="{max(width, 1):.1f}" height="{_BAR_HEIGHT - 4}"/>')
-        text = escape(shown(plot.kind, int(value) if value == int(value) else value))
+        text = escaped(shown(plot.kind, int(value) if value == int(value) else value))
         parts.append(f'<text class="mark" x="{_BAR_LEFT + width + 6:.1f}" y="{y + 13}">{text}</text>')
     parts.append("</svg>")
     return "".join(parts)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from artemis_py.spark.jobs.result import Result, Table
-from artemis_py.spark.report.units import NUMBERS, shown
+from artemis_py.spark.report.units import NUMBERS, printable, shown
 
 _GAP: Final = "  "
 _ROWS_MAX: Final = 40
@@ -97,8 +97,3 @@ def _char_width(character: str) -> int:
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
-def printable(text: Any) -> str:
-    """A text that moves no cursor: what came with a message may hold anything."""
-    return "".join(character if character.isprintable() else "·" for character in str(text))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from html import escape
 from typing import Any, Final
 
 from artemis_py.spark.jobs.result import BYTES, COUNT, MS, RATE, SHARE, TEXT, TIME
@@ -21,6 +22,18 @@ def shown(kind: str, value: Any) -> str:
     if kind == TEXT or isinstance(value, str):
         return str(value)
     return _NUMBERS_SHOWN[kind](value)
+
+
+def printable(text: str, kept: str = "") -> str:
+    """A text without characters that move a cursor or break a page: what came with a message may hold anything."""
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() or character in kept else "·" for character in text)
+
+
+def escaped(text: str) -> str:
+    """A text as part of a page."""
+    return escape(printable(text, kept="\n\t"))
 
 
 def time_shown(value: datetime) -> str:
