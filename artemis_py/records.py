@@ -64,6 +64,32 @@ class Keepsake:
     queue_id: int = 0
 
 
+@dataclass(slots=True)
+class Refusal:
+    """Persistent messages that an address did not take in from one session (0: the broker's own copies): it was full
+    and has the policy ``drop`` or ``fail``, or (``duplicate``) had seen their duplicate ids. Bytes are encoded sizes.
+    """
+
+    address: str
+    policy: str
+    origin: int
+    count: int = 0
+    size_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """What one durable queue holds of persistent messages: all of them, and of these those in delivery and scheduled
+    ones. Bytes are encoded sizes.
+    """
+
+    queue_id: int
+    count: int
+    size_bytes: int
+    delivering_count: int
+    scheduled_count: int
+
+
 class RecordLog(ABC):
     """Where the core writes what a crash must not undo.
 
@@ -98,12 +124,18 @@ class RecordLog(ABC):
             message.lsn = self.published(message, [queue_id], due_ms)
 
     @abstractmethod
-    def settled(self, queue_id: int, messages: list[Message], reason: str) -> int:
-        """A queue is done with messages (acked, replaced, expired, killed)."""
+    def settled(self, queue_id: int, messages: list[Message], reason: str, consumer_id: int = 0) -> int:
+        """A queue is done with messages, for one of the reasons in ``core/entry.py``; ``consumer_id``: the consumer
+        that acknowledged them, or failed for the last time (0: none had to do with it).
+        """
 
     @abstractmethod
-    def attempted(self, queue_id: int, message: Message, attempts: int, due_ms: int) -> int:
-        """A delivery failed for the ``attempts``-th time; ``due_ms`` above 0: the next one waits."""
+    def attempted(
+        self, queue_id: int, message: Message, attempts: int, due_ms: int, consumer_id: int = 0, cause: str = ""
+    ) -> int:
+        """A delivery to a consumer failed for the ``attempts``-th time, for one of the causes in ``core/entry.py``;
+        ``due_ms`` above 0: the next one waits.
+        """
 
     @abstractmethod
     def fell_due(self, queue_id: int, messages: list[Message]) -> int:
@@ -116,23 +148,27 @@ class RecordLog(ABC):
         """The stream of an address got a new page."""
         return self.last_lsn
 
-    def published_in_page(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
-        """As ``published``, of a message that lives in a page. Only for a log that ``retains``, for its readers."""
+    def published_in_page(self, message: Message, queue_ids: list[int], due_ms: int, place: int) -> int:
+        """As ``published``, of a message that lives in a page, at ``place`` of its address' stream (0: no queue kept
+        it). Only for a log that ``retains``, for its readers.
+        """
         return self.last_lsn
 
     def paged(self, page: Page) -> int:
         """A page grew to the counts and sizes that it has now. What stands behind them does not count."""
         return self.last_lsn
 
-    def page_settled(self, queue_id: int, messages: list[PagedMessage], reason: str) -> int:
-        """A durable queue is done with persistent messages of one page."""
+    def page_settled(self, queue_id: int, messages: list[PagedMessage], reason: str, consumer_id: int = 0) -> int:
+        """A durable queue is done with persistent messages of one page; see ``settled``."""
         return self.last_lsn
 
-    def page_purged(self, queue_id: int, page: Page, kept: list[PagedMessage]) -> int:
+    def page_purged(self, queue_id: int, page: Page, kept: list[PagedMessage], reason: str) -> int:
         """A durable queue is done with all of a page but the persistent messages ``kept``, which consumers hold."""
         return self.last_lsn
 
-    def page_attempted(self, queue_id: int, message: PagedMessage, attempts: int, due_ms: int) -> int:
+    def page_attempted(
+        self, queue_id: int, message: PagedMessage, attempts: int, due_ms: int, consumer_id: int = 0, cause: str = ""
+    ) -> int:
         """A delivery of a message that is in a page failed; see ``attempted``."""
         return self.last_lsn
 
@@ -140,8 +176,42 @@ class RecordLog(ABC):
         """Every queue is done with a page."""
         return self.last_lsn
 
-    def delivered(self, queue_id: int, messages: list[Message]) -> int:
+    # What only readers of a log that ``retains`` want to know. Sessions are known by the number of their connection
+    # (``Message.origin``), consumers by theirs; the log has its own numbers for both, which no restart repeats.
+
+    def session_opened(self, origin: int, fields: dict[str, Any]) -> None:
+        """A client was greeted; ``fields`` say who it is. It is written down with the first record that names it."""
+        return
+
+    def session_closed(self, origin: int) -> None:
+        """A client is gone; nothing names it any more."""
+        return
+
+    def consumer_opened(self, consumer_id: int, origin: int, queue_id: int, fields: dict[str, Any]) -> None:
+        """A session's consumer came to a durable queue; ``fields`` say what it wants."""
+        return
+
+    def consumer_closed(self, consumer_id: int, *, failed: bool) -> None:
+        """A consumer left; what it held went back to its queue. ``failed``: its connection was lost."""
+        return
+
+    def delivered(self, queue_id: int, messages: list[Message], consumer_id: int = 0) -> int:
         """A durable queue's consumer was sent these. Only called when the log ``retains``."""
+        return self.last_lsn
+
+    def refused(self, refusal: Refusal) -> int:
+        """Persistent messages of one session did not come into an address in this turn. Only called when the log
+        ``retains``.
+        """
+        return self.last_lsn
+
+    @property
+    def wants_depths(self) -> bool:
+        """Should the log be told, at the end of this turn, what each queue holds?"""
+        return False
+
+    def depths(self, depths: list[Depth]) -> int:
+        """What durable queues hold now, the empty ones left out."""
         return self.last_lsn
 
     @abstractmethod
@@ -268,10 +338,12 @@ class MemoryLog(RecordLog):
     def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
         return 0
 
-    def settled(self, queue_id: int, messages: list[Message], reason: str) -> int:
+    def settled(self, queue_id: int, messages: list[Message], reason: str, consumer_id: int = 0) -> int:
         return 0
 
-    def attempted(self, queue_id: int, message: Message, attempts: int, due_ms: int) -> int:
+    def attempted(
+        self, queue_id: int, message: Message, attempts: int, due_ms: int, consumer_id: int = 0, cause: str = ""
+    ) -> int:
         return 0
 
     def fell_due(self, queue_id: int, messages: list[Message]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -35,21 +36,31 @@ def fields_of(record: Record) -> dict[str, Any]:
     if kind == codec.MESSAGE:
         return _message_fields(codec.decode_message(payload), record.lsn)
     if kind == codec.SETTLED:
-        queue_id, reason, message_ids = codec.decode_settled(payload)
-        return {"queue": queue_id, "reason": reason, "message_ids": list(message_ids)}
+        queue_id, reason, message_ids, consumer = codec.decode_settled(payload)
+        return {"queue": queue_id, "reason": reason, "message_ids": list(message_ids), "consumer": consumer or None}
     if kind in (codec.DUE, codec.DELIVERED):
-        queue_id, message_ids = codec.decode_ids(payload)
-        return {"queue": queue_id, "message_ids": list(message_ids)}
+        queue_id, message_ids, consumer = codec.decode_ids(payload)
+        return {"queue": queue_id, "message_ids": list(message_ids), "consumer": consumer or None}
     if kind == codec.ATTEMPTED:
-        queue_id, message_id, attempts, due_ms = codec.decode_attempted(payload)
-        return {"queue": queue_id, "message_id": message_id, "attempts": attempts, "due_ms": due_ms}
+        names = ("queue", "message_id", "attempts", "due_ms", "consumer", "cause")
+        return _with_actor(dict(zip(names, codec.decode_attempted(payload), strict=True)))
     if kind == codec.GROUP:
         return {"payload_bytes": len(payload)}
+    if kind == codec.ORIGIN:
+        return {"session": codec.decode_origin(payload)}
+    if kind == codec.DEPTHS:
+        held = [asdict(depth) for depth in codec.decode_depths(payload)]
+        return {"queues": [{"queue": one.pop("queue_id"), **one} for one in held]}
     if kind in PAGE_FIELDS:
         return PAGE_FIELDS[kind](payload)
     if kind in codec.RECORD_NAMES:
         return {"fields": codec.decode_fields(payload)}
     return {"payload_base64": base64.b64encode(payload).decode()}
+
+
+def _with_actor(fields: dict[str, Any]) -> dict[str, Any]:
+    """Where the consumer behind a record is not told, null says so."""
+    return {**fields, "consumer": fields["consumer"] or None, "cause": fields["cause"] or None}
 
 
 def _grew(payload: bytes) -> dict[str, Any]:
@@ -65,19 +76,20 @@ def _grew(payload: bytes) -> dict[str, Any]:
 
 
 def _page_settled(payload: bytes) -> dict[str, Any]:
-    queue_id, stream, page, reason, _, places, message_ids = page_codec.decode_page_settled(payload)
-    where = {"queue": queue_id, "stream": stream, "page": page}
-    return {**where, "reason": reason, "places": list(places), "message_ids": list(message_ids)}
+    one = page_codec.decode_page_settled(payload)
+    where = {"queue": one.queue_id, "stream": one.stream, "page": one.page}
+    which = {"places": list(one.places), "message_ids": list(one.message_ids)}
+    return {**where, "reason": one.reason, **which, "consumer": one.consumer or None}
 
 
 def _page_purged(payload: bytes) -> dict[str, Any]:
-    queue_id, stream, page, _, places = page_codec.decode_page_purged(payload)
-    return {"queue": queue_id, "stream": stream, "page": page, "kept_places": list(places)}
+    fields = asdict(page_codec.decode_page_purged(payload))
+    return {"queue": fields.pop("queue_id"), **fields, "kept_places": list(fields["kept_places"])}
 
 
 def _page_attempted(payload: bytes) -> dict[str, Any]:
-    names = ("queue", "stream", "page", "place", "message_id", "attempts", "due_ms")
-    return dict(zip(names, page_codec.decode_page_attempted(payload), strict=True))
+    fields = asdict(page_codec.decode_page_attempted(payload))
+    return _with_actor({"queue": fields.pop("queue_id"), **fields})
 
 
 def _page_dropped(payload: bytes) -> dict[str, Any]:
@@ -113,6 +125,7 @@ def _message_fields(kept: Kept, lsn: int) -> dict[str, Any]:
     head = message.head
     plain = QueueState()
     details = kept.details or {}
+    in_page = bool(kept.flags & codec.FLAG_PAGED)
     states = [(queue_id, details.get(queue_id, plain)) for queue_id in kept.queue_ids]
     fields: dict[str, Any] = {
         "message_id": message.id,
@@ -123,11 +136,16 @@ def _message_fields(kept: Kept, lsn: int) -> dict[str, Any]:
         "priority": head.priority,
         "routing_type": head.routing_type,
         "queues": [
-            {"queue": queue_id, "attempts": state.attempts, "due_ms": state.due_ms, "order": state.order}
+            {
+                "queue": queue_id,
+                "attempts": state.attempts,
+                "due_ms": state.due_ms,
+                "place" if in_page else "order": state.order,
+            }
             for queue_id, state in states
         ],
         "headers": head.properties,
-        "in_page": bool(kept.flags & codec.FLAG_PAGED),
+        "in_page": in_page,
         "body_bytes": len(message.body),
     }
     body = message.body
@@ -154,14 +172,21 @@ def summary_of(record: Record) -> str:
         body = f"body {fields['body_bytes']} bytes{where}"
         return f"{fields['message_id']} to {fields['address']}, queues {queues}, {body}{copy}"
     if kind == codec.SETTLED:
-        return f"queue {fields['queue']} {fields['reason']} {_shown_ids(fields['message_ids'])}"
+        return f"queue {fields['queue']} {fields['reason']} {_shown_ids(fields['message_ids'])}{_shown_actor(fields)}"
     if kind in (codec.DUE, codec.DELIVERED):
-        return f"queue {fields['queue']} {_shown_ids(fields['message_ids'])}"
+        return f"queue {fields['queue']} {_shown_ids(fields['message_ids'])}{_shown_actor(fields)}"
     if kind == codec.ATTEMPTED:
         due = f", next at {shown_time(fields['due_ms'])}" if fields["due_ms"] else ""
-        return f"queue {fields['queue']} {fields['message_id']} failed {fields['attempts']} times{due}"
+        failed = f"queue {fields['queue']} {fields['message_id']} failed {fields['attempts']} times"
+        return f"{failed}{_shown_actor(fields)}{due}"
     if kind == codec.PAGE_SETTLED:
-        return f"queue {fields['queue']} {fields['reason']} {_shown_ids(fields['message_ids'])}, {_shown_page(fields)}"
+        settled = f"queue {fields['queue']} {fields['reason']} {_shown_ids(fields['message_ids'])}"
+        return f"{settled}{_shown_actor(fields)}, {_shown_page(fields)}"
+    if kind == codec.ORIGIN:
+        return f"session {fields['session']} sent the messages that follow"
+    if kind == codec.DEPTHS:
+        held = [f"queue {one['queue']}: {one['count']} ({one['size_bytes']} bytes)" for one in fields["queues"]]
+        return ", ".join(held) or "all queues are empty"
     if kind == codec.PAGED:
         return f"{fields['message_id']} to {fields['address']}, body {fields['body_bytes']} bytes"
     if kind in PAGE_FIELDS:
@@ -169,6 +194,11 @@ def summary_of(record: Record) -> str:
     if "fields" in fields:
         return " ".join(f"{name}={value}" for name, value in fields["fields"].items())
     return f"{len(record.payload)} bytes"
+
+
+def _shown_actor(fields: dict[str, Any]) -> str:
+    cause = f", {fields['cause']}" if fields.get("cause") else ""
+    return f" by consumer {fields['consumer']}{cause}" if fields["consumer"] else ""
 
 
 def _shown_page(fields: dict[str, Any]) -> str:

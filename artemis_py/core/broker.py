@@ -247,6 +247,16 @@ class Broker(Registry, Publisher):
         self.log.message_id = self._message_id
         self.log.queue_id = self.queue_id
 
+    def end_turn(self) -> None:
+        """Everything of the turn has happened: tell a log that is retained what its readers cannot add up."""
+        refusals = self.router.refusals
+        if refusals:
+            self.router.refusals = {}
+            for refusal in refusals.values():
+                self.log.refused(refusal)
+        if self.log.wants_depths:
+            self.log.depths([depth for queue in self.queues.values() if (depth := queue.depth()) is not None])
+
     @property
     def has_ready(self) -> bool:
         """Is there something left to dispatch in another turn?"""

@@ -9,7 +9,16 @@ from artemis_py.message import Message
 ACKED: Final = "acked"
 REPLACED: Final = "replaced"
 EXPIRED: Final = "expired"
-KILLED: Final = "killed"
+DEAD: Final = "dead"
+PURGED: Final = "purged"
+DELETED: Final = "deleted"
+ABANDONED: Final = "abandoned"
+DAMAGED: Final = "damaged"
+"""Why a queue is done with a message; all from DEAD on count as killed. What each means says ``storage/codec.py``."""
+NACKED: Final = "nacked"
+ABORTED: Final = "aborted"
+LOST: Final = "lost"
+"""Why a delivery failed."""
 
 
 class Entry:

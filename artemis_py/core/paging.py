@@ -141,7 +141,7 @@ class PageStream:
 
     # ---- settling --------------------------------------------------------------------------------
 
-    def settle(self, queue: Queue, messages: list[PagedMessage], reason: str) -> None:
+    def settle(self, queue: Queue, messages: list[PagedMessage], reason: str, consumer_id: int = 0) -> None:
         """A queue is done with messages."""
         by_page: dict[int, list[PagedMessage]] = {}
         for message in messages:
@@ -151,7 +151,7 @@ class PageStream:
             if queue.durable:
                 durable = [message for message in group if message.head.persistent]
                 if durable:
-                    self._log.page_settled(queue.id, durable, reason)
+                    self._log.page_settled(queue.id, durable, reason, consumer_id)
             if page.large:
                 _let_bodies_go(page, queue.id, [message.place for message in group])
             self._reduce(queue.id, page, len(group))
@@ -163,20 +163,21 @@ class PageStream:
             del page.left[queue_id]
             self._let_go(page)
 
-    def purge(self, queue: Queue, held: list[PagedMessage]) -> None:
+    def purge(self, queue: Queue, held: list[PagedMessage], reason: str) -> None:
         """A queue is done with everything but what its consumers hold."""
         by_page: dict[int, list[PagedMessage]] = {}
         for message in held:
             by_page.setdefault(message.page.number, []).append(message)
         for page in list(self.pages):
-            self.purge_page(queue, page, by_page.get(page.number, []))
+            self.purge_page(queue, page, by_page.get(page.number, []), reason)
 
-    def purge_page(self, queue: Queue, page: Page, kept: list[PagedMessage]) -> int:
+    def purge_page(self, queue: Queue, page: Page, kept: list[PagedMessage], reason: str) -> int:
         """A queue is done with a page but for what it has of it in memory; returns how many messages went."""
         count = page.left.get(queue.id, 0) - len(kept)
         if count > 0:
             if queue.durable and queue.id in page.durable:
-                self._log.page_purged(queue.id, page, [message for message in kept if message.head.persistent])
+                durable = [message for message in kept if message.head.persistent]
+                self._log.page_purged(queue.id, page, durable, reason)
             if page.large:
                 _let_bodies_go(page, queue.id, page.large.keys() - {message.place for message in kept})
             self._reduce(queue.id, page, count)

@@ -8,7 +8,7 @@ another address.
 from __future__ import annotations
 
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.entry import ACKED, EXPIRED, KILLED, REPLACED, Entry
+from artemis_py.core.entry import ABANDONED, ACKED, DEAD, DELETED, EXPIRED, LOST, NACKED, PURGED, REPLACED, Entry
 from artemis_py.core.queue_pages import READY_MIN, QueuePages
 from artemis_py.errors import LimitError
 from artemis_py.paged import PagedMessage
@@ -240,11 +240,11 @@ class Queue(QueuePages):
         if self._host.log.retains and self.durable and not consumer.browses:
             durable = [entry.message for entry in entries if entry.message.head.persistent]
             if durable:
-                self._host.log.delivered(self.id, durable)
+                self._host.log.delivered(self.id, durable, consumer.id)
         if consumer.settles and consumer.destructive:
             self.was_used = True
             self.tally.acknowledged += len(entries)
-            self._forget([entry.message for entry in entries], ACKED)
+            self._forget([entry.message for entry in entries], ACKED, consumer.id)
 
     # ---- settling and returning ------------------------------------------------------------------
 
@@ -257,14 +257,16 @@ class Queue(QueuePages):
         self.was_used = True
         messages = [entry.message for entry in entries]
         self.tally.leave_delivery_run(messages)
-        self._forget(messages, ACKED)
+        self._forget(messages, ACKED, consumer.id)
 
-    def release(self, consumer: Consumer, entries: list[Entry], *, failed: bool, now_ms: int) -> None:
+    def release(
+        self, consumer: Consumer, entries: list[Entry], *, failed: bool, now_ms: int, cause: str = NACKED
+    ) -> None:
         """Take back entries that the consumer let go, each to its own place; then the ring trims, before anybody else
         gets them.
 
         ``failed`` counts a delivery attempt, after which an entry may be dead or delayed (a NACK, an aborted
-        acknowledgement, a lost connection); otherwise nothing is counted (UNSUBSCRIBE, DISCONNECT).
+        acknowledgement, a lost connection: the ``cause``); otherwise nothing is counted (UNSUBSCRIBE, DISCONNECT).
         """
         if not consumer.destructive:
             self.tally.read_count -= len(entries)
@@ -272,7 +274,7 @@ class Queue(QueuePages):
         if self.deleted:
             for entry in entries:
                 self.tally.leave_delivery(entry.message)
-                self._kill(entry)
+                self._kill(entry, DELETED)
             return
         delayed: list[tuple[Entry, int]] = []
         restored = 0
@@ -283,13 +285,15 @@ class Queue(QueuePages):
                 entry.attempts += 1
                 if self.redelivery.is_exhausted(entry.attempts):
                     self._host.note_dead(self, entry)
-                    self._kill(entry)
+                    if self._host.log.retains:  # a restart does not need it, but who asks what the message died of
+                        self._note_attempt(entry, 0, consumer, cause)
+                    self._kill(entry, DEAD, consumer.id)
                     continue
                 due_ms = 0
                 if self.redelivery.delay_ms > 0:
                     due_ms = now_ms + self.redelivery.delay_after(entry.attempts, entry.message.id)
                     delayed.append((entry, due_ms))
-                self._note_attempt(entry, due_ms)
+                self._note_attempt(entry, due_ms, consumer, cause)
             self.order.restore(entry)
             if isinstance(entry.message, PagedMessage):
                 self.backlogs[entry.message.page.stream].came_back(entry.message)
@@ -303,19 +307,19 @@ class Queue(QueuePages):
         self._wake_dry()
         self._host.note_ready(self)
 
-    def _note_attempt(self, entry: Entry, due_ms: int) -> None:
+    def _note_attempt(self, entry: Entry, due_ms: int, consumer: Consumer, cause: str) -> None:
         """What a restart must know of a failed delivery."""
         message = entry.message
         if self.durable and message.head.persistent:
             if isinstance(message, PagedMessage):
-                self._host.log.page_attempted(self.id, message, entry.attempts, due_ms)
+                self._host.log.page_attempted(self.id, message, entry.attempts, due_ms, consumer.id, cause)
             else:
-                self._host.log.attempted(self.id, message, entry.attempts, due_ms)
+                self._host.log.attempted(self.id, message, entry.attempts, due_ms, consumer.id, cause)
 
-    def _kill(self, entry: Entry) -> None:
+    def _kill(self, entry: Entry, reason: str, consumer_id: int = 0) -> None:
         self.was_used = True
         self.tally.killed += 1
-        self._forget([entry.message], KILLED)
+        self._forget([entry.message], reason, consumer_id)
 
     def _expire(self, entry: Entry) -> None:
         """An entry that is out of the order already has expired."""
@@ -365,7 +369,7 @@ class Queue(QueuePages):
         if not self.consumer_count:
             self.idle_since_ms = now_ms
             if self.purge_on_no_consumers:
-                self.remove_all()
+                self.remove_all(ABANDONED)
         else:
             self._wake_heir()
 
@@ -377,7 +381,7 @@ class Queue(QueuePages):
     def _take_back(self, consumer: Consumer, entries: list[Entry], unsent: set[int], failed: bool, now_ms: int) -> None:
         if not unsent:
             if entries:
-                self.release(consumer, entries, failed=failed, now_ms=now_ms)
+                self.release(consumer, entries, failed=failed, now_ms=now_ms, cause=LOST)
             return
         waiting = [entry for entry in entries if id(entry) in unsent]
         seen = {id(entry): entry.redelivered for entry in waiting}
@@ -386,7 +390,7 @@ class Queue(QueuePages):
             entry.redelivered = seen[id(entry)]
         sent = [entry for entry in entries if id(entry) not in unsent]
         if sent:
-            self.release(consumer, sent, failed=failed, now_ms=now_ms)
+            self.release(consumer, sent, failed=failed, now_ms=now_ms, cause=LOST)
 
     def _take_back_unsent(self, consumer: Consumer) -> None:
         """What was picked for or handed to a consumer that settles on send, and not written, is on the queue as
@@ -422,18 +426,18 @@ class Queue(QueuePages):
         if self.gate.tick(now_ms):
             self._host.note_ready(self)
 
-    def remove_all(self) -> int:
+    def remove_all(self, reason: str = PURGED) -> int:
         """Kill everything that is ready or scheduled; what is in delivery stays with its consumer. Returns how many
         went.
         """
         removed = 0
         while self.order.count:
-            self._kill(self.order.pop())
+            self._kill(self.order.pop(), reason)
             removed += 1
         for entry in self.scheduled.values():
             self.tally.leave_scheduled(entry.message)
-            self._kill(entry)
+            self._kill(entry, reason)
             removed += 1
         self.scheduled.clear()
         self._expiring.clear()
-        return removed + self._remove_paged()
+        return removed + self._remove_paged(reason)

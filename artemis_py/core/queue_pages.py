@@ -11,7 +11,7 @@ from typing import Final
 
 from artemis_py.core.backlog import Backlog
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.entry import REPLACED, Entry
+from artemis_py.core.entry import DAMAGED, REPLACED, Entry
 from artemis_py.core.paging import PageReader, PageStream
 from artemis_py.core.queue_state import QueueState
 from artemis_py.message import Message
@@ -169,7 +169,7 @@ class QueuePages(QueueState):
         pages, backlog.reader.spoilt = backlog.reader.spoilt, []
         for page in pages:
             there = [message for message in backlog.in_memory.values() if message.page is page]
-            lost = backlog.stream.purge_page(self._own, page, there)
+            lost = backlog.stream.purge_page(self._own, page, there, DAMAGED)
             if lost > 0:
                 self.tally.killed += lost
                 backlog.count -= lost
@@ -312,7 +312,7 @@ class QueuePages(QueueState):
         if backlog.expiry.is_under_way and not backlog.expiry.waits:
             self._note_ready()
 
-    def _remove_paged(self) -> int:
+    def _remove_paged(self, reason: str) -> int:
         """Kill everything that is in pages and not in memory; returns how many went."""
         removed = 0
         for backlog in self.backlogs.values():
@@ -325,7 +325,7 @@ class QueuePages(QueueState):
             tally.durable_count -= backlog.durable_count
             tally.durable_size_bytes -= backlog.durable_size_bytes
             backlog.drop_all()
-            backlog.stream.purge(self._own, list(backlog.in_memory.values()))
+            backlog.stream.purge(self._own, list(backlog.in_memory.values()), reason)
         return removed
 
     def forget_pages(self) -> None:

@@ -18,6 +18,7 @@ from artemis_py.core.redelivery import Redelivery
 from artemis_py.core.tally import Tally
 from artemis_py.message import Account, Message
 from artemis_py.paged import PagedMessage
+from artemis_py.records import Depth
 from artemis_py.selector import Selector
 
 if TYPE_CHECKING:
@@ -125,6 +126,14 @@ class QueueState(ABC):
         """Sent to a consumer and not settled."""
         return self.tally.held_count + self.tally.read_count
 
+    def depth(self) -> Depth | None:
+        """What a durable queue holds of persistent messages; None when that is nothing."""
+        tally = self.tally
+        if not self.durable or self.temporary or not tally.durable_count:
+            return None
+        scheduled_count = tally.scheduled_durable_count
+        return Depth(self.id, tally.durable_count, tally.durable_size_bytes, tally.held_durable_count, scheduled_count)
+
     @property
     def consumer_count(self) -> int:
         """Consumers attached."""
@@ -176,8 +185,10 @@ class QueueState(ABC):
         self._wake_dry()
         self._note_ready()
 
-    def _forget(self, messages: list[Message], reason: str) -> None:
-        """The queue no longer holds the messages, in whatever state they were."""
+    def _forget(self, messages: list[Message], reason: str, consumer_id: int = 0) -> None:
+        """The queue no longer holds the messages, in whatever state they were; ``consumer_id``: who brought that
+        about.
+        """
         tally = self.tally
         durable: list[Message] | None = None
         paged: list[PagedMessage] | None = None
@@ -198,13 +209,13 @@ class QueueState(ABC):
                 tally.durable_size_bytes -= size_bytes
         release(messages)
         if durable is not None:
-            self._host.log.settled(self.id, durable, reason)
+            self._host.log.settled(self.id, durable, reason, consumer_id)
         if paged is not None:
-            self._forget_paged(paged, reason)
+            self._forget_paged(paged, reason, consumer_id)
         if self._cramped and self._dry:
             self.use_room()
 
-    def _forget_paged(self, messages: list[PagedMessage], reason: str) -> None:
+    def _forget_paged(self, messages: list[PagedMessage], reason: str, consumer_id: int) -> None:
         groups: dict[int, list[PagedMessage]] = {}
         for message in messages:
             groups.setdefault(message.page.stream, []).append(message)
@@ -213,10 +224,10 @@ class QueueState(ABC):
             for message in group:
                 del backlog.in_memory[message.place]
             if not self.deleted:
-                backlog.stream.settle(self._own, group, reason)
+                backlog.stream.settle(self._own, group, reason, consumer_id)
         durable: list[Message] = [message for message in messages if message.head.persistent]
         if self.deleted and self.durable and durable:  # its pages are forgotten; what became of messages is still told
-            self._host.log.settled(self.id, durable, reason)
+            self._host.log.settled(self.id, durable, reason, consumer_id)
 
     # ---- expiry ----------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from artemis_py.config.settings import BrokerConfig, DivertConfig, QueueConfig
 from artemis_py.config.wildcards import WildcardIndex, is_wildcard
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, Memory
+from artemis_py.core.entry import DELETED
 from artemis_py.core.host import Host
 from artemis_py.core.paging import PageStream
 from artemis_py.core.queue import Queue
@@ -208,7 +209,7 @@ class Registry(Bindings, Host):
 
     def delete_queue(self, queue: Queue, now_ms: int) -> None:
         """Remove a queue without consumers; what it still holds is killed."""
-        queue.remove_all()
+        queue.remove_all(DELETED)
         queue.deleted = True
         if queue.durable and not queue.temporary:
             self.log.queue_deleted(queue.id)

@@ -12,7 +12,7 @@ from artemis_py.core.entry import Entry
 from artemis_py.core.paging import PageStream
 from artemis_py.core.queue import Queue
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, LargeBody, Message
-from artemis_py.records import RecordLog
+from artemis_py.records import RecordLog, Refusal
 
 HOPS_MAX: Final = 16
 """How often one message may be forwarded (diverts, dead letters, expiry) before it is taken for a loop and dropped."""
@@ -107,6 +107,8 @@ class Router:
         self._keeps_ids = keeps_ids
         self._id_cache_size = id_cache_size
         self.forwards: list[Forward] = []
+        self.refusals: dict[tuple[str, str, int], Refusal] = {}
+        """What was refused in this turn, by address, policy and origin; always empty where nothing is retained."""
         self.looped_message_count = 0
 
     @property
@@ -138,7 +140,10 @@ class Router:
             if refusal == "DROP":
                 address.routed_message_count += 1
                 address.dropped_message_count += 1
+                self.note_refused(address, "drop", message)
             elif refusal is not None and not admitted:
+                if refusal == "FAIL":
+                    self.note_refused(address, "fail", message)
                 return index
             elif address.must_page and not address.has_page_limit:
                 self._publish_rest(batch, messages[index:])
@@ -147,6 +152,16 @@ class Router:
                 one = replace(batch, messages=[message], size_bytes=message.size_bytes, paged=address.must_page)
                 self._publish(one)
         return len(messages)
+
+    def note_refused(self, address: Address, policy: str, message: Message) -> None:
+        """Count what an address does not take in, for readers of a log that is retained."""
+        if self.log.retains and message.head.persistent:
+            key = address.name, policy, message.origin
+            refusal = self.refusals.get(key)
+            if refusal is None:
+                refusal = self.refusals[key] = Refusal(*key)
+            refusal.count += 1
+            refusal.size_bytes += message.size_bytes
 
     def _publish_rest(self, batch: Batch, messages: list[Message]) -> None:
         """From here on nothing in the batch can be refused one by one: it goes to pages."""
@@ -206,6 +221,7 @@ class Router:
                 seen = self._duplicate_ids(address)
                 if duplicate_id in seen:
                     message.lsn = self.log.last_lsn  # where the first one was written, at the latest
+                    self.note_refused(address, "duplicate", message)
                     continue
                 seen.add(duplicate_id)
                 if self._keeps_ids:
@@ -341,7 +357,7 @@ class Router:
     def _enqueue_paged(self, batch: Batch, shares: list[tuple[Queue, list[Message]]]) -> None:
         """Put messages into pages, each once with the queues that it goes to. Paging begins with the first of them."""
         if self.log.retains and not batch.plain:
-            self._record(batch, shares, self.log.published_in_page)
+            self._record_paged(batch, shares)
         refusing = [share for share in shares if share[0].overflow.keeps_none]
         if refusing:
             if not self.log.retains and not batch.plain:
@@ -367,6 +383,22 @@ class Router:
             size_bytes = batch.size_bytes if taken is batch.messages else sum(one.size_bytes for one in taken)
             queue.arrive_paged(stream, taken, size_bytes)
 
+    def _record_paged(self, batch: Batch, shares: list[tuple[Queue, list[Message]]]) -> None:
+        """Write messages that go to pages to a log that retains, each with the place that it will have there."""
+        stream = batch.route.address.stream
+        place = 1 if stream is None else stream.next_place
+        kept = {message.id for queue, taken in shares if not queue.overflow.keeps_none for message in taken}
+        staying = [message.id for message in batch.messages if message.id in kept]
+        places = dict(zip(staying, range(place, place + len(staying)), strict=True))
+        log = self.log
+        self._record(
+            batch,
+            shares,
+            lambda message, queue_ids, due_ms: log.published_in_page(
+                message, queue_ids, due_ms, places.get(message.id, 0)
+            ),
+        )
+
     def _append_each(self, batch: Batch, shares: list[tuple[Queue, list[Message]]], stream: PageStream) -> None:
         """Messages of one batch that go to different queues."""
         targets: dict[int, list[Queue]] = {}
@@ -380,7 +412,7 @@ class Router:
     def _enqueue_on_one(self, batch: Batch, queue: Queue) -> None:
         """The usual case of ``_enqueue``: one queue takes everything."""
         log = self._bindings.log
-        if not batch.plain and (log.retains or not queue.durable):
+        if not batch.plain and not queue.durable:
             self._record(batch, [(queue, batch.messages)])
         elif not batch.plain:
             log.published_run([one for one in batch.messages if one.head.persistent], queue.id, batch.due_ms)

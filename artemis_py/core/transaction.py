@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 from artemis_py.core.address import Address
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.entry import Entry
+from artemis_py.core.entry import ABORTED, NACKED, Entry
 from artemis_py.core.queue import Queue
 from artemis_py.core.router import Batch, Route, Router
 from artemis_py.errors import AddressFullError, DuplicateError
@@ -68,7 +68,7 @@ class Transaction:
             )
         for queue, consumer, entry in self.acknowledged:
             queue.acknowledge(consumer, [entry])
-        self._release(self.refused, now_ms)
+        self._release(self.refused, now_ms, NACKED)
         publisher.flush_forwards(now_ms)
         router.log.end_group()
 
@@ -88,6 +88,7 @@ class Transaction:
             if address.full_policy == "FAIL" or address.settings.page_full_policy == "FAIL":
                 count, size = planned.get(address.name, (0, 0))
                 if not _fits(address, count, size):
+                    self._note_refused(router, address)
                     raise AddressFullError(f"Address {address.name} is full")
                 planned[address.name] = (count + 1, size + message.memory_bytes)
             duplicate_id = message.head.duplicate_id
@@ -96,16 +97,22 @@ class Transaction:
                     raise DuplicateError(f"Duplicate message id {duplicate_id} on address {address.name}")
                 duplicate_ids.add((address.name, duplicate_id))
 
+    def _note_refused(self, router: Router, full: Address) -> None:
+        """Nothing of the transaction arrives; what it would have sent to the full address counts as refused there."""
+        for route, message, _ in self.sends:
+            if route.address is full:
+                router.note_refused(full, "fail", message)
+
     def abort(self, now_ms: int) -> None:
         """Forget the messages; acknowledged and refused entries go back to their queues as failed deliveries."""
-        self._release(self.acknowledged + self.refused, now_ms)
+        self._release(self.acknowledged + self.refused, now_ms, ABORTED)
 
-    def _release(self, taken: list[tuple[Queue, Consumer, Entry]], now_ms: int) -> None:
+    def _release(self, taken: list[tuple[Queue, Consumer, Entry]], now_ms: int, cause: str) -> None:
         groups: dict[int, tuple[Queue, Consumer, list[Entry]]] = {}
         for queue, consumer, entry in taken:
             groups.setdefault(consumer.id, (queue, consumer, []))[2].append(entry)
         for queue, consumer, entries in groups.values():
-            queue.release(consumer, entries, failed=True, now_ms=now_ms)
+            queue.release(consumer, entries, failed=True, now_ms=now_ms, cause=cause)
 
 
 def _fits(address: Address, planned_count: int, planned_bytes: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from artemis_py.server.outflow import HIGH_BYTES, Outflow
 from artemis_py.server.turns import Turns
@@ -75,6 +75,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(WRITE_HIGH_BYTES, WRITE_LOW_BYTES)
+        self.session.peer = _shown_address(transport.get_extra_info("peername"))
         turns = self._turns
         acceptance = self._acceptance
         turns.stats.connections.add(self)
@@ -318,3 +319,11 @@ class Connection(asyncio.BufferedProtocol):
         """Close without waiting for what is not written."""
         if self._transport is not None:
             self._transport.abort()
+
+
+def _shown_address(peer: tuple[Any, ...] | None) -> str:
+    """A socket's address as host:port; empty for none."""
+    if not peer:
+        return ""
+    host, port = peer[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

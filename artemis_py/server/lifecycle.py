@@ -9,6 +9,7 @@ import socket
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,7 @@ from artemis_py.metrics import MetricsExporter
 from artemis_py.server.connection import Acceptance
 from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.http import HttpService
+from artemis_py.server.http.log_routes import log_routes
 from artemis_py.server.http.routes import health_routes, metrics_routes
 from artemis_py.server.malloc import keep_freed_memory
 from artemis_py.server.memory import global_max_bytes
@@ -74,8 +76,11 @@ class Server:
             global_max_size_bytes=memory_bytes,
             store_directory=Path(config.journal_directory) if keeps else None,
         )
-        routes = {**metrics_routes(self._exporter), **health_routes(self._not_ready_because)}
-        self._http = HttpService(routes, now_ms=clock_ms, call_soon=loop.call_soon)
+        routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because)
+        routes += log_routes(store.log_view, config.name, clock_ms, partial(loop.run_in_executor, None))
+        self._http = HttpService(
+            routes, now_ms=clock_ms, call_soon=loop.call_soon, call_threadsafe=loop.call_soon_threadsafe
+        )
 
     def _wake(self) -> None:
         """Called by the disk's threads when something is done, also while the broker is still being made."""
@@ -115,6 +120,8 @@ class Server:
         self._look_at_disk()
         if self._serves("HTTP"):
             self._loop.call_later(_PREPARE_METRICS_S, self._loop.run_in_executor, None, self._exporter.prepare)
+        if self.store.log_view is not None:
+            self._loop.run_in_executor(None, self.store.log_view.indexing())
 
     def _serves(self, protocol: str) -> bool:
         return any(protocol in acceptor.protocols for acceptor, _, _ in self.bound)

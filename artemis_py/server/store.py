@@ -7,22 +7,27 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.records import Keepsake, MemoryLog, PageLog, RecordLog
 from artemis_py.server.bodies import TransientBodies, TransientFolder, may_be_made, open_bodies, remove_leftovers
+from artemis_py.server.log_view import LogView
 from artemis_py.storage.body_recovery import take_over
 from artemis_py.storage.committer import ThreadCommitter
 from artemis_py.storage.disk import DirectoryLock, DiskError, FileDisk, LockedError
+from artemis_py.storage.index import Segment
 from artemis_py.storage.journal import Journal, JournalSettings
 from artemis_py.storage.large import LargeStore
+from artemis_py.storage.log_id import log_id
 from artemis_py.storage.page_bodies import hold_bodies
 from artemis_py.storage.pages import PageFiles, delete_leftovers
 from artemis_py.storage.recovery import Recovered, recover
 from artemis_py.storage.retained_bodies import RetainedBodies
 from artemis_py.storage.retention import Retention, RetentionSettings, wall_clock_ms
+from artemis_py.storage.sidecars import delete_orphans, delete_segment, write_index
 from artemis_py.storage.spill import SpillLog
 
 _PROGRESS_AFTER_S: Final = 1.0
@@ -35,6 +40,8 @@ class Store(ABC):
     log: RecordLog
     pages: PageLog | None
     large: LargeStore | None
+    log_view: LogView | None = None
+    """What others may read of the log; None: there is none."""
     report: list[str]
     """What a person should know of what was found."""
 
@@ -81,6 +88,7 @@ class JournalStore(Store):
         index = recovered.index
         self.report = _report(recovered, self._disk.directory)
         delete_leftovers(self._page_disk, index.pages.pages())
+        delete_orphans(self._disk)
         bodies = retention = None
         number_min = 1
         if config.journal_retention is not None:
@@ -101,9 +109,10 @@ class JournalStore(Store):
             recovered.segments,
             recovered.next_lsn,
             recovered.batch_number,
-            self._disk.delete if retention is None else retention.retire,
+            partial(delete_segment, self._disk) if retention is None else retention.retire,
             None if retention is None else retention.purge,
             pages,
+            self._write_index,
         )
         self._bodies = self.large = open_bodies(
             self._body_disk,
@@ -112,6 +121,14 @@ class JournalStore(Store):
             retire=None if bodies is None else bodies.retire,
             start_min=1 if bodies is None else bodies.start_min,
         )
+        directories = [self._disk.directory] + ([] if retention is None else [retention.directory])
+        self.log_view = LogView(
+            self._journal,
+            self._disk.directory,
+            log_id(directories),
+            [self._body_disk.directory, *directories],
+            retention,
+        )
         given_up = hold_bodies(self._page_disk, index.pages, self._journal, self._bodies)
         given_up += take_over(index, self._journal, self._bodies)
         self.report += [f"warning: {self._body_disk.directory}: {line}" for line in given_up]
@@ -119,9 +136,16 @@ class JournalStore(Store):
     def keepsake(self) -> Keepsake:
         return self._journal.index.keepsake()
 
+    def _write_index(self, segment: Segment) -> None:
+        """A segment was closed: its index need not stay in memory when it is on the disk."""
+        if segment.index is not None and write_index(self._disk, segment.index):
+            segment.index = None
+
     def close(self) -> None:
         deadline = time.monotonic() + _CLOSE_S
         log, large = self._journal, self._bodies
+        if self.log_view is not None:
+            self.log_view.stop()
         while log.has_pending or large.has_pending:
             if log.failure is not None or large.failure is not None or time.monotonic() > deadline:
                 break
@@ -130,6 +154,7 @@ class JournalStore(Store):
             large.poll()
             large.seal(log.last_lsn, log.durable_lsn)
             time.sleep(0.001)
+        log.finish()
         self._reader.stop()
         self._committer.stop()
         large.close()
@@ -199,6 +224,7 @@ def _journal_settings(config: BrokerConfig, number_min: int) -> JournalSettings:
         retains=config.journal_retention is not None,
         files_min=config.journal_min_files,
         number_min=number_min,
+        broker_name=config.name,
     )
 
 

@@ -112,6 +112,7 @@ class Turns:
         self._beat(now_ms)
         broker.dispatch(now_ms)
         served = self._write_messages()
+        broker.end_turn()
         log.seal()
         if self.large is not None:
             self.large.seal(log.last_lsn, log.durable_lsn)

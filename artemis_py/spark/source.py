@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 
 if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter
+    from pyspark.sql.datasource import (
+        DataSourceArrowWriter,
+        DataSourceReader,
+        DataSourceStreamArrowWriter,
+        DataSourceStreamReader,
+    )
     from pyspark.sql.types import StructType
 
 
@@ -21,6 +26,27 @@ class ArtemisDataSource(DataSource):
     def name(cls) -> str:
         """What stands in ``format(…)``."""
         return "artemis"
+
+    def schema(self) -> StructType:
+        """The columns that the options ask for. Raises PipelineError for options that make no sense."""
+        from artemis_py.spark.options import shown_columns
+        from artemis_py.spark.schema import spark_schema
+
+        return spark_schema(*shown_columns(self.options))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """The batch source. Raises PipelineError for options that make no sense."""
+        from artemis_py.spark.batch import reader
+        from artemis_py.spark.options import read_options
+
+        return reader(read_options(self.options))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """The source of a streaming query. Raises PipelineError for options that make no sense."""
+        from artemis_py.spark.options import read_options
+        from artemis_py.spark.stream import LogStreamReader
+
+        return LogStreamReader(read_options(self.options, streaming=True))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """The batch sink. Raises PipelineError for options and columns that make no message."""

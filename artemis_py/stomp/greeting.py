@@ -12,10 +12,13 @@ from artemis_py.stomp.service import StompService
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """A session that may begin: its version, client-id, heart-beats, and the CONNECTED frame."""
+    """A session that may begin: its version, client-id, the login that it gave, heart-beats, and the CONNECTED
+    frame.
+    """
 
     version: str
     client_id: str | None
+    login: str | None
     beats: Beats
     frame: bytes
 
@@ -51,9 +54,8 @@ def greet(frame: Frame, service: StompService, session_name: str) -> Greeting | 
         beats = negotiate(headers.get("heart-beat") if version != "1.0" else None, service.beat_rules)
     except FrameError as error:
         return writer.error(str(error), version, receipt)
-    return Greeting(
-        version, headers.get("client-id") or None, beats, _connected(headers, service, session_name, version, beats)
-    )
+    connected = _connected(headers, service, session_name, version, beats)
+    return Greeting(version, headers.get("client-id") or None, headers.get("login") or None, beats, connected)
 
 
 def _connected(headers: dict[str, str], service: StompService, session_name: str, version: str, beats: Beats) -> bytes:

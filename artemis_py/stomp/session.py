@@ -175,12 +175,21 @@ class Session(Sending, Subscribing, Acknowledging):
         self.client_id = answer.client_id
         self.beats = answer.beats
         self.last_beat_ms = now_ms
+        self._introduce(answer)
         self._parser = self.service.parser(answer.version)
         self.out.parts().append(answer.frame)
         self.service.traffic.went("CONNECTED")
         self.service.traffic.sessions_open += 1
         self.service.traffic.sessions_total += 1
         self.state = _OPEN
+
+    def _introduce(self, greeting: Greeting) -> None:
+        """Tell a log that is retained who is here."""
+        log = self.service.broker.log
+        if log.retains:
+            fields = {"client": self.peer, "login": greeting.login, "client_id": greeting.client_id}
+            known = {name: value for name, value in fields.items() if value}
+            log.session_opened(self.origin, {**known, "protocol": f"STOMP {greeting.version}"})
 
     def refuse(self, message: str, receipt: str | None, *, syntax: bool) -> None:
         """Answer ERROR. STOMP 1.2 then closes; 1.1 only after bad syntax; 1.0 goes on."""
@@ -214,6 +223,7 @@ class Session(Sending, Subscribing, Acknowledging):
     def _leave(self, *, failed: bool, now_ms: int) -> None:
         self.abort_all(now_ms)
         self.unsubscribe_all(failed=failed, now_ms=now_ms)
+        self.service.broker.log.session_closed(self.origin)
         self.blocked_by = None
         self._pending = []
         self._parser.forget()

@@ -22,7 +22,7 @@ class SessionState(ABC):
 
     __slots__ = (
         "beats", "blocked_by", "by_consumer", "client_id", "lsn_before", "lsn_written", "name", "origin", "out",
-        "owner", "service", "subscriptions", "temporary_addresses", "transactions", "version",
+        "owner", "peer", "service", "subscriptions", "temporary_addresses", "transactions", "version",
     )  # fmt: skip
 
     def __init__(self, service: StompService, origin: int, owner: object) -> None:
@@ -32,6 +32,8 @@ class SessionState(ABC):
         self.origin = origin
         """The connection's number, which its messages carry for no-local."""
         self.name = f"s{origin}"
+        self.peer = ""
+        """Where the client is, as host:port; empty where nobody knows."""
         self.version = "1.2"
         self.client_id: str | None = None
         self.beats = _NO_BEATS

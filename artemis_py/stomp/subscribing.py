@@ -71,7 +71,9 @@ class Subscribing(SessionState):
         key = next(key for key, one in self.subscriptions.items() if one is subscription)
         del self.subscriptions[key]
         del self.by_consumer[subscription.consumer.id]
-        self.service.broker.detach(subscription.queue, subscription.consumer, failed=failed, now_ms=now_ms)
+        broker = self.service.broker
+        broker.detach(subscription.queue, subscription.consumer, failed=failed, now_ms=now_ms)
+        broker.log.consumer_closed(subscription.consumer.id, failed=failed)
 
     def unsubscribe_all(self, *, failed: bool, now_ms: int) -> None:
         """The session ends: everything unsettled goes back, temporary destinations go."""

@@ -35,7 +35,7 @@ def take_over(index: Index, log: RecordLog, large: LargeStore) -> list[str]:
             " is DAMAGED and was taken from its queues"
         )
         for queue_id in list(kept.queue_ids):
-            log.settled(queue_id, [message], "killed")
+            log.settled(queue_id, [message], "damaged")
         large.set_aside(body.number)
     large.remove_unused()
     return report

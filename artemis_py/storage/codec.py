@@ -33,6 +33,7 @@ from zlib import crc32
 
 from artemis_py.errors import ArtemisError
 from artemis_py.message import Account, Head, LargeBody, Message
+from artemis_py.records import Depth
 
 MAGIC: Final = b"ARTEMISJ"
 FORMAT_VERSION: Final = 1
@@ -61,6 +62,12 @@ PAGE_DROPPED: Final = 18
 PAGE_PLACES: Final = 19
 PAGED: Final = 20
 """Only in page files."""
+SESSION: Final = 21
+CONSUMER: Final = 22
+ORIGIN: Final = 23
+REFUSED: Final = 24
+DEPTHS: Final = 26
+BROKER: Final = 27
 
 RECORD_NAMES: Final = {
     BATCH: "batch", MESSAGE: "message", SETTLED: "settled", ATTEMPTED: "attempted", DUE: "due", ADDRESS: "address",
@@ -68,6 +75,8 @@ RECORD_NAMES: Final = {
     DUPLICATES_CLEARED: "duplicate-ids-cleared", PAGE_OPENED: "page-opened", PAGE_GREW: "page-grew",
     PAGE_SETTLED: "page-settled", PAGE_PURGED: "page-purged", PAGE_ATTEMPTED: "page-attempted",
     PAGE_DROPPED: "page-dropped", PAGE_PLACES: "page-places", PAGED: "paged",
+    SESSION: "session", CONSUMER: "consumer", ORIGIN: "origin", REFUSED: "refused", DEPTHS: "depths",
+    BROKER: "broker",
 }  # fmt: skip
 FLAG_TRANSIENT: Final = 1
 """Of a message in a page: not persistent, so gone after a restart."""
@@ -75,7 +84,19 @@ FLAG_PAGED: Final = 2
 """Of a message in the journal: it lives in a page, and stands here only for readers of the retained log."""
 FLAG_LARGE: Final = 4
 """The body is in a file of its own."""
-REASONS: Final = ("acked", "replaced", "expired", "killed")
+REASONS: Final = (
+    "acked", "replaced", "expired", "killed", "superseded", "dead", "cancelled", "purged", "deleted", "abandoned",
+    "damaged",
+)  # fmt: skip
+"""Why a queue is done with a message; the log writes the place in this table. replaced: a ring was full; superseded: a
+newer value came; dead: its delivery attempts are used up; cancelled: a consumer or an operator gave it up; purged: an
+operator emptied the queue; deleted: the queue was deleted; abandoned: the last consumer left a queue with
+purge-on-no-consumers; damaged: what was written of it cannot be read. killed stands in older logs for all from dead on.
+"""
+CAUSES: Final = ("", "nacked", "aborted", "lost")
+"""Why a delivery failed, by the same rule: unknown (older logs); NACK; its transaction was aborted; its connection or
+session ended.
+"""
 
 _FILE_HEADER: Final = Struct("<8sHHIQQQ20x")
 _U32: Final = Struct("<I")
@@ -89,6 +110,9 @@ _LARGE: Final = Struct("<QQ")
 _SETTLED: Final = Struct("<IBI")
 _ATTEMPTED: Final = Struct("<IQHQ")
 _IDS: Final = Struct("<II")
+_NUMBER: Final = Struct("<Q")
+_CAUSE: Final = Struct("<QB")
+_DEPTH: Final = Struct("<IQQII")
 _BATCH: Final = Struct("<QQQQ")
 BATCH_PAYLOAD_BYTES: Final = _BATCH.size
 _NOWHERE: Final = Account()
@@ -256,16 +280,16 @@ def encode_published(published: list[Kept]) -> list[bytes]:
     return parts
 
 
-def encode_message(kept: Kept) -> bytes:
-    """Payload of a MESSAGE record."""
+def encode_message(kept: Kept, place: int = 0) -> bytes:
+    """Payload of a MESSAGE record; ``place``: where in its address' pages it stands, for one that lives there."""
     message = kept.message
     head = message.head
     address = head.address.encode()
     if kept.details is None:
-        states = b"".join([_STATE.pack(queue_id, 0, 0, 0) for queue_id in kept.queue_ids])
+        states = b"".join([_STATE.pack(queue_id, 0, 0, place) for queue_id in kept.queue_ids])
     else:
         details = [(queue_id, kept.details.get(queue_id, _PLAIN)) for queue_id in kept.queue_ids]
-        states = b"".join([_STATE.pack(number, one.attempts, one.due_ms, one.order) for number, one in details])
+        states = b"".join([_STATE.pack(queue, one.attempts, one.due_ms, one.order or place) for queue, one in details])
     flags = kept.flags
     body = message.body
     if isinstance(body, LargeBody):
@@ -339,39 +363,99 @@ def _large_body(payload: bytes, position: int) -> LargeBody:
         raise CodecError(f"a reference to a large body that is too short: {problem}") from None
 
 
-def encode_settled(queue_id: int, reason: str, message_ids: list[int]) -> bytes:
-    """Payload of a SETTLED record: a queue is done with these messages."""
+def encode_settled(queue_id: int, reason: str, message_ids: list[int], consumer: int = 0) -> bytes:
+    """Payload of a SETTLED record: a queue is done with these messages, because of a consumer (0: of none)."""
     count = len(message_ids)
-    return _SETTLED.pack(queue_id, REASONS.index(reason), count) + Struct(f"<{count}Q").pack(*message_ids)
+    fields = _SETTLED.pack(queue_id, REASONS.index(reason), count)
+    return fields + Struct(f"<{count}Q").pack(*message_ids) + encode_behind(consumer)
 
 
-def decode_settled(payload: bytes) -> tuple[int, str, tuple[int, ...]]:
-    """Queue id, reason, message ids."""
+def decode_settled(payload: bytes) -> tuple[int, str, tuple[int, ...], int]:
+    """Queue id, reason, message ids, consumer (0: none, or not told)."""
     queue_id, reason, count = _SETTLED.unpack_from(payload)
-    return queue_id, REASONS[reason], Struct(f"<{count}Q").unpack_from(payload, _SETTLED.size)
+    end = _SETTLED.size + 8 * count
+    return queue_id, REASONS[reason], _numbers(payload, _SETTLED.size, count), decode_behind(payload, end)
 
 
-def encode_attempted(queue_id: int, message_id: int, attempts: int, due_ms: int) -> bytes:
-    """Payload of an ATTEMPTED record: failed deliveries so far, and when the next may come (0: at once)."""
-    return _ATTEMPTED.pack(queue_id, message_id, min(attempts, 65535), due_ms)
+def encode_behind(number: int) -> bytes:
+    """What trails a payload that once ended here: a consumer's number, or nothing for 0."""
+    return _NUMBER.pack(number) if number else b""
 
 
-def decode_attempted(payload: bytes) -> tuple[int, int, int, int]:
-    """Queue id, message id, attempts, due time."""
-    queue_id, message_id, attempts, due_ms = _ATTEMPTED.unpack(payload)
-    return queue_id, message_id, attempts, due_ms
+def decode_behind(payload: bytes, end: int) -> int:
+    """The number behind what has always been in a payload; 0 when it ends there."""
+    number: int = _NUMBER.unpack_from(payload, end)[0] if len(payload) > end else 0
+    return number
 
 
-def encode_ids(queue_id: int, message_ids: list[int]) -> bytes:
-    """Payload of a DUE or DELIVERED record: message ids of one queue, in order."""
+def _numbers(payload: bytes, offset: int, count: int) -> tuple[int, ...]:
+    return Struct(f"<{count}Q").unpack_from(payload, offset)
+
+
+def encode_attempted(
+    queue_id: int, message_id: int, attempts: int, due_ms: int, consumer: int = 0, cause: str = ""
+) -> bytes:
+    """Payload of an ATTEMPTED record: failed deliveries so far, when the next may come (0: at once), and whose delivery
+    failed why (0: not told).
+    """
+    return _ATTEMPTED.pack(queue_id, message_id, min(attempts, 65535), due_ms) + encode_cause(consumer, cause)
+
+
+def decode_attempted(payload: bytes) -> tuple[int, int, int, int, int, str]:
+    """Queue id, message id, attempts, due time, consumer, cause."""
+    queue_id, message_id, attempts, due_ms = _ATTEMPTED.unpack_from(payload)
+    return queue_id, message_id, attempts, due_ms, *decode_cause(payload, _ATTEMPTED.size)
+
+
+def encode_cause(consumer: int, cause: str) -> bytes:
+    """What trails a record of a failed delivery: the consumer and why; nothing for consumer 0."""
+    return _CAUSE.pack(consumer, CAUSES.index(cause)) if consumer else b""
+
+
+def decode_cause(payload: bytes, end: int) -> tuple[int, str]:
+    """Consumer and cause behind what has always been in a payload; 0 and unknown when it ends there."""
+    if len(payload) <= end:
+        return 0, CAUSES[0]
+    consumer, cause = _CAUSE.unpack_from(payload, end)
+    return consumer, CAUSES[cause]
+
+
+def encode_ids(queue_id: int, message_ids: list[int], consumer: int = 0) -> bytes:
+    """Payload of a DUE or DELIVERED record: message ids of one queue, in order, and who got them (0: not told)."""
     count = len(message_ids)
-    return _IDS.pack(queue_id, count) + Struct(f"<{count}Q").pack(*message_ids)
+    return _IDS.pack(queue_id, count) + Struct(f"<{count}Q").pack(*message_ids) + encode_behind(consumer)
 
 
-def decode_ids(payload: bytes) -> tuple[int, tuple[int, ...]]:
-    """Queue id and message ids."""
+def decode_ids(payload: bytes) -> tuple[int, tuple[int, ...], int]:
+    """Queue id, message ids, consumer."""
     queue_id, count = _IDS.unpack_from(payload)
-    return queue_id, Struct(f"<{count}Q").unpack_from(payload, _IDS.size)
+    return queue_id, _numbers(payload, _IDS.size, count), decode_behind(payload, _IDS.size + 8 * count)
+
+
+def encode_origin(session: int) -> bytes:
+    """Payload of an ORIGIN record: who sent the messages behind it (0: the broker)."""
+    return _NUMBER.pack(session)
+
+
+def decode_origin(payload: bytes) -> int:
+    """The session."""
+    session: int = _NUMBER.unpack_from(payload)[0]
+    return session
+
+
+def encode_depths(depths: list[Depth]) -> bytes:
+    """Payload of a DEPTHS record."""
+    return b"".join(
+        [
+            _DEPTH.pack(one.queue_id, one.count, one.size_bytes, one.delivering_count, one.scheduled_count)
+            for one in depths
+        ]
+    )
+
+
+def decode_depths(payload: bytes) -> list[Depth]:
+    """What each queue that was not empty held."""
+    return [Depth(*fields) for fields in _DEPTH.iter_unpack(payload)]
 
 
 @dataclass(slots=True)
@@ -398,7 +482,7 @@ def decode_batch(payload: bytes) -> Batch:
 
 
 def encode_fields(fields: dict[str, Any]) -> bytes:
-    """Payload of an ADDRESS, QUEUE, QUEUE_DELETED or DUPLICATE record: JSON."""
+    """Payload of a record that is JSON: ADDRESS, QUEUE, SESSION and others."""
     return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 from artemis_py.records import Keepsake, Survivor
 from artemis_py.storage.codec import FLAG_PAGED, RECORD_HEADER_BYTES, Kept
 from artemis_py.storage.page_index import PageIndex
+from artemis_py.storage.segment_index import SegmentIndex
 
 _OVERHEAD_BYTES: Final = RECORD_HEADER_BYTES + 64
 
@@ -20,7 +21,7 @@ _OVERHEAD_BYTES: Final = RECORD_HEADER_BYTES + 64
 class Segment:
     """One journal file: its number, its first lsn, how far it is written, and which messages in it live."""
 
-    __slots__ = ("first_lsn", "has_bindings", "live", "live_bytes", "name", "number", "written_bytes")
+    __slots__ = ("first_lsn", "has_bindings", "index", "live", "live_bytes", "name", "number", "written_bytes")
 
     def __init__(self, number: int, name: str, first_lsn: int) -> None:
         self.number = number
@@ -31,6 +32,8 @@ class Segment:
         """Does it contain records about addresses, queues or duplicate ids that may still count?"""
         self.live: dict[int, Kept] = {}
         self.live_bytes = 0
+        self.index: SegmentIndex | None = None
+        """Of what is durable in it, for readers; None when it stands beside the file, or has to be made from it."""
 
 
 class Index:

@@ -14,14 +14,15 @@ from typing import Any, Final
 
 from artemis_py.message import LargeBody, Message
 from artemis_py.paged import Page, PagedMessage
-from artemis_py.records import RecordLog
 from artemis_py.storage import codec, page_codec
+from artemis_py.storage.actors import ActorLog
 from artemis_py.storage.codec import FileHeader, Kept
 from artemis_py.storage.committer import Commit, Committer, Write
 from artemis_py.storage.disk import Disk, DiskError
 from artemis_py.storage.index import Index, Segment
 from artemis_py.storage.page_index import places_of
 from artemis_py.storage.pages import PageFiles
+from artemis_py.storage.segment_index import Gathered, SegmentIndex
 from artemis_py.storage.spares import Spares
 
 _INLINE_BYTES_MAX: Final = 65536
@@ -43,13 +44,16 @@ class JournalSettings:
     files_min: int = 2
     number_min: int = 1
     """Of the first segment, when there is none yet."""
+    broker_name: str = ""
+    """For readers of what is retained."""
 
 
-class Journal(RecordLog):
+class Journal(ActorLog):
     """Implements the core's view of storage on segments of a disk.
 
     ``retire`` is given each segment that is no longer needed, in the committer's thread: it deletes or retains the
-    file. ``chores`` is called there every ten seconds or so, for what ages.
+    file. ``chores`` is called there every ten seconds or so, for what ages, and ``closed`` with each segment to which
+    nothing more will be written, before ``retire``.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - what recovery found, and who carries out what is decided here
@@ -64,7 +68,9 @@ class Journal(RecordLog):
         retire: Callable[[str], None],
         chores: Callable[[], None] | None = None,
         pages: PageFiles | None = None,
+        closed: Callable[[Segment], None] | None = None,
     ) -> None:
+        super().__init__(settings.broker_name, next_lsn)
         self.durable_lsn = next_lsn - 1
         self.last_lsn = next_lsn - 1
         self.index = index
@@ -81,6 +87,10 @@ class Journal(RecordLog):
         self._settings = settings
         self._retire = retire
         self._chores = chores
+        self._closed = closed
+        self._gathered = Gathered()
+        self._under_way: tuple[Segment, Gathered] | None = None
+        """What the batch that is not durable yet adds to the index of its segment."""
         self._pages = pages
         self._grown: tuple[Page, bytes] | None = None
         """The PAGE_GREW record written last, which the next one of the same page replaces."""
@@ -90,12 +100,16 @@ class Journal(RecordLog):
         self._pending: list[bytes] = []
         self._group: list[bytes] | None = None
         self._group_depth = 0
+        self._origin_outside = 0
+        """``_origin`` before the group."""
         self._group_transactional = False
         self._transactional = False
         self._non_transactional = False
         self._syncing = False
         """Does the batch under way end in a sync?"""
         self._retiring: list[tuple[int, Segment]] = []
+        self.leaving: dict[int, Segment] = {}
+        """Segments on their way out, until ``retire`` is done with them: their files are still there."""
         self._bindings_bytes = 0
         """How large everything but messages was when it was written again."""
         self._create_current = False
@@ -124,11 +138,14 @@ class Journal(RecordLog):
         return codec.encode_record(type_code, lsn, payload)
 
     def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
+        if self.retains and message.origin != self._origin:
+            self._tell_origin(message.origin)
         kept = Kept(message, self._next_lsn, queue_ids)
         if due_ms:
             for queue_id in queue_ids:
                 kept.detail(queue_id).due_ms = due_ms
         lsn = self._append(codec.MESSAGE, codec.encode_message(kept))
+        self._gathered.published(message.head.address, message.timestamp_ms)
         self.index.add(kept, self.segments[-1])
         return lsn
 
@@ -136,6 +153,8 @@ class Journal(RecordLog):
         if due_ms or self._group is not None or not messages or messages[0].body.__class__ is LargeBody:
             super().published_run(messages, queue_id, due_ms)
             return
+        if self.retains and messages[0].origin != self._origin:  # a run comes from one connection
+            self._tell_origin(messages[0].origin)
         lsn = self._next_lsn
         queue_ids = [queue_id]  # one list for all: only a message on several queues ever loses one of them
         published: list[Kept] = []
@@ -147,24 +166,27 @@ class Journal(RecordLog):
         self.last_lsn = lsn - 1
         self._pending.extend(codec.encode_published(published))
         self._non_transactional = True
+        self._gathered.published(messages[0].head.address, messages[0].timestamp_ms, len(messages))
         self.index.add_run(published, self.segments[-1])
 
-    def settled(self, queue_id: int, messages: list[Message], reason: str) -> int:
+    def settled(self, queue_id: int, messages: list[Message], reason: str, consumer_id: int = 0) -> int:
         message_ids = [message.id for message in messages]
         self.index.settle_run(queue_id, message_ids)
-        return self._append(codec.SETTLED, codec.encode_settled(queue_id, reason, message_ids))
+        consumer = self._consumer(consumer_id)
+        return self._append(codec.SETTLED, codec.encode_settled(queue_id, reason, message_ids, consumer))
 
-    def attempted(self, queue_id: int, message: Message, attempts: int, due_ms: int) -> int:
+    def attempted(
+        self, queue_id: int, message: Message, attempts: int, due_ms: int, consumer_id: int = 0, cause: str = ""
+    ) -> int:
         self.index.attempt(queue_id, message.id, attempts, due_ms)
-        return self._append(codec.ATTEMPTED, codec.encode_attempted(queue_id, message.id, attempts, due_ms))
+        consumer = self._consumer(consumer_id)
+        payload = codec.encode_attempted(queue_id, message.id, attempts, due_ms, consumer, cause)
+        return self._append(codec.ATTEMPTED, payload)
 
     def fell_due(self, queue_id: int, messages: list[Message]) -> int:
         message_ids = [message.id for message in messages]
         self.index.fall_due(self._next_lsn, queue_id, message_ids)
         return self._append(codec.DUE, codec.encode_ids(queue_id, message_ids))
-
-    def delivered(self, queue_id: int, messages: list[Message]) -> int:
-        return self._append(codec.DELIVERED, codec.encode_ids(queue_id, [message.id for message in messages]))
 
     def address_changed(self, fields: dict[str, Any]) -> int:
         self.index.set_address(fields)
@@ -175,8 +197,10 @@ class Journal(RecordLog):
         return self._append_binding(codec.QUEUE, fields)
 
     def queue_deleted(self, queue_id: int) -> int:
+        fields = self.index.queues.get(queue_id, {})
         self.index.delete_queue(queue_id)
-        return self._append_binding(codec.QUEUE_DELETED, {"id": queue_id})
+        gone = {"id": queue_id, "name": fields.get("name"), "address": fields.get("address")}
+        return self._append_binding(codec.QUEUE_DELETED, gone)
 
     def duplicate_id(self, address: str, duplicate_id: str) -> int:
         self.index.add_duplicate_id(address, duplicate_id, self._settings.duplicate_ids_kept)
@@ -184,12 +208,15 @@ class Journal(RecordLog):
 
     # ---- records about pages ---------------------------------------------------------------------
 
-    def published_in_page(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
+    def published_in_page(self, message: Message, queue_ids: list[int], due_ms: int, place: int) -> int:
+        if message.origin != self._origin:
+            self._tell_origin(message.origin)
         kept = Kept(message, self._next_lsn, queue_ids, codec.FLAG_PAGED)
         if due_ms:
             for queue_id in queue_ids:
                 kept.detail(queue_id).due_ms = due_ms
-        return self._append(codec.MESSAGE, codec.encode_message(kept))
+        self._gathered.published(message.head.address, message.timestamp_ms)
+        return self._append(codec.MESSAGE, codec.encode_message(kept, place))
 
     def page_opened(self, page: Page, address: str) -> int:
         self.index.pages.open(page, address)
@@ -205,31 +232,45 @@ class Journal(RecordLog):
         records = self._pending if self._group is None else self._group
         if self._grown is not None and records and self._grown[0] is page and records[-1] is self._grown[1]:
             records.pop()
+            self._gathered.records -= 1
         self.segments[-1].has_bindings = True
         lsn = self._append(codec.PAGE_GREW, page_codec.encode_grew(page))
         self._grown = page, records[-1]
         return lsn
 
-    def page_settled(self, queue_id: int, messages: list[PagedMessage], reason: str) -> int:
+    def page_settled(self, queue_id: int, messages: list[PagedMessage], reason: str, consumer_id: int = 0) -> int:
         page = messages[0].page
         size_bytes = sum([message.size_bytes for message in messages])
         self.index.pages.settle(queue_id, page, places_of(messages), size_bytes)
         self.segments[-1].has_bindings = True
-        return self._append(codec.PAGE_SETTLED, page_codec.encode_page_settled(queue_id, messages, reason))
+        consumer = self._consumer(consumer_id)
+        payload = page_codec.encode_page_settled(queue_id, messages, reason, consumer)
+        return self._append(codec.PAGE_SETTLED, payload)
 
-    def page_purged(self, queue_id: int, page: Page, kept: list[PagedMessage]) -> int:
-        self.index.pages.purge(queue_id, page, places_of(kept), sum(message.size_bytes for message in kept))
+    def page_purged(self, queue_id: int, page: Page, kept: list[PagedMessage], reason: str) -> int:
+        pages = self.index.pages
+        kept_bytes = sum(message.size_bytes for message in kept)
+        left = pages.share_left(queue_id, page)
+        places = tuple(places_of(kept))
+        pages.purge(queue_id, page, places, kept_bytes)
         self.segments[-1].has_bindings = True
-        return self._append(codec.PAGE_PURGED, page_codec.encode_page_purged(queue_id, page, kept))
+        count, size_bytes = left.count - len(kept), left.size_bytes - kept_bytes
+        purged = page_codec.PagePurged(
+            queue_id, page.stream, page.number, places, kept_bytes, reason, count, size_bytes
+        )
+        return self._append(codec.PAGE_PURGED, page_codec.encode_page_purged(purged))
 
-    def page_attempted(self, queue_id: int, message: PagedMessage, attempts: int, due_ms: int) -> int:
+    def page_attempted(
+        self, queue_id: int, message: PagedMessage, attempts: int, due_ms: int, consumer_id: int = 0, cause: str = ""
+    ) -> int:
         page, place = message.page, message.place
         self.index.pages.attempt(queue_id, page, place, attempts, due_ms)
         self.segments[-1].has_bindings = True
-        payload = page_codec.encode_page_attempted(
-            queue_id, page.stream, page.number, place, message.id, attempts, due_ms
+        consumer = self._consumer(consumer_id)
+        told = page_codec.PageAttempted(
+            queue_id, page.stream, page.number, place, message.id, attempts, due_ms, consumer, cause
         )
-        return self._append(codec.PAGE_ATTEMPTED, payload)
+        return self._append(codec.PAGE_ATTEMPTED, page_codec.encode_page_attempted(told))
 
     def page_dropped(self, page: Page) -> int:
         self.index.pages.drop(page.stream, page.number)
@@ -237,13 +278,16 @@ class Journal(RecordLog):
 
     def _append_binding(self, type_code: int, fields: dict[str, Any]) -> int:
         self.segments[-1].has_bindings = True
-        return self._append(type_code, codec.encode_fields(fields))
+        lsn = self._append(type_code, codec.encode_fields(fields))
+        self._gathered.told(type_code, lsn, fields)
+        return lsn
 
     def begin_group(self, *, transactional: bool = False) -> None:
         self._group_depth += 1
         self._group_transactional = self._group_transactional or transactional
         if self._group is None:
             self._group = []
+            self._origin_outside, self._origin = self._origin, 0
 
     def end_group(self) -> int:
         self._group_depth -= 1
@@ -252,8 +296,11 @@ class Journal(RecordLog):
         records, self._group = self._group, None
         transactional, self._group_transactional = self._group_transactional, False
         if not records:
+            self._origin = self._origin_outside
             return 0
-        self._pending.append(records[0] if len(records) == 1 else self._number(codec.GROUP, b"".join(records)))
+        self._origin = 0
+        is_bare = len(records) == 1 and not self._origin_outside  # or a reader would take a message for one from there
+        self._pending.append(records[0] if is_bare else self._number(codec.GROUP, b"".join(records)))
         if transactional:
             self._transactional = True
         else:
@@ -289,12 +336,20 @@ class Journal(RecordLog):
         if done is not None:
             self.durable_lsn = done.lsn
             self.syncs += self._syncing
+            self._index_batch()
             self._retire_durably_empty()
             if self._pages is not None:
                 self._pages.written()
                 self._pages.delete_doomed(self.durable_lsn, self._committer.later)
 
+    @property
+    def wants_depths(self) -> bool:
+        is_told = self._depths_segment == self.segments[-1].number
+        return self.retains and not is_told and bool(self._pending)
+
     def seal(self) -> None:
+        if self._leaving:
+            self._forget_sessions()
         if self._committer.busy or self._committer.failure is not None:
             return
         if self._chores is not None and self.now_ms >= self._chores_due_ms:
@@ -349,8 +404,12 @@ class Journal(RecordLog):
         )
         self._syncing = sync
         write = Write(self._disk, segment.name, segment.written_bytes, data, sync, create_bytes, spare)
+        gathered, self._gathered = self._gathered, Gathered()
+        gathered.place(segment.written_bytes, len(data), self.last_lsn, self.now_ms, create_bytes >= 0)
+        self._under_way = segment, gathered
         segment.written_bytes += len(data)
         self._pending = []
+        self._origin = 0
         self._transactional = self._non_transactional = False
         if segment.written_bytes >= settings.file_bytes:
             self._start_segment()
@@ -358,8 +417,31 @@ class Journal(RecordLog):
 
     def _start_segment(self) -> None:
         number = self.segments[-1].number + 1 if self.segments else self._settings.number_min
-        self.segments.append(Segment(number, segment_name(number), self._next_lsn))
+        segment = Segment(number, segment_name(number), self._next_lsn)
+        segment.index = SegmentIndex(number, segment.first_lsn)
+        self.segments.append(segment)
         self._create_current = True
+
+    def _index_batch(self) -> None:
+        """The batch under way is durable: readers may know of it. The last one of a segment closes it."""
+        if self._under_way is None:
+            return
+        (segment, gathered), self._under_way = self._under_way, None
+        assert segment.index is not None
+        gathered.records += gathered.last_lsn - segment.index.last_lsn
+        segment.index.add(gathered)
+        if segment is not self.segments[-1]:
+            self._close_segment(segment)
+
+    def _close_segment(self, segment: Segment) -> None:
+        if self._closed is not None:
+            self._committer.later(lambda closed=self._closed: closed(segment))  # type: ignore[misc]
+
+    def finish(self) -> None:
+        """Nothing more will be written."""
+        segment = self.segments[-1]
+        if not self._create_current and self._under_way is None and self._committer.failure is None:
+            self._close_segment(segment)
 
     # ---- segments that go ------------------------------------------------------------------------
 
@@ -379,12 +461,18 @@ class Journal(RecordLog):
                     return
                 self._write_bindings()
             self._retiring.append((self._next_lsn if self._pending else self.last_lsn, segment))
+            self.leaving[segment.number] = segment
             del self.segments[0]
 
     def _retire_durably_empty(self) -> None:
         while self._retiring and self._retiring[0][0] <= self.durable_lsn:
-            name = self._retiring.pop(0)[1].name
-            self._committer.later(lambda name=name: self._retire(name))  # type: ignore[misc]
+            segment = self._retiring.pop(0)[1]
+            self._committer.later(lambda segment=segment: self._let_go(segment))  # type: ignore[misc]
+
+    def _let_go(self, segment: Segment) -> None:
+        """In the committer's thread."""
+        self._retire(segment.name)
+        self.leaving.pop(segment.number, None)
 
     def _write_bindings(self) -> None:
         """Everything but messages, once more. What earlier files say of it counts no longer."""
@@ -418,11 +506,10 @@ class Journal(RecordLog):
             for (queue_id, place), (attempts, due_ms) in stream.attempts.items():
                 its_page = stream.page_of(place)
                 if its_page is not None:  # None: the record that told of it was damaged
-                    number = its_page.number
-                    payload = page_codec.encode_page_attempted(
-                        queue_id, stream.number, number, place, 0, attempts, due_ms
+                    told = page_codec.PageAttempted(
+                        queue_id, stream.number, its_page.number, place, 0, attempts, due_ms
                     )
-                    self._append(codec.PAGE_ATTEMPTED, payload)
+                    self._append(codec.PAGE_ATTEMPTED, page_codec.encode_page_attempted(told))
 
     @property
     def wants_compaction(self) -> bool:

@@ -56,7 +56,7 @@ def _hold(page: Page, place: int, kept: Kept, queue_ids: list[int], log: RecordL
         return []
     message = page_codec.as_paged(kept, 0, Account(), page, place)
     for queue_id in queue_ids:
-        log.page_settled(queue_id, [message], "killed")
+        log.page_settled(queue_id, [message], "damaged")
     large.set_aside(body.number)
     whose = f"the body of message {message.id} to {message.head.address} (file {body.number:016x})"
     return [f"{whose} {fault}: the message is DAMAGED and was taken from its queues"]

@@ -8,6 +8,7 @@ have an lsn, and the payload of a MESSAGE record behind the number of the connec
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from struct import Struct
 from typing import Final
 
@@ -21,9 +22,11 @@ _GREW: Final = Struct("<IIIQQBH")
 _SHARE: Final = Struct("<IIQ")
 _SETTLED: Final = Struct("<IIIBIQ")
 _PURGED: Final = Struct("<IIIIQ")
+_GONE: Final = Struct("<BIQ")
 _ATTEMPTED: Final = Struct("<IIIQQHQ")
 _DROPPED: Final = Struct("<II")
 _PLACES: Final = Struct("<IIIQIQ")
+_KILLED: Final = codec.REASONS.index("killed")
 _NAME: Final = re.compile(r"(?P<stream>\d{9})-(?P<page>\d{9})\.page", re.ASCII)
 
 
@@ -93,47 +96,102 @@ def decode_grew(payload: bytes) -> Page:
     return page
 
 
-def encode_page_settled(queue_id: int, messages: list[PagedMessage], reason: str) -> bytes:
-    """Payload of a PAGE_SETTLED record: a queue is done with messages of one page."""
+def encode_page_settled(queue_id: int, messages: list[PagedMessage], reason: str, consumer: int = 0) -> bytes:
+    """Payload of a PAGE_SETTLED record: a queue is done with messages of one page; see SETTLED."""
     page = messages[0].page
     count = len(messages)
     size_bytes = sum([message.size_bytes for message in messages])
     fields = _SETTLED.pack(queue_id, page.stream, page.number, codec.REASONS.index(reason), count, size_bytes)
     numbers = [message.place for message in messages] + [message.id for message in messages]
-    return fields + Struct(f"<{2 * count}Q").pack(*numbers)
+    return fields + Struct(f"<{2 * count}Q").pack(*numbers) + codec.encode_behind(consumer)
 
 
-def decode_page_settled(payload: bytes) -> tuple[int, int, int, str, int, tuple[int, ...], tuple[int, ...]]:
-    """Queue, stream, page, reason, encoded size of all, places, message ids."""
+@dataclass(frozen=True, slots=True)
+class PageSettled:
+    """What a PAGE_SETTLED record says."""
+
+    queue_id: int
+    stream: int
+    page: int
+    reason: str
+    size_bytes: int
+    """Encoded size of all of them."""
+    places: tuple[int, ...]
+    message_ids: tuple[int, ...]
+    consumer: int
+
+
+def decode_page_settled(payload: bytes) -> PageSettled:
+    """The fields of a PAGE_SETTLED record."""
     queue_id, stream, page, reason, count, size_bytes = _SETTLED.unpack_from(payload)
     numbers = Struct(f"<{2 * count}Q").unpack_from(payload, _SETTLED.size)
-    return queue_id, stream, page, codec.REASONS[reason], size_bytes, numbers[:count], numbers[count:]
+    consumer = codec.decode_behind(payload, _SETTLED.size + 16 * count)
+    name = codec.REASONS[reason]
+    return PageSettled(queue_id, stream, page, name, size_bytes, numbers[:count], numbers[count:], consumer)
 
 
-def encode_page_purged(queue_id: int, page: Page, kept: list[PagedMessage]) -> bytes:
-    """Payload of a PAGE_PURGED record: a queue is done with all that a page has now, but for some."""
-    size_bytes = sum(message.size_bytes for message in kept)
-    fields = _PURGED.pack(queue_id, page.stream, page.number, len(kept), size_bytes)
-    return fields + Struct(f"<{len(kept)}Q").pack(*[message.place for message in kept])
+@dataclass(frozen=True, slots=True)
+class PagePurged:
+    """What a PAGE_PURGED record says: a queue is done with all that a page has now, but for some that are kept, which
+    have an encoded size of ``kept_bytes``. ``count`` and ``size_bytes`` are of the persistent messages that went; in
+    older logs 0, with the reason killed.
+    """
+
+    queue_id: int
+    stream: int
+    page: int
+    kept_places: tuple[int, ...]
+    kept_bytes: int
+    reason: str
+    count: int
+    size_bytes: int
 
 
-def decode_page_purged(payload: bytes) -> tuple[int, int, int, int, tuple[int, ...]]:
-    """Queue, stream, page, encoded size of what is kept, places kept."""
+def encode_page_purged(purged: PagePurged) -> bytes:
+    """Payload of a PAGE_PURGED record."""
+    places = purged.kept_places
+    fields = _PURGED.pack(purged.queue_id, purged.stream, purged.page, len(places), purged.kept_bytes)
+    gone = _GONE.pack(codec.REASONS.index(purged.reason), purged.count, purged.size_bytes)
+    return fields + Struct(f"<{len(places)}Q").pack(*places) + gone
+
+
+def decode_page_purged(payload: bytes) -> PagePurged:
+    """The fields of a PAGE_PURGED record."""
     queue_id, stream, page, count, size_bytes = _PURGED.unpack_from(payload)
-    return queue_id, stream, page, size_bytes, Struct(f"<{count}Q").unpack_from(payload, _PURGED.size)
+    places = Struct(f"<{count}Q").unpack_from(payload, _PURGED.size)
+    end = _PURGED.size + 8 * count
+    reason, gone_count, gone_bytes = _GONE.unpack_from(payload, end) if len(payload) > end else (_KILLED, 0, 0)
+    return PagePurged(queue_id, stream, page, places, size_bytes, codec.REASONS[reason], gone_count, gone_bytes)
 
 
-def encode_page_attempted(
-    queue_id: int, stream: int, page: int, place: int, message_id: int, attempts: int, due_ms: int
-) -> bytes:
-    """Payload of a PAGE_ATTEMPTED record: as ATTEMPTED, of a message in a page."""
-    return _ATTEMPTED.pack(queue_id, stream, page, place, message_id, min(attempts, 65535), due_ms)
+@dataclass(frozen=True, slots=True)
+class PageAttempted:
+    """What a PAGE_ATTEMPTED record says: as ATTEMPTED, of a message in a page. Message 0: it only repeats."""
+
+    queue_id: int
+    stream: int
+    page: int
+    place: int
+    message_id: int
+    attempts: int
+    due_ms: int
+    consumer: int = 0
+    cause: str = ""
 
 
-def decode_page_attempted(payload: bytes) -> tuple[int, int, int, int, int, int, int]:
-    """Queue, stream, page, place, message id, attempts, due time."""
-    queue_id, stream, page, place, message_id, attempts, due_ms = _ATTEMPTED.unpack(payload)
-    return queue_id, stream, page, place, message_id, attempts, due_ms
+def encode_page_attempted(attempted: PageAttempted) -> bytes:
+    """Payload of a PAGE_ATTEMPTED record."""
+    one = attempted
+    attempts = min(one.attempts, 65535)
+    fields = _ATTEMPTED.pack(one.queue_id, one.stream, one.page, one.place, one.message_id, attempts, one.due_ms)
+    return fields + codec.encode_cause(one.consumer, one.cause)
+
+
+def decode_page_attempted(payload: bytes) -> PageAttempted:
+    """The fields of a PAGE_ATTEMPTED record."""
+    queue_id, stream, page, place, message_id, attempts, due_ms = _ATTEMPTED.unpack_from(payload)
+    behind = codec.decode_cause(payload, _ATTEMPTED.size)
+    return PageAttempted(queue_id, stream, page, place, message_id, attempts, due_ms, *behind)
 
 
 def encode_page_dropped(stream: int, page: int) -> bytes:

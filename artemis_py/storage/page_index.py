@@ -125,11 +125,20 @@ class PageIndex:
         settled = self.streams[page.stream].settled.get((queue_id, page.number))
         return queue_id in page.durable and (settled is None or place not in settled.places)
 
+    def share_left(self, queue_id: int, page: Page) -> Share:
+        """The durable messages of a page that a queue is not done with."""
+        left = Share()
+        share = page.durable.get(queue_id)
+        if share is not None:
+            left.add(share.count, share.size_bytes)
+        settled = self.streams[page.stream].settled.get((queue_id, page.number))
+        if settled is not None:
+            left.add(-settled.count, -settled.size_bytes)
+        return left
+
     def left_of(self, queue_id: int, page: Page) -> int:
         """How many durable messages of a page a queue is not done with."""
-        share = page.durable.get(queue_id)
-        settled = self.streams[page.stream].settled.get((queue_id, page.number))
-        return (0 if share is None else share.count) - (0 if settled is None else settled.count)
+        return self.share_left(queue_id, page).count
 
     def left(self, page: Page) -> int:
         """How many durable messages of a page are not settled, over all queues."""

@@ -5,19 +5,22 @@ its lsn and the time of its batch. A large body is not read: ``body_path`` tells
 of the broker but the codec. It never changes a file, and may run
 while a broker writes: it then ends somewhere in the last batch.
 
-Not events, and skipped: BATCH and GROUP records (their time and extent are in the events), what is noted about page
-files, and the copies that compaction makes. Addresses and queues are told again in later files; a repeated one says
-what is known already.
+Not events, and skipped: BATCH, GROUP and ORIGIN records (their time, extent and sender are in the events), and the
+copies that compaction makes. Addresses, queues, pages, sessions and consumers are told again in later files; a repeated
+one says what is known already.
+
+What an event does not know is 0 or empty: numbers that only a log with retention has, and what older logs lack.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from artemis_py.message import LargeBody
+from artemis_py.records import Depth
 from artemis_py.storage import codec, page_codec
 from artemis_py.storage.body_names import find_body
 from artemis_py.storage.codec import CodecError, Kept, Record
@@ -35,26 +38,41 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Published(Event):
-    """A durable message went to these queues. ``kept.details`` tells of queues in which it was scheduled."""
+    """A durable message went to these queues. ``kept.details`` tells when it is due in which of them. ``session`` is
+    who sent it; 0: the broker (a dead, expired or diverted copy), or not told.
+    """
 
     kept: Kept
+    session: int = 0
+
+    @property
+    def place(self) -> int:
+        """Its place in the pages of its address; 0 when it is in none, or no durable queue has it there."""
+        kept = self.kept
+        if not kept.flags & codec.FLAG_PAGED or kept.details is None:
+            return 0
+        return next(iter(kept.details.values())).order
 
 
 @dataclass(frozen=True, slots=True)
 class Settled(Event):
-    """A queue was done with messages: ``reason`` is acked, replaced, expired or killed."""
+    """A queue was done with messages: ``reason`` is one of ``codec.REASONS``. ``consumer`` acknowledged them, or failed
+    for the last time (dead).
+    """
 
     queue_id: int
     reason: str
     message_ids: tuple[int, ...]
+    consumer: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Delivered(Event):
-    """A queue's consumers were sent messages. Only written with retention."""
+    """A queue's consumer was sent messages. Only written with retention."""
 
     queue_id: int
     message_ids: tuple[int, ...]
+    consumer: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,24 +85,31 @@ class FellDue(Event):
 
 @dataclass(frozen=True, slots=True)
 class Attempted(Event):
-    """A delivery failed for the ``attempts``-th time; ``due_ms`` above 0: the next one waits until then."""
+    """A delivery to ``consumer`` failed for the ``attempts``-th time; ``due_ms`` above 0: the next one waits until
+    then. ``cause`` is one of ``codec.CAUSES``.
+    """
 
     queue_id: int
     message_id: int
     attempts: int
     due_ms: int
+    consumer: int = 0
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Purged(Event):
     """A queue was done with a page of an address: with everything that went to it there so far and was not settled, but
-    for ``kept_count`` messages that consumers hold.
+    for what is at ``kept_places``. ``count`` persistent messages of ``size_bytes`` went, for one of ``codec.REASONS``.
     """
 
     queue_id: int
     stream: int
     page: int
-    kept_count: int
+    kept_places: tuple[int, ...]
+    reason: str
+    count: int
+    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +118,92 @@ class Changed(Event):
 
     kind: str
     fields: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PageOpened(Event):
+    """An address got a page, for messages at ``first_place`` and behind, up to that of its next page."""
+
+    stream: int
+    page: int
+    first_place: int
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageGrew(Event):
+    """A page has ``count`` messages now, and its file ``size_bytes``; a later one says more."""
+
+    stream: int
+    page: int
+    count: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PageDropped(Event):
+    """Every queue was done with a page."""
+
+    stream: int
+    page: int
+
+
+@dataclass(frozen=True, slots=True)
+class Session(Event):
+    """A client whom records name: ``client`` is its host:port, ``protocol`` as ``STOMP 1.2``."""
+
+    session: int
+    client: str
+    login: str
+    client_id: str
+    protocol: str
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer(Event):
+    """A consumer of a durable queue. ``closed``: empty while it is there; ``left`` or ``lost`` (its connection) when it
+    goes, and what it held and had not settled goes back to the queue.
+    """
+
+    consumer: int
+    session: int
+    queue_id: int
+    subscription: str
+    selector: str
+    ack: str
+    closed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused(Event):
+    """An address did not take in persistent messages of a session in one turn: it was full (``policy`` is drop or
+    fail), or had seen their duplicate ids (duplicate).
+    """
+
+    address: str
+    policy: str
+    session: int
+    count: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Started(Event):
+    """The broker is ``name``, and runs since it gave the lsn ``start``: consumers with a lower number are gone. Told in
+    each file.
+    """
+
+    name: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Depths(Event):
+    """What durable queues hold of persistent messages after everything told before; queues not named are empty. Told
+    once in each file, at the end of its first turn.
+    """
+
+    depths: tuple[Depth, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,52 +307,123 @@ def events_of(
     name: str, data: bytes, damages: list[Damage], wanted: Range = EVERYTHING, *, is_last: bool = True
 ) -> Iterator[Event]:
     """The wanted events in the bytes of one file, whose header was found good."""
-    time_ms = 0
+    time_ms = session = damage_count = 0
     is_wanted = False
     for record in whole_records(name, data, damages, is_last=is_last):
+        if len(damages) != damage_count:  # what is lost may have named another sender
+            damage_count = len(damages)
+            session = 0
         if record.type_code == codec.BATCH:
             time_ms = codec.decode_batch(record.payload).now_ms
             is_wanted = wanted.has_time(time_ms)
+            session = 0
         elif not is_wanted:
             continue
         elif record.type_code == codec.GROUP:
-            for inner in inner_records(record.payload):
-                if wanted.has_lsn(inner.lsn):
-                    yield from _event(inner, time_ms, record.lsn)
+            session = 0
+            yield from _of_group(record, time_ms, wanted)
+        elif record.type_code == codec.ORIGIN:
+            session = codec.decode_origin(record.payload)
         elif wanted.has_lsn(record.lsn):
-            yield from _event(record, time_ms, 0)
+            yield from _event(record, time_ms, 0, session)
 
 
-def _event(record: Record, time_ms: int, group: int) -> Iterator[Event]:
+def _of_group(group: Record, time_ms: int, wanted: Range) -> Iterator[Event]:
+    session = 0
+    for record in inner_records(group.payload):
+        if record.type_code == codec.ORIGIN:
+            session = codec.decode_origin(record.payload)
+        elif wanted.has_lsn(record.lsn):
+            yield from _event(record, time_ms, group.lsn, session)
+
+
+def _event(record: Record, time_ms: int, group: int, session: int) -> Iterator[Event]:
     """The event that a record tells of; none for a compaction's copy."""
     kind, lsn, payload = record.type_code, record.lsn, record.payload
     if kind == codec.MESSAGE:
         kept = codec.decode_message(payload)
         if kept.lsn == lsn:
-            yield Published(lsn, time_ms, group, kept)
+            yield Published(lsn, time_ms, group, kept, session)
     elif kind == codec.SETTLED:
         yield Settled(lsn, time_ms, group, *codec.decode_settled(payload))
     elif kind == codec.DELIVERED:
         yield Delivered(lsn, time_ms, group, *codec.decode_ids(payload))
     elif kind == codec.DUE:
-        yield FellDue(lsn, time_ms, group, *codec.decode_ids(payload))
+        queue_id, message_ids, _ = codec.decode_ids(payload)
+        yield FellDue(lsn, time_ms, group, queue_id, message_ids)
     elif kind == codec.ATTEMPTED:
         yield Attempted(lsn, time_ms, group, *codec.decode_attempted(payload))
-    elif kind == codec.PAGE_SETTLED:
-        queue_id, _, _, reason, _, _, message_ids = page_codec.decode_page_settled(payload)
-        yield Settled(lsn, time_ms, group, queue_id, reason, message_ids)
-    elif kind == codec.PAGE_ATTEMPTED:
-        queue_id, _, _, _, message_id, attempts, due_ms = page_codec.decode_page_attempted(payload)
-        if message_id:
-            yield Attempted(lsn, time_ms, group, queue_id, message_id, attempts, due_ms)
-    elif kind == codec.PAGE_PURGED:
-        queue_id, stream, page, _, places = page_codec.decode_page_purged(payload)
-        yield Purged(lsn, time_ms, group, queue_id, stream, page, len(places))
+    elif kind in _PAGES:
+        yield from _page_event(record, time_ms, group)
     elif kind in _CHANGES:
         yield Changed(lsn, time_ms, group, codec.RECORD_NAMES[kind], codec.decode_fields(payload))
-    elif kind not in _PAGE_STATES:
+    elif kind == codec.DEPTHS:
+        yield Depths(lsn, time_ms, group, tuple(codec.decode_depths(payload)))
+    elif kind in _ACTORS:
+        yield _ACTORS[kind](Event(lsn, time_ms, group), codec.decode_fields(payload))
+    else:
         yield Unknown(lsn, time_ms, group, kind, payload)
 
 
-_PAGE_STATES = frozenset({codec.PAGE_OPENED, codec.PAGE_GREW, codec.PAGE_DROPPED, codec.PAGE_PLACES})
+def _page_event(record: Record, time_ms: int, group: int) -> Iterator[Event]:
+    """The event that a record about pages tells of; none where it only repeats."""
+    kind, lsn, payload = record.type_code, record.lsn, record.payload
+    if kind == codec.PAGE_SETTLED:
+        settled = page_codec.decode_page_settled(payload)
+        yield Settled(lsn, time_ms, group, settled.queue_id, settled.reason, settled.message_ids, settled.consumer)
+    elif kind == codec.PAGE_ATTEMPTED:
+        one = page_codec.decode_page_attempted(payload)
+        if one.message_id:
+            told = one.queue_id, one.message_id, one.attempts, one.due_ms, one.consumer, one.cause
+            yield Attempted(lsn, time_ms, group, *told)
+    elif kind == codec.PAGE_PURGED:
+        gone = page_codec.decode_page_purged(payload)
+        where = gone.queue_id, gone.stream, gone.page, gone.kept_places
+        yield Purged(lsn, time_ms, group, *where, gone.reason, gone.count, gone.size_bytes)
+    elif kind == codec.PAGE_OPENED:
+        fields = codec.decode_fields(payload)
+        yield PageOpened(
+            lsn, time_ms, group, fields["stream"], fields["page"], fields["first_place"], fields["address"]
+        )
+    elif kind == codec.PAGE_GREW:
+        page = page_codec.decode_grew(payload)
+        yield PageGrew(lsn, time_ms, group, page.stream, page.number, page.kept_count, page.kept_bytes)
+    elif kind == codec.PAGE_DROPPED:
+        yield PageDropped(lsn, time_ms, group, *page_codec.decode_page_dropped(payload))
+
+
+_PAGES = frozenset(
+    {
+        codec.PAGE_OPENED, codec.PAGE_GREW, codec.PAGE_SETTLED, codec.PAGE_PURGED, codec.PAGE_ATTEMPTED,
+        codec.PAGE_DROPPED, codec.PAGE_PLACES,
+    }
+)  # fmt: skip
+
+
+def _session(at: Event, fields: dict[str, Any]) -> Event:
+    texts = [fields.get(name, "") for name in ("client", "login", "client_id", "protocol")]
+    return Session(at.lsn, at.time_ms, at.group, fields["id"], *texts)
+
+
+def _consumer(at: Event, fields: dict[str, Any]) -> Event:
+    texts = [fields.get(name, "") for name in ("subscription", "selector", "ack", "closed")]
+    return Consumer(at.lsn, at.time_ms, at.group, fields["id"], fields["session"], fields["queue"], *texts)
+
+
+def _refused(at: Event, fields: dict[str, Any]) -> Event:
+    where = fields["address"], fields["policy"], fields["session"]
+    return Refused(at.lsn, at.time_ms, at.group, *where, fields["count"], fields["bytes"])
+
+
+def _started(at: Event, fields: dict[str, Any]) -> Event:
+    return Started(at.lsn, at.time_ms, at.group, fields["name"], fields["start"])
+
+
+_ACTORS: dict[int, Callable[[Event, dict[str, Any]], Event]] = {
+    codec.SESSION: _session,
+    codec.CONSUMER: _consumer,
+    codec.REFUSED: _refused,
+    codec.BROKER: _started,
+}
+"""Events of records that are JSON, beside changes of bindings."""
 _CHANGES = frozenset({codec.ADDRESS, codec.QUEUE, codec.QUEUE_DELETED, codec.DUPLICATE, codec.DUPLICATES_CLEARED})

@@ -122,13 +122,14 @@ def apply(recovered: Recovered, record: Record, segment: Segment) -> None:
     if kind == codec.MESSAGE:
         index.add(codec.decode_message(payload), segment)
     elif kind == codec.SETTLED:
-        queue_id, _, message_ids = codec.decode_settled(payload)
+        queue_id, _, message_ids, _ = codec.decode_settled(payload)
         for message_id in message_ids:
             index.settle(queue_id, message_id)
     elif kind == codec.ATTEMPTED:
-        index.attempt(*codec.decode_attempted(payload))
+        queue_id, message_id, attempts, due_ms, _, _ = codec.decode_attempted(payload)
+        index.attempt(queue_id, message_id, attempts, due_ms)
     elif kind == codec.DUE:
-        queue_id, message_ids = codec.decode_ids(payload)
+        queue_id, message_ids, _ = codec.decode_ids(payload)
         index.fall_due(record.lsn, queue_id, message_ids)
     elif kind == codec.GROUP:
         for inner in inner_records(payload):
@@ -141,7 +142,7 @@ def apply(recovered: Recovered, record: Record, segment: Segment) -> None:
     elif kind in _PAGE_RECORDS:
         segment.has_bindings = True
         _PAGE_RECORDS[kind](index, payload)
-    elif kind != codec.DELIVERED:
+    elif kind in _BINDINGS:  # all others are for readers of the log, or of a later version
         _apply_binding(recovered, kind, payload, segment)
 
 
@@ -151,24 +152,24 @@ def _page_opened(index: Index, payload: bytes) -> None:
 
 
 def _page_settled(index: Index, payload: bytes) -> None:
-    queue_id, stream, number, _, size_bytes, places, _ = page_codec.decode_page_settled(payload)
-    page = index.pages.find(stream, number)
+    told = page_codec.decode_page_settled(payload)
+    page = index.pages.find(told.stream, told.page)
     if page is not None:
-        index.pages.settle(queue_id, page, places, size_bytes)
+        index.pages.settle(told.queue_id, page, told.places, told.size_bytes)
 
 
 def _page_purged(index: Index, payload: bytes) -> None:
-    queue_id, stream, number, size_bytes, places = page_codec.decode_page_purged(payload)
-    page = index.pages.find(stream, number)
+    told = page_codec.decode_page_purged(payload)
+    page = index.pages.find(told.stream, told.page)
     if page is not None:
-        index.pages.purge(queue_id, page, places, size_bytes)
+        index.pages.purge(told.queue_id, page, told.kept_places, told.kept_bytes)
 
 
 def _page_attempted(index: Index, payload: bytes) -> None:
-    queue_id, stream, number, place, _, attempts, due_ms = page_codec.decode_page_attempted(payload)
-    page = index.pages.find(stream, number)
+    told = page_codec.decode_page_attempted(payload)
+    page = index.pages.find(told.stream, told.page)
     if page is not None:
-        index.pages.attempt(queue_id, page, place, attempts, due_ms)
+        index.pages.attempt(told.queue_id, page, told.place, told.attempts, told.due_ms)
 
 
 def _page_places(index: Index, payload: bytes) -> None:
@@ -187,6 +188,11 @@ _PAGE_RECORDS: Final[dict[int, Callable[[Index, bytes], None]]] = {
     codec.PAGE_DROPPED: lambda index, payload: index.pages.drop(*page_codec.decode_page_dropped(payload)),
     codec.PAGE_PLACES: _page_places,
 }
+
+
+_BINDINGS: Final = frozenset(
+    {codec.ADDRESS, codec.QUEUE, codec.QUEUE_DELETED, codec.DUPLICATE, codec.DUPLICATES_CLEARED}
+)
 
 
 def _apply_binding(recovered: Recovered, kind: int, payload: bytes, segment: Segment) -> None:

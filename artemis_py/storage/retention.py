@@ -2,12 +2,14 @@
 
 A retained file's name tells its number and when it was written to for the last time, so that a listing sorts by both:
 ``artemis-journal-000000000012-20260131T235959.999Z.log``. Files go oldest first and only oldest first, so what is kept
-has no holes. Large bodies are kept as long as a journal file that may speak of them.
+has no holes. Large bodies are kept as long as a journal file that may speak of them. A file that somebody still has to
+read (``Holds``) is not removed, and so none behind it, until the disk is too full for that.
 """
 
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +20,10 @@ from artemis_py.storage.codec import Batch, CodecError
 from artemis_py.storage.disk import Disk, DiskError
 from artemis_py.storage.retained_bodies import RetainedBodies, move, shown_time
 from artemis_py.storage.scan import Damage, LogFile, log_file, log_files, whole_records
+from artemis_py.storage.segment_index import INDEX_SUFFIX, decode_index, index_name
 
 _UNFINISHED: Final = ".part"
+_LSN_MAX: Final = (1 << 64) - 1
 
 
 def wall_clock_ms() -> int:
@@ -36,6 +40,32 @@ class RetentionSettings:
     bytes_max: int | None
 
 
+class Holds(ABC):
+    """Who still has to read the retained log. Called in the committer's thread."""
+
+    @abstractmethod
+    def held_from(self) -> int | None:
+        """The lowest lsn that somebody has not read yet; None: nobody holds anything back."""
+
+    @abstractmethod
+    def is_crowded(self) -> bool:
+        """Is the disk so full that nobody may hold anything back?"""
+
+    @abstractmethod
+    def overrun(self, file_name: str, size_bytes: int) -> None:
+        """A file was removed although somebody held it back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A retained file. ``first_lsn`` and ``begun_ms`` are of its header, 0 when that is damaged."""
+
+    file: LogFile
+    first_lsn: int
+    begun_ms: int
+    size_bytes: int
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """How far the retained log goes: a journal that starts anew begins behind it, so that no number is given twice."""
@@ -47,7 +77,7 @@ class Mark:
 
 class Retention:
     """Keeps what the journal in ``journal_directory`` retires. ``bodies`` are kept with it and count for its limit.
-    Every method may raise DiskError.
+    ``holds`` can keep files back from being removed. Every method may raise DiskError.
     """
 
     def __init__(
@@ -57,41 +87,56 @@ class Retention:
         settings: RetentionSettings,
         clock_ms: Callable[[], int] = wall_clock_ms,
         bodies: RetainedBodies | None = None,
+        holds: Holds | None = None,
     ) -> None:
+        self.kept: tuple[Kept, ...] = ()
+        """What is there, oldest first. Other threads may read it: it is replaced, never changed."""
         self._disk = disk
         self._journal_directory = journal_directory
         self._settings = settings
         self._clock_ms = clock_ms
         self._bodies = bodies
-        self._directory = settings.directory
+        self._holds = holds
+        self.directory = settings.directory
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            for path in self._directory.glob(f"*{_UNFINISHED}"):
+            self.directory.mkdir(parents=True, exist_ok=True)
+            for path in self.directory.glob(f"*{_UNFINISHED}"):
                 path.unlink()
+            for path in self.directory.glob(f"*{INDEX_SUFFIX}"):
+                if not path.with_suffix(".log").exists():
+                    path.unlink()
         except OSError as error:
             raise self._failed(error) from None
         self.purge()
 
     def retire(self, name: str) -> None:
-        """Take over a segment that the journal needs no longer."""
+        """Take over a segment that the journal needs no longer, and its index before it, so that the index is there
+        when the segment is.
+        """
         source = self._journal_directory / name
         try:
             closed_ms = source.stat().st_mtime_ns // 1_000_000
-            move(source, self._directory / retained_name(name, closed_ms), _UNFINISHED)
+            target = self.directory / retained_name(name, closed_ms)
+            beside = self._journal_directory / index_name(name)
+            if beside.exists():
+                move(beside, target.with_name(index_name(target.name)), _UNFINISHED)
+            move(source, target, _UNFINISHED)
         except OSError as error:
             raise self._failed(error) from None
+        self._disk.delete(index_name(name))
         self._disk.delete(name)
         self.purge()
 
     def purge(self) -> None:
         """Delete what is too old, and the oldest of what is too much."""
         try:
-            files = self._files()
-            while files and self._is_too_old(files[0]):
-                files.pop(0).path.unlink(missing_ok=True)
-            self._purge_bodies(files)
+            kept = self._look()
+            while kept and self._is_too_old(kept[0].file) and self._may_remove(kept):
+                self._remove(kept.pop(0))
+            self._purge_bodies(kept)
             if self._settings.bytes_max is not None:
-                self._purge_to(files, self._settings.bytes_max)
+                self._purge_to(kept, self._settings.bytes_max)
+            self.kept = tuple(kept)
         except OSError as error:
             raise self._failed(error) from None
 
@@ -99,25 +144,49 @@ class Retention:
         period_ms = self._settings.period_ms
         return period_ms is not None and (file.closed_ms or 0) < self._clock_ms() - period_ms
 
-    def _purge_to(self, files: list[LogFile], bytes_max: int) -> None:
-        sizes = [file.path.stat().st_size for file in files]
+    def _purge_to(self, kept: list[Kept], bytes_max: int) -> None:
+        total = sum(one.size_bytes for one in kept)
         body_bytes = 0 if self._bodies is None else self._bodies.size_bytes
-        while files and sum(sizes) + body_bytes > bytes_max:
-            files.pop(0).path.unlink(missing_ok=True)
-            sizes.pop(0)
-            body_bytes = self._purge_bodies(files)
+        while kept and total + body_bytes > bytes_max:
+            if not self._may_remove(kept):
+                return
+            total -= kept[0].size_bytes
+            self._remove(kept.pop(0))
+            body_bytes = self._purge_bodies(kept)
         if self._bodies is not None and body_bytes > bytes_max:
             self._bodies.purge_to(bytes_max)
 
-    def _purge_bodies(self, files: list[LogFile]) -> int:
+    def _may_remove(self, kept: list[Kept]) -> bool:
+        """May the oldest go? Tells ``holds`` when it goes although somebody held it back."""
+        if self._holds is None:
+            return True
+        held_from = self._holds.held_from()
+        if held_from is None or _last_lsn(kept) < held_from:
+            return True
+        if not self._holds.is_crowded():
+            return False
+        self._holds.overrun(kept[0].file.path.name, kept[0].size_bytes)
+        return True
+
+    def _remove(self, kept: Kept) -> None:
+        path = kept.file.path
+        path.unlink(missing_ok=True)
+        path.with_name(index_name(path.name)).unlink(missing_ok=True)
+
+    def _purge_bodies(self, kept: list[Kept]) -> int:
         """Delete bodies of which no file that is left can speak; returns what the others take."""
         if self._bodies is None:
             return 0
-        if files:
-            self._bodies.purge_before(_begun_ms(files[0]))
+        if kept:
+            self._bodies.purge_before(kept[0].begun_ms)
         elif self._settings.period_ms is not None:
             self._bodies.purge_before(self._clock_ms() - self._settings.period_ms)
         return self._bodies.size_bytes
+
+    def _look(self) -> list[Kept]:
+        """The retained files. Of those known from the last look nothing is read again."""
+        known = {one.file.path: one for one in self.kept}
+        return [known.get(file.path) or _kept(file) for file in self._files()]
 
     def mark(self) -> Mark | None:
         """How far the retained files go; None when there are none."""
@@ -137,19 +206,33 @@ class Retention:
         return Mark(files[-1].number, lsn, batch)
 
     def _files(self) -> list[LogFile]:
-        return [file for file in log_files([self._directory]) if file.closed_ms is not None]
+        return [file for file in log_files([self.directory]) if file.closed_ms is not None]
 
     def _failed(self, error: OSError) -> DiskError:
-        return DiskError(f"{error.filename or self._directory}: {error.strerror or error}")
+        return DiskError(f"{error.filename or self.directory}: {error.strerror or error}")
 
 
-def _begun_ms(file: LogFile) -> int:
-    """When a file was begun; 0 when it does not say."""
+def _kept(file: LogFile) -> Kept:
+    size_bytes = file.path.stat().st_size
     with file.path.open("rb") as stream:
         try:
-            return codec.decode_file_header(stream.read(codec.FILE_HEADER_BYTES)).created_ms
+            header = codec.decode_file_header(stream.read(codec.FILE_HEADER_BYTES))
         except CodecError:
-            return 0
+            return Kept(file, 0, 0, size_bytes)
+    return Kept(file, header.first_lsn, header.created_ms, size_bytes)
+
+
+def _last_lsn(kept: list[Kept]) -> int:
+    """No lsn in the oldest file is higher: the next one begins behind it. The only one tells by its index."""
+    for following in kept[1:]:
+        if following.first_lsn:
+            return following.first_lsn - 1
+    path = kept[0].file.path
+    try:
+        last_lsn = decode_index(path.with_name(index_name(path.name)).read_bytes())["last_lsn"]
+    except (OSError, CodecError, KeyError):
+        return _LSN_MAX
+    return int(last_lsn)
 
 
 def retained_name(name: str, closed_ms: int) -> str:

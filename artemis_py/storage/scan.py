@@ -106,17 +106,37 @@ def whole_records(name: str, data: bytes, damages: list[Damage], *, is_last: boo
                 last_lsn = record.lsn
             offset = record.end
             continue
-        if offset >= content_end:
-            return
-        proof = _proof(data, offset, content_end, batch_number)
-        damages.append(Damage(name, offset, reason, torn=is_last and proof is None))
-        if is_last and proof is None:
-            return
-        lsn_max = _LSN_MAX if proof is None else proof.lsn
-        following = _next_whole(data, offset, content_end, last_lsn, lsn_max)
+        following = behind_damage(
+            Damage(name, offset, reason, torn=False), data, content_end, damages, last_lsn, batch_number, is_last=is_last
+        )
         if following is None:
             return
         offset = following
+
+
+def behind_damage(
+    damage: Damage,
+    data: bytes,
+    content_end: int,
+    damages: list[Damage],
+    last_lsn: int,
+    batch_number: int,
+    *,
+    is_last: bool,
+) -> int | None:
+    """Where reading goes on behind what is not a whole record; None when nothing follows. What is damaged, or the torn
+    end of the last write, goes to ``damages``. ``content_end``: only zeros follow there; ``last_lsn`` and
+    ``batch_number`` (0: unknown): of the last whole record but a BATCH, and of the last BATCH before it.
+    """
+    offset = damage.offset
+    if offset >= content_end:
+        return None
+    proof = _proof(data, offset, content_end, batch_number)
+    torn = is_last and proof is None
+    damages.append(Damage(damage.name, offset, damage.reason, torn))
+    if torn:
+        return None
+    return _next_whole(data, offset, content_end, last_lsn, _LSN_MAX if proof is None else proof.lsn)
 
 
 def _proof(data: bytes, offset: int, content_end: int, batch_number: int) -> Record | None:

@@ -73,7 +73,7 @@ class LiveLog(MemoryLog):
             self.live.add((message.id, queue_id))
         return self._count()
 
-    def settled(self, queue_id: int, messages: list[Message], reason: str) -> int:
+    def settled(self, queue_id: int, messages: list[Message], reason: str, consumer_id: int = 0) -> int:
         """Forget; nobody may settle what is not there."""
         for message in messages:
             assert (message.id, queue_id) in self.live, f"message {message.id} was settled in {queue_id} twice"

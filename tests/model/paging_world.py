@@ -66,7 +66,7 @@ class StrictLog(SpillLog):
         super().__init__(committer, pages)
         self.settled_places: set[tuple[int, int, int]] = set()
 
-    def page_settled(self, queue_id: int, messages: list[PagedMessage], reason: str) -> int:
+    def page_settled(self, queue_id: int, messages: list[PagedMessage], reason: str, consumer_id: int = 0) -> int:
         for message in messages:
             place = queue_id, message.page.stream, message.place
             assert place not in self.settled_places, f"place {message.place} was settled twice in queue {queue_id}"
@@ -140,11 +140,11 @@ class PagingWorld:
         queue = self.broker.queues[name]
         forget = queue._forget
 
-        def watched(messages: list[Message], reason: str) -> None:
+        def watched(messages: list[Message], reason: str, consumer_id: int = 0) -> None:
             book = next(book for book in self.books if book.queue is queue)
             for message in messages:
                 book.ended(message.id, reason, self.now_ms)
-            forget(messages, reason)
+            forget(messages, reason, consumer_id)
 
         queue._forget = watched  # type: ignore[method-assign]
         return queue

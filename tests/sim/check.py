@@ -95,7 +95,7 @@ def nothing_half_done(projection: Projection, broker: Broker) -> None:
         if queue is None:
             continue
         settings = queue.address.settings
-        target = settings.dead_letter_address if why == "killed" else settings.expiry_address
+        target = settings.dead_letter_address if why == "dead" else settings.expiry_address
         if target and target != queue.address.name and str(message_id) not in history.copied_ids:
             raise Broken(f"message {message_id} was {why} on {queue.name}, and its copy for {target} is lost")
     orphaned = history.duplicate_ids - history.duplicate_ids_published

@@ -47,7 +47,7 @@ class History:
     message_ids: set[int] = field(default_factory=set)
     settled: set[tuple[int, int]] = field(default_factory=set)
     lost_of: dict[tuple[int, int], str] = field(default_factory=dict)
-    """(queue id, message id) of what was killed or expired: why."""
+    """(queue id, message id) of what died or expired: why."""
     copied_ids: set[str] = field(default_factory=set)
     duplicate_ids_published: set[str] = field(default_factory=set)
     duplicate_ids: set[str] = field(default_factory=set)
@@ -128,7 +128,7 @@ class Projection:
         self._items[queue_id] = [item for item in self.items(queue_id) if item.identity[0] not in message_ids]
         for message_id in message_ids:
             self.history.settled.add((queue_id, message_id))
-            if reason in ("killed", "expired"):
+            if reason in ("dead", "expired"):
                 self.history.lost_of[queue_id, message_id] = reason
 
     def _attempted(self, queue_id: int, message_id: int, attempts: int, due_ms: int) -> None:

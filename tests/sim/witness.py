@@ -48,20 +48,23 @@ class WitnessedJournal(Journal):
         for message in messages:
             self._note(message.lsn, "published", identity(message, self._disk), [queue_id], due_ms)
 
-    def settled(self, queue_id: int, messages: list[Message], reason: str) -> int:
+    def settled(self, queue_id: int, messages: list[Message], reason: str, consumer_id: int = 0) -> int:
         message_ids = [message.id for message in messages]
-        return self._note(super().settled(queue_id, messages, reason), "settled", queue_id, message_ids, reason)
+        lsn = super().settled(queue_id, messages, reason, consumer_id)
+        return self._note(lsn, "settled", queue_id, message_ids, reason)
 
-    def attempted(self, queue_id: int, message: Message, attempts: int, due_ms: int) -> int:
-        lsn = super().attempted(queue_id, message, attempts, due_ms)
+    def attempted(
+        self, queue_id: int, message: Message, attempts: int, due_ms: int, consumer_id: int = 0, cause: str = ""
+    ) -> int:
+        lsn = super().attempted(queue_id, message, attempts, due_ms, consumer_id, cause)
         return self._note(lsn, "attempted", queue_id, message.id, attempts, due_ms)
 
     def fell_due(self, queue_id: int, messages: list[Message]) -> int:
         message_ids = [message.id for message in messages]
         return self._note(super().fell_due(queue_id, messages), "fell_due", queue_id, message_ids)
 
-    def published_in_page(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
-        lsn = super().published_in_page(message, queue_ids, due_ms)
+    def published_in_page(self, message: Message, queue_ids: list[int], due_ms: int, place: int) -> int:
+        lsn = super().published_in_page(message, queue_ids, due_ms, place)
         return self._note(lsn, "published", identity(message, self._disk), [], due_ms)  # for whom, ``paged`` tells
 
     def paged(self, page: Page) -> int:
@@ -70,17 +73,20 @@ class WitnessedJournal(Journal):
             self._note(lsn, "published", one, [number for number in queue_ids if number in page.durable], due_ms)
         return lsn
 
-    def page_settled(self, queue_id: int, messages: list[PagedMessage], reason: str) -> int:
+    def page_settled(self, queue_id: int, messages: list[PagedMessage], reason: str, consumer_id: int = 0) -> int:
         message_ids = [message.id for message in messages]
-        return self._note(super().page_settled(queue_id, messages, reason), "settled", queue_id, message_ids, reason)
+        lsn = super().page_settled(queue_id, messages, reason, consumer_id)
+        return self._note(lsn, "settled", queue_id, message_ids, reason)
 
-    def page_purged(self, queue_id: int, page: Page, kept: list[PagedMessage]) -> int:
+    def page_purged(self, queue_id: int, page: Page, kept: list[PagedMessage], reason: str) -> int:
         kept_ids = {message.id for message in kept}
         gone = [number for number in self._witnessed.ids.get((page.stream, page.number), []) if number not in kept_ids]
-        return self._note(super().page_purged(queue_id, page, kept), "settled", queue_id, gone, "purged")
+        return self._note(super().page_purged(queue_id, page, kept, reason), "settled", queue_id, gone, reason)
 
-    def page_attempted(self, queue_id: int, message: PagedMessage, attempts: int, due_ms: int) -> int:
-        lsn = super().page_attempted(queue_id, message, attempts, due_ms)
+    def page_attempted(
+        self, queue_id: int, message: PagedMessage, attempts: int, due_ms: int, consumer_id: int = 0, cause: str = ""
+    ) -> int:
+        lsn = super().page_attempted(queue_id, message, attempts, due_ms, consumer_id, cause)
         return self._note(lsn, "attempted", queue_id, message.id, attempts, due_ms)
 
     def address_changed(self, fields: dict[str, Any]) -> int:

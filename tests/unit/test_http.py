@@ -6,13 +6,13 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import cast
 
 import h11
 import pytest
 
-from artemis_py.server.http import Handler, HttpLimits, HttpService, Request, Response
+from artemis_py.server.http import Handler, HttpLimits, HttpService, Request, Response, Route
 from artemis_py.server.http.connection import HttpConnection
 from artemis_py.server.http.routes import health_routes, metrics_routes
 from tests.unit.metrics_fakes import FakeBroker, exporter_of
@@ -50,14 +50,17 @@ class FakeTransport(asyncio.Transport):
 class World:
     """One service with a clock and a loop under the test's control."""
 
-    def __init__(self, routes: dict[str, Handler] | None = None, limits: HttpLimits | None = None) -> None:
+    def __init__(self, routes: Mapping[str, Handler] | Sequence[Route] = (), limits: HttpLimits | None = None) -> None:
         self.now_ms = 1_000
         self.soon: list[Callable[[], None]] = []
         self.requests: list[Request] = []
+        if isinstance(routes, Mapping):
+            routes = [Route(path, {"GET": handler}) for path, handler in routes.items()]
         self.service = HttpService(
-            {"/echo": self.echo, **(routes or {})},
+            [Route("/echo", {"GET": self.echo}), *routes],
             now_ms=lambda: self.now_ms,
             call_soon=self.soon.append,
+            call_threadsafe=self.soon.append,
             limits=limits,
         )
 
@@ -457,9 +460,10 @@ def test_a_real_socket() -> None:
         loop = asyncio.get_running_loop()
         pieces = [b"x" * 100_000] * 20
         service = HttpService(
-            {"/large": lambda _request: Response(200, "text/plain", iter(pieces))},
+            [Route("/large", {"GET": lambda _request: Response(200, "text/plain", iter(pieces))})],
             now_ms=lambda: int(loop.time() * 1000),
             call_soon=loop.call_soon,
+            call_threadsafe=loop.call_soon_threadsafe,
         )
         server = await loop.create_server(service.connect, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
@@ -483,7 +487,8 @@ def test_a_real_socket() -> None:
 def test_h11_is_not_imported_before_the_first_connection() -> None:
     program = (
         "import sys; from artemis_py.server.http import HttpService; import artemis_py.server.http.routes;"
-        "s = HttpService({}, now_ms=lambda: 0, call_soon=print); before = 'h11' in sys.modules; s.connect();"
+        "s = HttpService([], now_ms=lambda: 0, call_soon=print, call_threadsafe=print);"
+        "before = 'h11' in sys.modules; s.connect();"
         "print(before, 'h11' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -451,7 +451,7 @@ class SlowLog(MemoryLog):
         self.last_lsn += 1
         return self.last_lsn
 
-    def settled(self, queue_id: int, messages: list[Message], reason: str) -> int:
+    def settled(self, queue_id: int, messages: list[Message], reason: str, consumer_id: int = 0) -> int:
         self.last_lsn += 1
         return self.last_lsn
 

@@ -2,7 +2,8 @@
 
 The grammar of HTTP is h11's. This module decides what h11 leaves open: which route answers, what a broken request is
 told, when the connection ends, and that a client that does not read is not written to. It holds at most one request;
-what a client sends ahead waits in h11's buffer, and while an answer is on its way the socket is not read.
+what a client sends ahead waits in h11's buffer, and while an answer is on its way the socket is not read. An answer may
+come later (a future), and a part of a file leaves by another thread.
 """
 
 from __future__ import annotations
@@ -10,23 +11,31 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import h11
 
-from artemis_py.server.http.messages import Request, Response, text_response
+from artemis_py.server.http.files import Transfer
+from artemis_py.server.http.messages import Answer, FileBody, Request, Response, text_response
+from artemis_py.server.http.routing import Route
 
 if TYPE_CHECKING:
     from artemis_py.server.http.service import HttpService
 
 log = logging.getLogger(__name__)
+_INTERNAL_ERROR: Final = text_response(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error")
 
-ALLOWED_METHODS = ("GET", "HEAD")
+
+def _close_body(response: Response) -> None:
+    """Nobody will get the body."""
+    if isinstance(response.body, FileBody):
+        response.body.close()
 
 
 def request_of(event: h11.Request) -> Request:
-    """The request as a route sees it. A target with scheme and host (as sent to proxies) gives its path."""
+    """The request without its body. A target with scheme and host (as sent to proxies) gives its path."""
     headers: dict[str, str] = {}
     for raw_name, raw_value in event.headers:
         name, value = raw_name.decode("ascii"), raw_value.decode("latin-1")
@@ -51,8 +60,15 @@ class HttpConnection(asyncio.Protocol):
         self._machine = h11.Connection(h11.SERVER, max_incomplete_event_size=service.limits.head_bytes_max)
         self._transport: asyncio.Transport | None = None
         self._request: Request | None = None
+        self._route: Route | None = None
+        self._body: list[bytes] = []
         self._body_bytes = 0
+        self._awaited: asyncio.Future[Response] | None = None
         self._pieces: Iterator[bytes] | None = None
+        self._file: FileBody | None = None
+        """The body that leaves when the head has left."""
+        self._transfer: Transfer | None = None
+        self._transferred_bytes = 0
         self._may_write = True
         self._step_is_due = False
         self.last_activity_ms = service.now_ms()
@@ -85,7 +101,7 @@ class HttpConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The socket is gone."""
         self._transport = None
-        self._pieces = None
+        self._give_up()
         self._service.forget(self)
 
     def pause_writing(self) -> None:
@@ -105,14 +121,33 @@ class HttpConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
             self._transport = None
-        self._pieces = None
+        self._give_up()
 
     def abort(self) -> None:
         """Ends the connection at once, unsent bytes too."""
         if self._transport is not None:
             self._transport.abort()
             self._transport = None
+        self._give_up()
+
+    def note_progress(self, now_ms: int) -> None:
+        """Part of a file that left by its thread is activity, too."""
+        if self._transfer is not None and self._transfer.sent_bytes != self._transferred_bytes:
+            self._transferred_bytes = self._transfer.sent_bytes
+            self.last_activity_ms = now_ms
+
+    def _give_up(self) -> None:
+        """Nobody is there for the rest of the answer."""
         self._pieces = None
+        if self._awaited is not None:
+            self._awaited.cancel()
+            self._awaited = None
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        if self._transfer is not None:
+            self._service.files.cancel(self._transfer)
+            self._transfer = None
 
     # --- requests ---
 
@@ -128,44 +163,85 @@ class HttpConnection(asyncio.Protocol):
                 elif isinstance(event, h11.Request):
                     self._begin(event)
                 elif isinstance(event, h11.Data):
-                    self._count_body(len(event.data))
+                    self._take_body(event.data)
                 elif isinstance(event, h11.EndOfMessage):
                     self._answer()
         except h11.RemoteProtocolError as error:
             self._refuse(error.error_status_hint or 400, str(error))
 
     def _begin(self, event: h11.Request) -> None:
-        self._request = request_of(event)
+        self._request = request = request_of(event)
         self._body_bytes = 0
+        self._body = []
+        self._route = None
         # h11 looks at its limit only while the head is incomplete; this one holds however the bytes were split.
         head_bytes = len(event.target) + sum(len(name) + len(value) for name, value in event.headers)
         if head_bytes > self._service.limits.head_bytes_max:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the headers are too large")
-        elif self._machine.they_are_waiting_for_100_continue:
-            self._refuse(HTTPStatus.EXPECTATION_FAILED, "bodies are not read")
+            return
+        found = self._service.routes.find(request.path)
+        if found is not None:
+            self._route, parameters = found
+            self._request = replace(request, parameters=parameters)
+        if self._machine.they_are_waiting_for_100_continue:
+            if self._takes_body:
+                self._write(self._machine.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
+            else:
+                self._refuse(HTTPStatus.EXPECTATION_FAILED, "bodies are not read here")
 
-    def _count_body(self, count: int) -> None:
-        self._body_bytes += count
+    @property
+    def _takes_body(self) -> bool:
+        """Is the body of this request for anybody? Others are counted and thrown away."""
+        return self._route is not None and self._request is not None and self._route.takes_body(self._request.method)
+
+    def _take_body(self, data: bytes | bytearray) -> None:
+        self._body_bytes += len(data)
         if self._body_bytes > self._service.limits.body_bytes_max:
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the body is too large")
+        elif self._takes_body:
+            self._body.append(bytes(data))
 
     def _answer(self) -> None:
         request = self._request
         assert request is not None
-        self._send(self._route(request), with_body=request.method != "HEAD")
+        if self._body:
+            request = replace(request, body=b"".join(self._body))
+            self._body = []
+        answer = self._handle(request)
+        if isinstance(answer, Response):
+            self._send(answer, with_body=request.method != "HEAD")
+            return
+        self._awaited = answer
+        self._pause_reading()
+        answer.add_done_callback(self._answered)
 
-    def _route(self, request: Request) -> Response:
-        handler = self._service.routes.get(request.path)
-        if handler is None:
+    def _answered(self, awaited: asyncio.Future[Response]) -> None:
+        """The answer that was waited for is there."""
+        request = self._request
+        if self._awaited is not awaited or request is None:
+            if not awaited.cancelled() and awaited.exception() is None:
+                _close_body(awaited.result())
+            return
+        self._awaited = None
+        failure = awaited.exception()
+        if failure is not None:
+            log.error("the handler of %s failed", request.path, exc_info=failure)
+            self._send(_INTERNAL_ERROR, with_body=request.method != "HEAD")
+        else:
+            self._send(awaited.result(), with_body=request.method != "HEAD")
+
+    def _handle(self, request: Request) -> Answer:
+        if self._route is None:
             return text_response(HTTPStatus.NOT_FOUND, f"no such path: {request.path}")
-        if request.method not in ALLOWED_METHODS:
-            allowed = ", ".join(ALLOWED_METHODS)
+        handler = self._route.handler(request.method)
+        if handler is None:
+            allowed = self._route.allowed
             return text_response(HTTPStatus.METHOD_NOT_ALLOWED, f"only {allowed}", (("Allow", allowed),))
         try:
             return handler(request)
         except Exception:
             log.exception("the handler of %s failed", request.path)
-            return text_response(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error")
+            return _INTERNAL_ERROR
 
     def _refuse(self, status: int, reason: str) -> None:
         """Answers what cannot be served, and closes: where the next request would begin is not known."""
@@ -178,22 +254,30 @@ class HttpConnection(asyncio.Protocol):
     # --- answers ---
 
     def _send(self, response: Response, *, with_body: bool) -> None:
-        """Sends the head, and the body when it is whole; of a body in pieces the first one follows in a later step."""
+        """Sends the head, and the body when it is whole; of a body in pieces the first one follows in a later step, and
+        a part of a file when the head has left.
+        """
         body = response.body
         headers = [("Content-Type", response.content_type), *response.headers]
-        if isinstance(body, bytes):
+        if isinstance(body, bytes | FileBody):
             headers.append(("Content-Length", str(len(body))))
         if self._service.is_stopping:
             headers.append(("Connection", "close"))
         reason = HTTPStatus(response.status).phrase
         head = h11.Response(status_code=response.status, headers=headers, reason=reason.encode())
         output = self._machine.send(head) or b""
-        if with_body and not isinstance(body, bytes):
-            self._pieces = body
-        else:
-            if with_body and isinstance(body, bytes):
-                output += self._machine.send(h11.Data(data=body)) or b""
+        if not with_body or not body:
+            _close_body(response)
             output += self._machine.send(h11.EndOfMessage()) or b""
+        elif isinstance(body, bytes):
+            output += self._machine.send(h11.Data(data=body)) or b""
+            output += self._machine.send(h11.EndOfMessage()) or b""
+        elif isinstance(body, FileBody):
+            self._file = body
+            if self._transport is not None:
+                self._transport.set_write_buffer_limits(high=0)  # then "may write" means that everything has left
+        else:
+            self._pieces = body
         self._write(output)
         self._pause_reading()
         self._step_soon()
@@ -207,9 +291,11 @@ class HttpConnection(asyncio.Protocol):
     def _step(self) -> None:
         """Sends the next piece; after the last one, turns to the next request."""
         self._step_is_due = False
-        if self._transport is None or not self._may_write:
+        if self._transport is None or not self._may_write or self._transfer is not None:
             return
-        if self._pieces is not None:
+        if self._file is not None:
+            self._send_file(self._file)
+        elif self._pieces is not None:
             self._send_piece(self._pieces)
             self._step_soon()
         elif self._machine.our_state is h11.DONE and self._machine.their_state is h11.DONE:
@@ -233,6 +319,25 @@ class HttpConnection(asyncio.Protocol):
             self._write(self._machine.send(h11.EndOfMessage()) or b"")
         elif piece:
             self._write(self._machine.send(h11.Data(data=piece)) or b"")
+
+    def _send_file(self, body: FileBody) -> None:
+        assert self._transport is not None
+        self._file = None
+        self._machine.send_with_data_passthrough(h11.Data(data=body))  # type: ignore[arg-type]  # as h11 has it: only len
+        self._transferred_bytes = 0
+        socket_fd = self._transport.get_extra_info("socket").fileno()
+        self._transfer = self._service.files.send(socket_fd, body, self._file_sent)
+
+    def _file_sent(self, failure: OSError | None) -> None:
+        self._transfer = None
+        if failure is not None or self._transport is None:
+            # Half of the answer is out: only a cut connection tells the client that the rest is missing.
+            self.abort()
+            return
+        self._transport.set_write_buffer_limits()
+        self.last_activity_ms = self._service.now_ms()
+        self._write(self._machine.send(h11.EndOfMessage()) or b"")
+        self._step_soon()
 
     def _write(self, data: bytes) -> None:
         if data and self._transport is not None:

@@ -2,34 +2,70 @@
 
 from __future__ import annotations
 
+import json
+import os
+from asyncio import Future
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias, final
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """One request. ``path`` and ``query`` are as sent, not percent-decoded; header names are in lower case.
 
-    Of a header that is repeated the values are joined by ``, ``. There is no body: GET and HEAD have none.
+    Of a header that is repeated the values are joined by ``, ``. ``parameters`` are the parts of the path that the
+    route names, percent-decoded. ``body`` is empty for methods that have none.
     """
 
     method: str
     path: str
     query: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+@final
+class FileBody:
+    """A part of an open file as the body of an answer. Whoever has it closes it when it is sent or given up; when
+    nobody has it any more (the client left while the file was being opened) it closes itself.
+    """
+
+    __slots__ = ("descriptor", "offset", "size_bytes")
+
+    def __init__(self, descriptor: int, offset: int, size_bytes: int) -> None:
+        self.descriptor = descriptor
+        self.offset = offset
+        self.size_bytes = size_bytes
+
+    def __len__(self) -> int:
+        return self.size_bytes
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    def __del__(self) -> None:
+        self.close()
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One answer. A body of several pieces is taken and sent piece by piece; other work runs between two of them."""
+    """One answer. A body of several pieces is taken and sent piece by piece; other work runs between two of them. A
+    part of a file is sent by a thread.
+    """
 
     status: int
     content_type: str
-    body: bytes | Iterator[bytes]
+    body: bytes | Iterator[bytes] | FileBody
     headers: tuple[tuple[str, str], ...] = ()
 
 
-Handler = Callable[[Request], Response]
+Answer: TypeAlias = "Response | Future[Response]"
+Handler = Callable[[Request], Answer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +81,8 @@ class HttpLimits:
 def text_response(status: int, text: str, headers: tuple[tuple[str, str], ...] = ()) -> Response:
     """A line of plain text."""
     return Response(status, "text/plain; charset=utf-8", f"{text}\n".encode(), headers)
+
+
+def json_response(status: int, value: Any) -> Response:
+    """A value as JSON."""
+    return Response(status, "application/json", json.dumps(value, ensure_ascii=False).encode() + b"\n")

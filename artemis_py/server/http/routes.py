@@ -6,20 +6,21 @@ from collections.abc import Callable
 from http import HTTPStatus
 
 from artemis_py.metrics import MetricsExporter
-from artemis_py.server.http.messages import Handler, Request, Response
+from artemis_py.server.http.messages import Request, Response, json_response
+from artemis_py.server.http.routing import Route
 
 
-def metrics_routes(exporter: MetricsExporter) -> dict[str, Handler]:
+def metrics_routes(exporter: MetricsExporter) -> list[Route]:
     """``/metrics``, also with a slash at the end as Artemis has it."""
 
     def metrics(request: Request) -> Response:
         content_type, pieces = exporter.scrape(request.headers.get("accept", ""))
         return Response(HTTPStatus.OK, content_type, pieces)
 
-    return {"/metrics": metrics, "/metrics/": metrics}
+    return [Route("/metrics", {"GET": metrics}), Route("/metrics/", {"GET": metrics})]
 
 
-def health_routes(not_ready_because: Callable[[], str | None]) -> dict[str, Handler]:
+def health_routes(not_ready_because: Callable[[], str | None]) -> list[Route]:
     """``/health/live``: the process answers. ``/health/ready``: 200 when it takes messages, else 503 with the reason.
 
     ``not_ready_because`` returns None when the broker is ready.
@@ -34,11 +35,8 @@ def health_routes(not_ready_because: Callable[[], str | None]) -> dict[str, Hand
             return _health(HTTPStatus.OK, "UP", None)
         return _health(HTTPStatus.SERVICE_UNAVAILABLE, "DOWN", reason)
 
-    return {"/health/live": live, "/health/ready": ready}
+    return [Route("/health/live", {"GET": live}), Route("/health/ready", {"GET": ready})]
 
 
 def _health(status: HTTPStatus, state: str, reason: str | None) -> Response:
-    import json
-
-    answer = {"status": state} if reason is None else {"status": state, "reason": reason}
-    return Response(status, "application/json", json.dumps(answer).encode() + b"\n")
+    return json_response(status, {"status": state} if reason is None else {"status": state, "reason": reason})

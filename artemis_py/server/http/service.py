@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from artemis_py.server.http.messages import Handler, HttpLimits
+from artemis_py.server.http.files import FileSender
+from artemis_py.server.http.messages import HttpLimits
+from artemis_py.server.http.routing import Route, Routes
 
 if TYPE_CHECKING:
     from artemis_py.server.http.connection import HttpConnection
@@ -15,19 +17,21 @@ if TYPE_CHECKING:
 class HttpService:
     """Give ``connect`` to ``loop.create_server``; call ``tick`` now and then, and ``stop`` at the end.
 
-    ``routes`` maps a path, exactly as requested, to its handler. ``now_ms`` is the clock of the server. ``call_soon``
-    runs a function in the next round of the event loop. Nothing here knows what the routes do.
+    ``now_ms`` is the clock of the server. ``call_soon`` runs a function in the next round of the event loop, and
+    ``call_threadsafe`` does so from other threads. Nothing here knows what the routes do.
     """
 
     def __init__(
         self,
-        routes: Mapping[str, Handler],
+        routes: Iterable[Route],
         *,
         now_ms: Callable[[], int],
         call_soon: Callable[[Callable[[], None]], object],
+        call_threadsafe: Callable[[Callable[[], None]], object],
         limits: HttpLimits | None = None,
     ) -> None:
-        self.routes = routes
+        self.routes = Routes(routes)
+        self.files = FileSender(call_threadsafe)
         self.limits = limits or HttpLimits()
         self.now_ms = now_ms
         self.call_soon = call_soon
@@ -59,6 +63,7 @@ class HttpService:
     def tick(self, now_ms: int) -> None:
         """Ends the connections on which nothing has happened for ``idle_ms_max``."""
         for connection in list(self._connections):
+            connection.note_progress(now_ms)
             if now_ms - connection.last_activity_ms >= self.limits.idle_ms_max:
                 connection.abort()
 
@@ -67,3 +72,4 @@ class HttpService:
         self.is_stopping = True
         for connection in list(self._connections):
             connection.close()
+        self.files.stop()

@@ -1,0 +1,146 @@
+"""Parts of files to sockets: one thread for all of them, and no byte of it passes through the interpreter.
+
+The event loop only begins a transfer and hears of its end. A disk that is slow, and a client that reads slowly or as
+fast as it can, cost the broker's turns nothing but the moments in which the thread needs the interpreter: two for a
+chunk.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from artemis_py.server.http.messages import FileBody
+
+CHUNK_BYTES: Final = 1 << 20
+
+
+class Transfer:
+    """One body on its way. ``sent_bytes`` tells how far it is. The ends: everything sent, failed, or cancelled."""
+
+    __slots__ = ("body", "done", "is_cancelled", "sent_bytes", "socket_fd")
+
+    def __init__(self, socket_fd: int, body: FileBody, done: Callable[[OSError | None], None]) -> None:
+        self.socket_fd = socket_fd
+        self.body = body
+        self.done = done
+        self.sent_bytes = 0
+        self.is_cancelled = False
+
+
+class FileSender:
+    """``send`` and ``cancel`` are for the event loop's thread, and so are the calls of ``done``: ``call_threadsafe``
+    brings them there. The thread begins with the first transfer.
+    """
+
+    def __init__(self, call_threadsafe: Callable[[Callable[[], None]], object]) -> None:
+        self._call_threadsafe = call_threadsafe
+        self._new: deque[Transfer] = deque()
+        self._under_way: set[Transfer] = set()
+        self._is_stopping = False
+        self._thread: threading.Thread | None = None
+
+    def send(self, socket_fd: int, body: FileBody, done: Callable[[OSError | None], None]) -> Transfer:
+        """Begin to send a body, which is the thread's from now on. ``socket_fd`` is not blocking, and nobody else
+        writes to it until ``done`` is called: with None, or with what went wrong.
+        """
+        transfer = Transfer(os.dup(socket_fd), body, done)
+        self._new.append(transfer)
+        if self._thread is None:
+            self._thread = self._start()
+        self._wake()
+        return transfer
+
+    def _start(self) -> threading.Thread:
+        self._selector = selectors.DefaultSelector()
+        self._wake_out, self._wake_in = socket.socketpair()
+        self._wake_out.setblocking(False)
+        self._wake_in.setblocking(False)
+        self._selector.register(self._wake_out, selectors.EVENT_READ)
+        thread = threading.Thread(target=self._run, name="file sender", daemon=True)
+        thread.start()
+        return thread
+
+    def cancel(self, transfer: Transfer) -> None:
+        """Give a transfer up; ``done`` is not called."""
+        transfer.is_cancelled = True
+        if self._thread is not None:
+            self._wake()
+
+    def stop(self) -> None:
+        """Give everything up and end the thread."""
+        if self._thread is None:
+            return
+        self._is_stopping = True
+        self._wake()
+        self._thread.join()
+        self._thread = None
+        self._selector.close()
+        self._wake_in.close()
+        self._wake_out.close()
+
+    def _wake(self) -> None:
+        with suppress(BlockingIOError):
+            self._wake_in.send(b"\0")
+
+    # ---- in the thread ---------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self._is_stopping:
+            for key, _ in self._selector.select():
+                if key.data is None:
+                    self._take_in()
+                else:
+                    self._send_chunk(key.data)
+        for transfer in [*self._under_way, *self._new]:
+            self._release(transfer)
+
+    def _take_in(self) -> None:
+        """Somebody woke us: for new transfers, or because of given up ones."""
+        self._wake_out.recv(4096)
+        while self._new:
+            transfer = self._new.popleft()
+            self._under_way.add(transfer)
+            self._selector.register(transfer.socket_fd, selectors.EVENT_WRITE, transfer)
+        for transfer in [one for one in self._under_way if one.is_cancelled]:
+            self._release(transfer)
+
+    def _send_chunk(self, transfer: Transfer) -> None:
+        body = transfer.body
+        left = body.size_bytes - transfer.sent_bytes
+        if transfer.is_cancelled:
+            return
+        failure: OSError | None = None
+        try:
+            sent = os.sendfile(
+                transfer.socket_fd, body.descriptor, body.offset + transfer.sent_bytes, min(left, CHUNK_BYTES)
+            )
+            if not sent and left:
+                failure = OSError("the file is shorter than it was said to be")
+            transfer.sent_bytes += sent
+        except BlockingIOError:
+            return
+        except OSError as error:
+            failure = error
+        if failure is not None or transfer.sent_bytes == body.size_bytes:
+            self._release(transfer)
+            self._call_threadsafe(lambda: self._tell(transfer, failure))
+
+    @staticmethod
+    def _tell(transfer: Transfer, failure: OSError | None) -> None:
+        """In the event loop's thread: it may have been given up since."""
+        if not transfer.is_cancelled:
+            transfer.done(failure)
+
+    def _release(self, transfer: Transfer) -> None:
+        if transfer in self._under_way:
+            self._under_way.remove(transfer)
+            self._selector.unregister(transfer.socket_fd)
+        os.close(transfer.socket_fd)
+        transfer.body.close()

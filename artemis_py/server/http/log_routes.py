@@ -1,0 +1,81 @@
+"""The routes of the log: which segments there are, their bytes and those of large bodies."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+from urllib.parse import parse_qs
+
+from artemis_py.server.http.messages import Answer, Request, Response, text_response
+from artemis_py.server.http.ranges import file_response
+from artemis_py.server.http.routing import Route
+from artemis_py.server.log_view import LogView, NotInLogError
+
+InThread = Callable[[Callable[[], Response]], "asyncio.Future[Response]"]
+
+
+def log_routes(view: LogView | None, broker_name: str, now_ms: Callable[[], int], in_thread: InThread) -> list[Route]:
+    """``/log`` and what is below it. Without a ``view`` (no journal) they answer 404 and say why. ``in_thread`` has
+    another thread make an answer, because files are read for it.
+    """
+    if view is None:
+        return [Route(path, {"GET": _no_log}) for path in ("/log", "/log/segments/{number}", "/log/bodies/{number}")]
+    files = _LogFiles(view, broker_name, now_ms, in_thread)
+    return [
+        Route("/log", {"GET": files.listing}),
+        Route("/log/segments/{number}", {"GET": files.segment}),
+        Route("/log/bodies/{number}", {"GET": files.body}),
+    ]
+
+
+def _no_log(_request: Request) -> Response:
+    return text_response(HTTPStatus.NOT_FOUND, "this broker keeps no log: persistence-enabled is false")
+
+
+class _LogFiles:
+    def __init__(self, view: LogView, broker_name: str, now_ms: Callable[[], int], in_thread: InThread) -> None:
+        self._view = view
+        self._broker_name = broker_name
+        self._now_ms = now_ms
+        self._in_thread = in_thread
+
+    def listing(self, request: Request) -> Answer:
+        given = parse_qs(request.query).get("after_lsn", ["-1"])[-1]
+        if given != "-1" and not _is_number(given):
+            return text_response(HTTPStatus.BAD_REQUEST, f"after_lsn has to be a number, not {given!r}")
+        build = self._view.listing(self._broker_name, self._now_ms(), int(given))
+        return self._in_thread(lambda: Response(HTTPStatus.OK, "application/json", iter(build())))
+
+    def segment(self, request: Request) -> Answer:
+        number = request.parameters["number"]
+        if not _is_number(number):
+            return text_response(HTTPStatus.NOT_FOUND, f"{number!r} is no number of a segment")
+        try:
+            opening = self._view.opening(int(number))
+        except NotInLogError as error:
+            return _refusal(error)
+        return self._in_thread(partial(_sent, request, opening))
+
+    def body(self, request: Request) -> Answer:
+        number = request.parameters["number"]
+        if not _is_number(number):
+            return text_response(HTTPStatus.NOT_FOUND, f"{number!r} is no number of a body")
+        return self._in_thread(partial(_sent, request, partial(self._view.open_body, int(number))))
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 20
+
+
+def _sent(request: Request, opening: Callable[[], tuple[int, int]]) -> Response:
+    """In another thread."""
+    try:
+        return file_response(request, *opening())
+    except NotInLogError as error:
+        return _refusal(error)
+
+
+def _refusal(error: NotInLogError) -> Response:
+    return text_response(HTTPStatus.GONE if error.is_gone else HTTPStatus.NOT_FOUND, str(error))

@@ -1,0 +1,74 @@
+"""Which route answers a path, and which methods it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote
+
+from artemis_py.server.http.messages import Handler
+
+_WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A path and its handlers by method; that of GET also answers HEAD. A part ``{name}`` of the path stands for any
+    text without a slash, which the handler finds among the request's parameters.
+    """
+
+    path: str
+    handlers: Mapping[str, Handler]
+
+    def handler(self, method: str) -> Handler | None:
+        """Who answers a method."""
+        return self.handlers.get("GET" if method == "HEAD" else method)
+
+    def takes_body(self, method: str) -> bool:
+        """Is the body of such a request read? Others are passed over."""
+        return method in _WITH_BODY and method in self.handlers
+
+    @property
+    def allowed(self) -> str:
+        """The methods, as the header Allow lists them."""
+        return ", ".join(name for one in self.handlers for name in (("GET", "HEAD") if one == "GET" else (one,)))
+
+
+class Routes:
+    """All routes of a service."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self._plain: dict[str, Route] = {}
+        self._patterns: list[tuple[list[str], Route]] = []
+        for route in routes:
+            if "{" in route.path:
+                self._patterns.append((route.path.split("/"), route))
+            else:
+                self._plain[route.path] = route
+
+    def find(self, path: str) -> tuple[Route, dict[str, str]] | None:
+        """The route of a path as it was sent, with the parameters that it holds; None when there is none."""
+        route = self._plain.get(path)
+        if route is not None:
+            return route, {}
+        parts = path.split("/")
+        for pattern, its_route in self._patterns:
+            parameters = _matched(pattern, parts)
+            if parameters is not None:
+                return its_route, parameters
+        return None
+
+
+def _matched(pattern: list[str], parts: list[str]) -> dict[str, str] | None:
+    if len(pattern) != len(parts):
+        return None
+    parameters: dict[str, str] = {}
+    for wanted, part in zip(pattern, parts, strict=True):
+        if wanted.startswith("{"):
+            if not part:
+                return None
+            parameters[wanted[1:-1]] = unquote(part)
+        elif wanted != part:
+            return None
+    return parameters

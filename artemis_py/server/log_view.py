@@ -1,0 +1,187 @@
+"""What others may read of the broker's log: which segments there are, their bytes up to what is durable, large bodies.
+
+What depends on the journal's state is taken in the event loop's thread and handed to the caller as a function for
+another thread, which reads the files. A segment that moves to the retention directory meanwhile is found there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from artemis_py.errors import ArtemisError
+from artemis_py.storage.body_names import find_body
+from artemis_py.storage.codec import CodecError
+from artemis_py.storage.journal import Journal
+from artemis_py.storage.retention import Retention
+from artemis_py.storage.segment_index import encode_index
+from artemis_py.storage.sidecars import index_beside
+
+_PIECE_BYTES: Final = 65536
+
+
+class NotInLogError(ArtemisError):
+    """Something that the log does not have; ``is_gone``: any more."""
+
+    def __init__(self, text: str, *, is_gone: bool) -> None:
+        super().__init__(text)
+        self.is_gone = is_gone
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """A segment at one moment; ``fields`` is its index when the journal still has it in memory."""
+
+    number: int
+    path: Path
+    first_lsn: int
+    fields: dict[str, Any] | None
+    is_current: bool
+
+
+class LogView:
+    """The log of a broker with a journal. ``log_id`` is that of its files; ``retention`` None: nothing is retained.
+    ``body_directories`` are where large bodies may be.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        journal_directory: Path,
+        log_id: str,
+        body_directories: list[Path],
+        retention: Retention | None,
+    ) -> None:
+        self.log_id = log_id
+        self._journal = journal
+        self._directory = journal_directory
+        self._body_directories = body_directories
+        self._retention = retention
+        self._is_stopping = False
+
+    # ---- in the event loop's thread --------------------------------------------------------------
+
+    def listing(self, broker_name: str, now_ms: int, after_lsn: int) -> Callable[[], list[bytes]]:
+        """What there is behind an lsn, as JSON in pieces, at this moment; call the result in another thread."""
+        listed = self._listed()
+        head = {
+            "broker": broker_name,
+            "id": self.log_id,
+            "durable_lsn": self._journal.durable_lsn,
+            "first_lsn": listed[0].first_lsn if listed else self._journal.durable_lsn + 1,
+            "now_ms": now_ms,
+        }
+        return lambda: self._pieces(head, listed, after_lsn)
+
+    def opening(self, number: int) -> Callable[[], tuple[int, int]]:
+        """A function for another thread that opens a segment: a descriptor, and how many bytes of it may be read. It
+        raises NotInLogError.
+        """
+        listed = self._listed()
+        wanted = next((one for one in listed if one.number == number), None)
+        if wanted is None:
+            is_gone = bool(listed) and number < listed[0].number
+            raise NotInLogError(_missing(f"segment {number}", is_gone), is_gone=is_gone)
+        return lambda: self._open(wanted)
+
+    def indexing(self) -> Callable[[], None]:
+        """A function for another thread that makes the indexes which a crash left out."""
+        listed = self._listed()
+        return lambda: self._make_missing(listed)
+
+    def stop(self) -> None:
+        """The broker ends: indexes that are still missing are for the next start."""
+        self._is_stopping = True
+
+    def _listed(self) -> list[_Listed]:
+        """Every segment with something durable in it, in order. What leaves the journal is looked at before what was
+        retained: so a segment on its way is in one of them.
+        """
+        journal = self._journal
+        current = journal.segments[-1]
+        found: dict[int, _Listed] = {}
+        for segment in [*journal.leaving.values(), *journal.segments]:
+            index = segment.index
+            if index is not None and not index.records:
+                continue
+            fields = None if index is None else index.fields()
+            path = self._directory / segment.name
+            found[segment.number] = _Listed(segment.number, path, segment.first_lsn, fields, segment is current)
+        for kept in () if self._retention is None else self._retention.kept:
+            number = kept.file.number
+            found[number] = _Listed(number, kept.file.path, kept.first_lsn, None, is_current=False)
+        return [found[number] for number in sorted(found)]
+
+    # ---- in another thread -----------------------------------------------------------------------
+
+    def _pieces(self, head: dict[str, Any], listed: list[_Listed], after_lsn: int) -> list[bytes]:
+        pieces: list[bytes] = []
+        piece = encode_index(head).rstrip(b"}\n") + b',"segments":['
+        separator = b"\n"
+        for place, one in enumerate(listed):
+            if place + 1 < len(listed) and listed[place + 1].first_lsn - 1 <= after_lsn:
+                continue
+            fields = self._described(one)
+            if fields is None or fields.get("last_lsn", after_lsn + 1) <= after_lsn:
+                continue
+            piece += separator + encode_index(fields).rstrip(b"\n")
+            separator = b",\n"
+            if len(piece) >= _PIECE_BYTES:
+                pieces.append(piece)
+                piece = b""
+        pieces.append(piece + b"\n]}\n")
+        return pieces
+
+    def _described(self, one: _Listed) -> dict[str, Any] | None:
+        """A segment's index with what the listing adds; None when it was removed meanwhile."""
+        for path in self._places(one):
+            try:
+                fields = one.fields or index_beside(path)
+            except FileNotFoundError:
+                continue
+            except (OSError, CodecError) as error:
+                return {"segment": one.number, "name": path.name, "is_current": False, "error": str(error)}
+            return {**fields, "name": path.name, "is_current": one.is_current}
+        return None
+
+    def _open(self, one: _Listed) -> tuple[int, int]:
+        for path in self._places(one):
+            try:
+                size_bytes = (one.fields or index_beside(path))["bytes"]
+                return os.open(path, os.O_RDONLY | os.O_CLOEXEC), size_bytes
+            except FileNotFoundError:
+                continue
+            except (OSError, CodecError) as error:
+                raise NotInLogError(f"segment {one.number} cannot be read: {error}", is_gone=True) from None
+        raise NotInLogError(_missing(f"segment {one.number}", is_gone=True), is_gone=True)
+
+    def _places(self, one: _Listed) -> list[Path]:
+        """Where a segment's file may be: where it was, or retained since."""
+        kept = () if self._retention is None else self._retention.kept
+        return [one.path, *(other.file.path for other in kept if other.file.number == one.number)]
+
+    def _make_missing(self, listed: list[_Listed]) -> None:
+        for one in listed:
+            if self._is_stopping:
+                return
+            self._described(one)
+
+    def open_body(self, number: int) -> tuple[int, int]:
+        """Open the file of a large body: a descriptor, and its size. Raises NotInLogError. For another thread."""
+        for _ in range(2):  # it may be moved between being found and being opened
+            path = find_body(number, self._body_directories)
+            if path is None:
+                break
+            try:
+                descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                continue
+            return descriptor, os.fstat(descriptor).st_size
+        raise NotInLogError(_missing(f"body {number}", is_gone=True), is_gone=True)
+
+
+def _missing(what: str, is_gone: bool) -> str:
+    return f"{what} is not in the log any more: retention removed it" if is_gone else f"there is no {what} yet"

@@ -1,0 +1,108 @@
+"""``spark.read.format("artemis")``: plans once, then tasks read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from artemis_py.errors import PipelineError
+from artemis_py.spark.filters import Pushed
+from artemis_py.spark.log import GoneError
+from artemis_py.spark.options import ReadOptions
+from artemis_py.spark.plan import Range, Share, asked, bounded, names_of, opened, settled_listing, shares
+from artemis_py.spark.reading import Reading, unpacked
+from artemis_py.spark.schema import arrow_schema
+from artemis_py.spark.tables.events import event_batches
+from artemis_py.spark.tables.messages import message_batches
+from artemis_py.spark.walk import Piece, walk
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import Filter
+
+    from artemis_py.storage.scan import Damage
+
+_BATCHES: Final = {"messages": message_batches, "events": event_batches}
+_logger = logging.getLogger(__name__)
+
+
+def reader(options: ReadOptions) -> DataSourceReader:
+    """The reader of the table that the options name."""
+    return RowReader(options)
+
+
+class RowReader(DataSourceReader):
+    """Tables whose rows stand in the log one by one. Spark makes it anew in several processes: nothing is opened before
+    ``partitions``.
+    """
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._pushed = Pushed(options.table)
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Every filter narrows what is read as far as it can, and Spark applies it again."""
+        for one in filters:
+            self._pushed.narrow(one)
+            yield one
+
+    def partitions(self) -> list[InputPartition]:
+        """A share of the log for each task. Raises PipelineError."""
+        options = self._options
+        logs = opened(options)
+        found: list[InputPartition] = []
+        for broker, (place, log) in logs.items():
+            wanted = self._pushed.applied(bounded(asked(options), options, broker, list(logs)), broker)
+            if wanted is None:
+                continue
+            listing = settled_listing(log, wanted)
+            found += shares(
+                place, listing, wanted, names_of(listing), options.partition_bytes, of_messages=options.table == "messages"
+            )
+        return found
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one share."""
+        return read_share(partition, self._options)
+
+
+def read_share(partition: InputPartition, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    """The rows of what one task reads. Raises PipelineError for what is gone or damaged, unless losses are allowed."""
+    if not isinstance(partition, Share):  # Spark's stand-in for an empty list
+        return
+    log = partition.place.open()
+    names = unpacked(partition.names)
+    schema = arrow_schema(options.table, options.columns)
+    for one in partition.ranges:
+        try:
+            data = log.read(one.segment, one.begin, one.end)
+        except GoneError as error:
+            if options.fails_on_loss:
+                raise PipelineError(f"{error}; {WITH_LOSS}") from None
+            _logger.warning("%s; its rows are left out", error)
+            continue
+        damages: list[Damage] = []
+        found = walk(Piece(f"segment {one.segment}", data, one.begin, one.time_ms, is_last=False), damages)
+        check_whole(one, data, damages, options)
+        reading = Reading(
+            found, one.begin, one.segment, log, names, partition.wanted, schema, options.include_body, options.rows_max,
+            options.fails_on_loss,
+        )  # fmt: skip
+        yield from _BATCHES[options.table](reading)
+
+
+WITH_LOSS: Final = "with failOnDataLoss=false it is left out"
+
+
+def check_whole(one: Range, data: bytes, damages: list[Damage], options: ReadOptions) -> None:
+    """Are all the bytes there, and undamaged? Raises PipelineError, or says so in the log where losses are allowed."""
+    problems = [str(damage) for damage in damages]
+    if len(data) < one.end - one.begin:
+        problems.append(f"segment {one.segment} ends at byte {one.begin + len(data)}, before {one.end}")
+    for problem in problems:
+        if options.fails_on_loss:
+            raise PipelineError(f"{problem}; {WITH_LOSS}")
+        _logger.warning("%s; what cannot be read is left out", problem)

@@ -1,0 +1,225 @@
+"""A log in directories: the journal's and the one of what it retained, or copies of them. No broker is needed.
+
+While a broker writes there, its last batch may be on its way. It counts when the next one follows, or when the file has
+rested for a second; a running broker's URL tells exactly.
+"""
+
+from __future__ import annotations
+
+import glob
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from artemis_py.errors import PipelineError
+from artemis_py.spark.log import GoneError, Listing, Log, Place, Segment
+from artemis_py.spark.tail import Tail
+from artemis_py.storage import codec
+from artemis_py.storage.body_names import find_body
+from artemis_py.storage.codec import CodecError
+from artemis_py.storage.scan import LogFile, log_file, log_files
+from artemis_py.storage.segment_index import index_fields
+
+_REST_S: Final = 1.0
+_ATTEMPTS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Directories(Place):
+    """Directories that together hold one broker's log."""
+
+    broker: str
+    paths: tuple[Path, ...]
+
+    def open(self) -> DirectoryLog:
+        return DirectoryLog(self.broker, self.paths)
+
+
+def find_directories(text: str, broker: str | None) -> list[Directories]:
+    """What the option ``journal`` names. Each directory may hold journal files or folders that do. Raises PipelineError
+    when there is nothing.
+    """
+    found: dict[str, list[Path]] = {}
+    default = broker
+    for item in text.split(","):
+        name, separator, pattern = item.strip().partition("=")
+        if not separator:
+            name, pattern = "", name
+        if not pattern:
+            continue
+        if not glob.has_magic(pattern):
+            path = Path(pattern)
+            default = default or path.resolve().name
+            found.setdefault(name or default, []).extend(_with_folders(path))
+            continue
+        for match in sorted(glob.glob(pattern)):
+            if Path(match).is_dir():
+                found.setdefault(name or Path(match).name, []).extend(_with_folders(Path(match)))
+    if not found:
+        raise PipelineError(f"option journal is {text!r}, which matches no directory")
+    return [Directories(name, tuple(dict.fromkeys(paths))) for name, paths in found.items()]
+
+
+def _with_folders(path: Path) -> list[Path]:
+    """A directory, or those below it that hold journal files when it has none itself."""
+    if not path.is_dir():
+        raise PipelineError(f"option journal names {path}, which is no directory on this machine")
+    if _has_journal(path):
+        return [path]
+    below = [folder for folder in sorted(path.iterdir()) if folder.is_dir()]
+    return [folder for folder in below if _has_journal(folder)] or [path]
+
+
+def _has_journal(path: Path) -> bool:
+    return any(log_file(file) is not None for file in path.iterdir())
+
+
+class DirectoryLog(Log):
+    """Remembers the indexes of segments that are closed, and how far it has read the current one."""
+
+    def __init__(self, broker: str, directories: Sequence[Path]) -> None:
+        self.broker = broker
+        self._directories = directories
+        self._files: dict[int, LogFile] = {}
+        self._closed: dict[int, Segment] = {}
+        self._tail: Tail | None = None
+
+    def listing(self, after_lsn: int = 0) -> Listing:
+        segments = self._segments()
+        if not segments:
+            return Listing(1, 0, [])
+        end_lsn = max(segment.last_lsn for segment in segments)
+        wanted = [segment for segment in segments if segment.last_lsn > after_lsn]
+        return Listing(segments[0].first_lsn, end_lsn, wanted)
+
+    def _segments(self) -> list[Segment]:
+        for _ in range(_ATTEMPTS):
+            files = self._listed()
+            try:
+                found = [self._closed_segment(file) for file in files[:-1]]
+                if files:
+                    found.append(self._last_segment(files[-1]))
+                return [segment for segment in found if segment is not None]
+            except FileNotFoundError:  # retired or removed meanwhile
+                continue
+        raise PipelineError(f"the files in {self._shown()} move faster than they can be listed: try again")
+
+    def _listed(self) -> list[LogFile]:
+        try:
+            files = log_files(self._directories)
+        except OSError as error:
+            raise PipelineError(f"{error.filename}: {error.strerror}") from None
+        self._check_same_broker(files)
+        self._files = {file.number: file for file in files}
+        self._closed = {number: one for number, one in self._closed.items() if number in self._files}
+        return files
+
+    def _check_same_broker(self, files: Sequence[LogFile]) -> None:
+        """Directories of two brokers hold different segments of one number."""
+        if len(self._directories) == 1:
+            return
+        kept = {file.number: file.path for file in files}
+        for directory in self._directories:
+            for path in directory.iterdir():
+                file = log_file(path)
+                other = None if file is None else kept.get(file.number)
+                if other is None or other == path or other.parent == directory:
+                    continue
+                if _header(path) not in (None, _header(other)):
+                    raise PipelineError(
+                        f"{path} and {other} are of different brokers: name each broker's directories, as in"
+                        f" journal='one={other.parent},two={directory}'"
+                    )
+
+    def _closed_segment(self, file: LogFile) -> Segment | None:
+        known = self._closed.get(file.number)
+        if known is None:
+            fields = self._fields(file)
+            if fields is None:
+                return None
+            known = self._closed[file.number] = Segment.of(fields)
+        return known
+
+    def _fields(self, file: LogFile) -> Mapping[str, Any] | None:
+        """The index of a closed segment; None when it has no header, and so nothing in it."""
+        try:
+            return index_fields(file.path)
+        except codec.VersionError as error:
+            raise PipelineError(f"{file.path}: {error}") from None
+        except CodecError as error:
+            if not any(file.path.read_bytes()):
+                return None
+            raise PipelineError(f"{file.path}: {error}; move it away to read the others") from None
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise PipelineError(f"{file.path}: {error.strerror}") from None
+
+    def _last_segment(self, file: LogFile) -> Segment | None:
+        if file.closed_ms is not None:
+            return self._closed_segment(file)
+        if self._tail is None or self._tail.number != file.number:
+            self._tail = Tail(file.number, file.path)
+        rested = time.time() - file.path.stat().st_mtime >= _REST_S
+        return self._tail.advance(rested=rested)
+
+    def settle(self) -> None:
+        """Wait until the last batch is whole: the next one follows, or the file rests. At most a second."""
+        until = time.monotonic() + _REST_S
+        while time.monotonic() < until:
+            files = self._listed()
+            if not files or time.time() - files[-1].path.stat().st_mtime >= _REST_S:
+                return
+            self._segments()
+            if self._tail is None or self._tail.is_settled:
+                return
+            time.sleep(0.02)
+
+    def read(self, segment: int, begin: int, end: int) -> bytes:
+        for _ in range(_ATTEMPTS):
+            file = self._files.get(segment)
+            if file is None:
+                file = {one.number: one for one in self._listed()}.get(segment)
+            if file is None:
+                break
+            try:
+                with file.path.open("rb") as stream:
+                    stream.seek(begin)
+                    return stream.read(end - begin)
+            except FileNotFoundError:
+                self._files.pop(segment, None)
+            except OSError as error:
+                raise PipelineError(f"{file.path}: {error.strerror}") from None
+        raise GoneError(f"segment {segment} is not in {self._shown()} any more: retention has removed it")
+
+    def body(self, number: int) -> bytes:
+        for _ in range(_ATTEMPTS):
+            path = find_body(number, self._body_directories())
+            if path is None:
+                break
+            try:
+                return path.read_bytes()
+            except FileNotFoundError:
+                continue
+        raise GoneError(f"the large body {number:016x} is not below {self._shown()}")
+
+    def _body_directories(self) -> list[Path]:
+        """The directories, and what stands beside them: large bodies in use have a directory of their own."""
+        beside = {folder for one in self._directories for folder in one.resolve().parent.iterdir() if folder.is_dir()}
+        return [*self._directories, *sorted(beside)]
+
+    def set_cursor(self, name: str, lsn: int, ttl_s: int) -> None:
+        raise PipelineError("a cursor is kept by a running broker: use option url, or leave cursor out")
+
+    def _shown(self) -> str:
+        return " and ".join(str(one) for one in self._directories)
+
+
+def _header(path: Path) -> codec.FileHeader | None:
+    try:
+        with path.open("rb") as stream:
+            return codec.decode_file_header(stream.read(codec.FILE_HEADER_BYTES))
+    except (OSError, CodecError):
+        return None

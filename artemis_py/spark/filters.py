@@ -1,0 +1,110 @@
+"""Filters that Spark pushes down, as bounds on what has to be read. They narrow; Spark itself applies them exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from artemis_py.spark.reading import Wanted
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import Filter
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MS: Final = timedelta(milliseconds=1)
+_TIME_COLUMNS: Final = {
+    "messages": {"publishedAt": "time_ms", "timestamp": "timestamp_ms"},
+    "events": {"timestamp": "time_ms"},
+}
+"""Which of our times a column shows."""
+
+
+class Pushed:
+    """What the filters of one query say together."""
+
+    def __init__(self, table: str) -> None:
+        self._table = table
+        self._wanted = Wanted()
+        self._brokers: frozenset[str] | None = None
+
+    def narrow(self, one: Filter) -> None:
+        """Take in one filter; those that say nothing about what has to be read are passed over."""
+        from pyspark.sql import datasource as spark
+
+        path = getattr(one, "attribute", ())
+        if len(path) != 1:
+            return
+        if isinstance(one, (spark.EqualTo, spark.EqualNullSafe)):
+            self._one_of(path[0], [one.value])
+        elif isinstance(one, spark.In):
+            self._one_of(path[0], one.value)
+        elif isinstance(one, (spark.GreaterThan, spark.GreaterThanOrEqual)):
+            self._between(path[0], one.value, None)
+        elif isinstance(one, (spark.LessThan, spark.LessThanOrEqual)):
+            self._between(path[0], None, one.value)
+
+    def applied(self, wanted: Wanted, broker: str) -> Wanted | None:
+        """What is wanted of a broker besides; None when nothing is."""
+        if self._brokers is not None and broker not in self._brokers:
+            return None
+        own = self._wanted
+        return replace(
+            wanted,
+            lsn_min=max(wanted.lsn_min, own.lsn_min),
+            lsn_max=_least(wanted.lsn_max, own.lsn_max),
+            time_ms_min=_most(wanted.time_ms_min, own.time_ms_min),
+            time_ms_max=_least(wanted.time_ms_max, own.time_ms_max),
+            timestamp_ms_min=own.timestamp_ms_min,
+            timestamp_ms_max=own.timestamp_ms_max,
+            addresses=own.addresses,
+        )
+
+    def _one_of(self, column: str, values: Iterable[Any]) -> None:
+        known = [value for value in values if value is not None]
+        if column == "broker":
+            self._brokers = _common(self._brokers, known)
+        elif column in ("address", "topic") and self._table == "messages":
+            self._wanted = replace(self._wanted, addresses=_common(self._wanted.addresses, known))
+        elif known:
+            self._between(column, min(known), max(known))
+
+    def _between(self, column: str, low: Any, high: Any) -> None:
+        """Bounds included: that one of them may be excluded only means a few rows too many."""
+        wanted = self._wanted
+        name = _TIME_COLUMNS[self._table].get(column)
+        if column == "offset":
+            if low is not None:
+                wanted = replace(wanted, lsn_min=max(wanted.lsn_min, int(low)))
+            if high is not None:
+                wanted = replace(wanted, lsn_max=_least(wanted.lsn_max, int(high)))
+        elif name is not None:
+            low_ms, high_ms = (_epoch_ms(value) for value in (low, high))
+            bounds = {
+                f"{name}_min": _most(getattr(wanted, f"{name}_min"), low_ms),
+                f"{name}_max": _least(getattr(wanted, f"{name}_max"), high_ms),
+            }
+            wanted = replace(wanted, **bounds)
+        self._wanted = wanted
+
+
+def _epoch_ms(value: Any) -> int | None:
+    """Rounded down: our times are whole milliseconds, so none between is left out by a lower bound."""
+    if not isinstance(value, datetime):
+        return None
+    moment = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    return (moment - _EPOCH) // _MS
+
+
+def _common(known: frozenset[str] | None, values: Iterable[str]) -> frozenset[str]:
+    found = frozenset(values)
+    return found if known is None else known & found
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else min(one, other)
+
+
+def _most(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else max(one, other)

@@ -1,0 +1,131 @@
+"""A log as a running broker's HTTP acceptor gives it: ``GET /log``, segments and bodies in ranges, and cursors."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+from artemis_py.errors import PipelineError
+from artemis_py.spark.log import GoneError, Listing, Log, Place, Segment
+
+_ANSWER_S: Final = 30.0
+_PAUSE_S: Final = 0.1
+_OK: Final = frozenset({200, 201, 204, 206})
+_GONE: Final = frozenset({404, 410, 416})
+_BUSY: Final = frozenset({429, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class Brokers(Place):
+    """A broker by the URL of its HTTP acceptor."""
+
+    url: str
+    user: str | None
+    password: str | None
+    wait_s: int
+
+    def open(self) -> HttpLog:
+        return HttpLog(self)
+
+
+class HttpLog(Log):
+    """Keeps one connection. A broker that does not answer, as it starts again, is asked again for ``wait_s`` seconds."""
+
+    def __init__(self, place: Brokers) -> None:
+        self._place = place
+        self._parts = urlsplit(place.url)
+        self._connection: http.client.HTTPConnection | None = None
+        self._broker: str | None = None
+        self._closed: dict[int, Segment] = {}
+
+    @property
+    def broker(self) -> str:  # type: ignore[override]  # known when first asked for
+        """The name that the broker gives itself."""
+        if self._broker is None:
+            self._ask_listing(after_lsn=(1 << 63) - 1)
+        assert self._broker is not None
+        return self._broker
+
+    def listing(self, after_lsn: int = 0) -> Listing:
+        fields = self._ask_listing(after_lsn)
+        segments = [Segment.of(one) for one in fields["segments"]]
+        return Listing(fields["first_lsn"], fields["durable_lsn"], segments)
+
+    def _ask_listing(self, after_lsn: int) -> dict[str, Any]:
+        fields: dict[str, Any] = json.loads(self._ask("GET", f"/log?after_lsn={after_lsn}"))
+        name = fields["broker"]
+        if self._broker is not None and name != self._broker:
+            raise PipelineError(f"{self._place.url} was broker {self._broker} and now is {name}: start a new query")
+        self._broker = name
+        return fields
+
+    def read(self, segment: int, begin: int, end: int) -> bytes:
+        if begin >= end:
+            return b""
+        return self._ask("GET", f"/log/segments/{segment}", {"Range": f"bytes={begin}-{end - 1}"})
+
+    def body(self, number: int) -> bytes:
+        return self._ask("GET", f"/log/bodies/{number}")
+
+    def set_cursor(self, name: str, lsn: int, ttl_s: int) -> None:
+        said = json.dumps({"lsn": lsn, "owner": f"spark on {socket.gethostname()}", "ttl_s": ttl_s}).encode()
+        self._ask("PUT", f"/log/cursors/{quote(name, safe='')}", {"Content-Type": "application/json"}, said)
+
+    def _ask(self, method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes | None = None) -> bytes:
+        until = time.monotonic() + self._place.wait_s
+        sent = {**self._login(), **(headers or {})}
+        while True:
+            try:
+                status, answer = self._exchange(method, path, sent, body)
+                if status not in _BUSY:
+                    break
+                problem = f"it answers {status}"
+            except (OSError, http.client.HTTPException) as error:
+                self._forget()
+                problem = str(error) or type(error).__name__
+            if time.monotonic() >= until:
+                raise PipelineError(
+                    f"the broker at {self._place.url} did not answer for {self._place.wait_s} s ({problem}): is it running,"
+                    " and has it an acceptor with protocols=HTTP there?"
+                )
+            time.sleep(_PAUSE_S)
+        if status not in _OK:
+            raise self._refused(status, path, answer)
+        return answer
+
+    def _exchange(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> tuple[int, bytes]:
+        if self._connection is None:
+            secure = self._parts.scheme == "https"
+            kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+            assert self._parts.hostname is not None
+            self._connection = kind(self._parts.hostname, self._parts.port, timeout=_ANSWER_S)
+        self._connection.request(method, self._parts.path.rstrip("/") + path, body, dict(headers))
+        answer = self._connection.getresponse()
+        return answer.status, answer.read()
+
+    def _forget(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _login(self) -> dict[str, str]:
+        if self._place.user is None:
+            return {}
+        pair = f"{self._place.user}:{self._place.password or ''}".encode()
+        return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+
+    def _refused(self, status: int, path: str, answer: bytes) -> PipelineError:
+        said = answer[:300].decode("utf-8", "replace").strip()
+        where = f"{self._place.url}{path}"
+        if status in (401, 403):
+            return PipelineError(f"{where}: the broker refuses ({status}): give options user and password ({said})")
+        if status in _GONE and path.startswith(("/log/segments/", "/log/bodies/")):
+            return GoneError(f"{where} is not there any more: retention has removed it ({said})")
+        return PipelineError(f"{where}: the broker answers {status}: {said}")

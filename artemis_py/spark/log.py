@@ -1,0 +1,101 @@
+"""A broker's log as the pipeline sees it: segments with their indexes, bytes of them, large bodies, cursors.
+
+There are two kinds: directories (``directory_log``) and a running broker (``http_log``). Planning happens in one process
+and reading in others, so what is sent to those is a ``Place``, which each opens for itself.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from artemis_py.errors import PipelineError
+
+
+class GoneError(PipelineError):
+    """What was to be read is not in the log any more: retention has removed it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What the index of a segment says (docs/journal-format.md, "Indexes")."""
+
+    number: int
+    first_lsn: int
+    last_lsn: int
+    first_ms: int | None
+    last_ms: int | None
+    oldest_ms: int | None
+    newest_ms: int | None
+    """Timestamps of messages published in it; None when there are none."""
+    size_bytes: int
+    addresses: frozenset[str] | None
+    """Where messages were published to; None when there are too many to tell."""
+    queues: Sequence[Mapping[str, Any]]
+    sessions: Sequence[Mapping[str, Any]]
+    consumers: Sequence[Mapping[str, Any]]
+    blocks: Sequence[tuple[int, int, int]]
+    """Offset, lowest lsn and time of parts that can be read on their own."""
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> Segment:
+        """From the JSON of an index."""
+        addresses = fields["addresses"]
+        return cls(
+            number=fields["segment"],
+            first_lsn=fields["first_lsn"],
+            last_lsn=fields["last_lsn"],
+            first_ms=fields["first_ms"],
+            last_ms=fields["last_ms"],
+            oldest_ms=fields["oldest_ms"],
+            newest_ms=fields["newest_ms"],
+            size_bytes=fields["bytes"],
+            addresses=None if addresses is None else frozenset(addresses),
+            queues=fields["queues"],
+            sessions=fields["sessions"],
+            consumers=fields["consumers"],
+            blocks=[(offset, lsn, time_ms) for offset, lsn, time_ms in fields["blocks"]],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What of a log there is now. ``first_lsn``: nothing below it is there; ``end_lsn``: all up to it is, and stays as it
+    is. ``segments`` are in order.
+    """
+
+    first_lsn: int
+    end_lsn: int
+    segments: Sequence[Segment]
+
+
+class Log(ABC):
+    """One broker's log. Every method may raise PipelineError, which says what to do."""
+
+    broker: str
+
+    @abstractmethod
+    def listing(self, after_lsn: int = 0) -> Listing:
+        """The segments that hold something above ``after_lsn``."""
+
+    @abstractmethod
+    def read(self, segment: int, begin: int, end: int) -> bytes:
+        """Bytes of a segment. Raises GoneError when it is there no more."""
+
+    @abstractmethod
+    def body(self, number: int) -> bytes:
+        """A large body. Raises GoneError when it is there no more."""
+
+    @abstractmethod
+    def set_cursor(self, name: str, lsn: int, ttl_s: int) -> None:
+        """Tell the broker that everything up to ``lsn`` is not needed any more under this name."""
+
+
+class Place(ABC):
+    """Where a log is; small and picklable."""
+
+    @abstractmethod
+    def open(self) -> Log:
+        """The log there. Nothing is read yet."""

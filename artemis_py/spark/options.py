@@ -1,0 +1,286 @@
+"""The options of ``spark.read`` and ``spark.readStream``: texts from the user, checked before anything is read."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from artemis_py.errors import PipelineError
+from artemis_py.spark.schema import TABLES
+
+EARLIEST: Final = "earliest"
+LATEST: Final = "latest"
+
+_MEANINGS: Final = {
+    "journal": "directories of one broker's log, with commas between; name=directory for several brokers; globs",
+    "path": "the same as journal, for load(path)",
+    "broker": "what to call the broker whose directories are read",
+    "url": "running brokers' HTTP acceptors, with commas between: http://host:8161",
+    "user": "login at the HTTP acceptor",
+    "password": "login at the HTTP acceptor",
+    "table": ", ".join(TABLES),
+    "columns": "columns, with commas between",
+    "includeBody": "true or false",
+    "includeHeaders": "true or false",
+    "subscribe": "addresses, with commas between",
+    "subscribePattern": "address with the wildcards * (one word) and # (any words)",
+    "startingOffsets": 'earliest, latest or {"broker": lsn}',
+    "endingOffsets": 'latest or {"broker": lsn}',
+    "startingTimestamp": "epoch milliseconds",
+    "endingTimestamp": "epoch milliseconds",
+    "asOf": "a time: epoch milliseconds or ISO 8601",
+    "maxOffsetsPerTrigger": "a number of offsets",
+    "maxBytesPerTrigger": "a number of bytes of log",
+    "failOnDataLoss": "true or false",
+    "cursor": "a name for this query at the brokers",
+    "cursorTtlSeconds": "seconds",
+    "interval": "a span of time: 10 seconds, 1 minute, 2 hours",
+    "brokerTimeoutSeconds": "how long a broker that does not answer is waited for",
+    "rowsPerBatch": "a number of rows",
+    "partitionBytes": "a number of bytes of log",
+    "publishId": "an option of the sink",
+}
+_NAMES: Final = {name.lower(): name for name in _MEANINGS}
+_BOOLEANS: Final = {"true": True, "false": False}
+_UNITS_MS: Final = {
+    "millisecond": 1, "ms": 1, "second": 1000, "s": 1000, "minute": 60_000, "min": 60_000, "m": 60_000,
+    "hour": 3_600_000, "h": 3_600_000, "day": 86_400_000, "d": 86_400_000,
+}  # fmt: skip
+_SPAN: Final = re.compile(r"\s*(\d+)\s*([a-z]+?)s?\s*", re.ASCII)
+_FOLDED: Final = frozenset({"queues", "pages", "metrics"})
+
+Place = str | Mapping[str, int]
+"""Where to begin or to end: ``earliest``, ``latest``, or an lsn for each broker."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What a query asked for. Times are epoch milliseconds, spans milliseconds; None: not given."""
+
+    journal: str | None
+    urls: tuple[str, ...]
+    broker: str | None
+    user: str | None
+    password: str | None
+    table: str
+    columns: tuple[str, ...]
+    include_body: bool
+    addresses: tuple[str, ...]
+    pattern: str | None
+    starting: Place
+    ending: Place
+    starting_ms: int | None
+    ending_ms: int | None
+    as_of_ms: int | None
+    offsets_max: int | None
+    bytes_max: int | None
+    fails_on_loss: bool
+    cursor: str | None
+    cursor_ttl_s: int
+    interval_ms: int
+    wait_s: int
+    rows_max: int
+    partition_bytes: int
+
+    @property
+    def subscribes(self) -> bool:
+        """Are only some addresses wanted?"""
+        return bool(self.addresses) or self.pattern is not None
+
+
+def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOptions:
+    """What the user's options say. Raises PipelineError that names the option, what it says and what it may say."""
+    texts = _known(given)
+    table = _choice(texts, "table", tuple(TABLES), "messages")
+    journal, urls = _sources(texts)
+    starting, starting_ms = _start(texts, streaming=streaming)
+    options = ReadOptions(
+        journal=journal,
+        urls=urls,
+        broker=texts.get("broker"),
+        user=texts.get("user"),
+        password=texts.get("password"),
+        table=table,
+        columns=_columns(texts, table),
+        include_body=_boolean(texts, "includeBody", default=True),
+        addresses=_listed(texts.get("subscribe", "")),
+        pattern=texts.get("subscribePattern"),
+        starting=starting,
+        ending=_place(texts, "endingOffsets", LATEST),
+        starting_ms=starting_ms,
+        ending_ms=_number(texts, "endingTimestamp"),
+        as_of_ms=_time(texts, "asOf"),
+        offsets_max=_positive(texts, "maxOffsetsPerTrigger"),
+        bytes_max=_positive(texts, "maxBytesPerTrigger"),
+        fails_on_loss=_boolean(texts, "failOnDataLoss", default=True),
+        cursor=texts.get("cursor"),
+        cursor_ttl_s=_positive(texts, "cursorTtlSeconds") or 86_400,
+        interval_ms=_span(texts, "interval", "1 minute"),
+        wait_s=_positive(texts, "brokerTimeoutSeconds") or 60,
+        rows_max=_positive(texts, "rowsPerBatch") or 50_000,
+        partition_bytes=_positive(texts, "partitionBytes") or 32 << 20,
+    )
+    _check_together(options, texts, streaming=streaming)
+    return options
+
+
+def shown_columns(given: Mapping[str, str]) -> tuple[str, list[str]]:
+    """The table and its columns. Raises PipelineError for options that are unknown or say nothing known."""
+    texts = _known(given)
+    table = _choice(texts, "table", tuple(TABLES), "messages")
+    return table, list(_columns(texts, table))
+
+
+def _known(given: Mapping[str, str]) -> dict[str, str]:
+    """The options under the names as they are documented. Spark gives their names in lower case."""
+    texts: dict[str, str] = {}
+    for name, text in given.items():
+        known = _NAMES.get(name.lower())
+        if known is None:
+            nearest = difflib.get_close_matches(name.lower(), _NAMES, 1)
+            hint = f"did you mean {_NAMES[nearest[0]]}?" if nearest else f"there are {', '.join(_MEANINGS)}"
+            raise PipelineError(f"option {name} is unknown: {hint}")
+        texts[known] = str(text).strip()
+    return texts
+
+
+def _sources(texts: Mapping[str, str]) -> tuple[str | None, tuple[str, ...]]:
+    journal = texts.get("journal") or texts.get("path") or None
+    urls = _listed(texts.get("url", ""))
+    if (journal is None) == (not urls):
+        said = "both are given" if urls else "none is given"
+        raise PipelineError(f"say where the log is, with option journal (a directory) or url (a broker); {said}")
+    for url in urls:
+        if not url.startswith(("http://", "https://")):
+            raise _refused(texts, "url")
+    return journal, urls
+
+
+def _start(texts: Mapping[str, str], *, streaming: bool) -> tuple[Place, int | None]:
+    starting_ms = _number(texts, "startingTimestamp")
+    default = LATEST if streaming and starting_ms is None else EARLIEST
+    if starting_ms is not None and "startingOffsets" in texts:
+        raise PipelineError("startingOffsets and startingTimestamp say the same thing twice: give one of them")
+    return _place(texts, "startingOffsets", default), starting_ms
+
+
+def _check_together(options: ReadOptions, texts: Mapping[str, str], *, streaming: bool) -> None:
+    if streaming and options.table in _FOLDED:
+        raise PipelineError(
+            f"table {options.table} cannot be streamed, as each row sums up the whole log: stream table events and"
+            " group it, or read the table as a batch"
+        )
+    for name in ("endingOffsets", "endingTimestamp", "asOf"):
+        if streaming and name in texts:
+            raise PipelineError(f"option {name} is for spark.read: a stream has no end; use trigger(availableNow=True)")
+    for name in ("maxOffsetsPerTrigger", "maxBytesPerTrigger", "cursor"):
+        if not streaming and name in texts:
+            raise PipelineError(f"option {name} is for spark.readStream")
+    if "asOf" in texts and options.table != "queues":
+        raise PipelineError("option asOf is for table queues; for others use endingTimestamp")
+    if not streaming and options.starting == LATEST:
+        raise PipelineError("startingOffsets latest is for spark.readStream: a batch would read nothing")
+    if options.ending == EARLIEST:
+        raise PipelineError("endingOffsets earliest would read nothing: give latest, or an lsn for each broker")
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _refused(texts: Mapping[str, str], name: str) -> PipelineError:
+    return PipelineError(f"option {name} is {texts[name]!r}; it may be: {_MEANINGS[name]}")
+
+
+def _choice(texts: Mapping[str, str], name: str, allowed: tuple[str, ...], default: str) -> str:
+    text = texts.get(name, default).lower()
+    if text not in allowed:
+        nearest = difflib.get_close_matches(text, allowed, 1)
+        hint = f"; did you mean {nearest[0]}?" if nearest else ""
+        raise PipelineError(f"option {name} is {texts[name]!r}; it may be: {', '.join(allowed)}{hint}")
+    return text
+
+
+def _boolean(texts: Mapping[str, str], name: str, *, default: bool) -> bool:
+    if name not in texts:
+        return default
+    value = _BOOLEANS.get(texts[name].lower())
+    if value is None:
+        raise _refused(texts, name)
+    return value
+
+
+def _number(texts: Mapping[str, str], name: str) -> int | None:
+    if name not in texts:
+        return None
+    if not re.fullmatch(r"\d{1,18}", texts[name], re.ASCII):
+        raise _refused(texts, name)
+    return int(texts[name])
+
+
+def _positive(texts: Mapping[str, str], name: str) -> int | None:
+    number = _number(texts, name)
+    if number == 0:
+        raise _refused(texts, name)
+    return number
+
+
+def _time(texts: Mapping[str, str], name: str) -> int | None:
+    if name not in texts:
+        return None
+    if texts[name].isdigit():
+        return _number(texts, name)
+    try:
+        moment = datetime.fromisoformat(texts[name])
+    except ValueError:
+        raise _refused(texts, name) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return int(moment.timestamp() * 1000)
+
+
+def _span(texts: Mapping[str, str], name: str, default: str) -> int:
+    match = _SPAN.fullmatch(texts.get(name, default).lower())
+    unit = None if match is None else _UNITS_MS.get(match[2]) or _UNITS_MS.get(match[2] + "s")
+    if match is None or unit is None or not int(match[1]):
+        raise _refused(texts, name)
+    return int(match[1]) * unit
+
+
+def _place(texts: Mapping[str, str], name: str, default: str) -> Place:
+    text = texts.get(name, default)
+    if text.lower() in (EARLIEST, LATEST):
+        return text.lower()
+    try:
+        lsns = json.loads(text)
+    except ValueError:
+        raise _refused(texts, name) from None
+    if not isinstance(lsns, dict) or not lsns or not all(_is_lsn(lsn) for lsn in lsns.values()):
+        raise _refused(texts, name)
+    return lsns
+
+
+def _is_lsn(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _columns(texts: Mapping[str, str], table: str) -> tuple[str, ...]:
+    """Those asked for, or all but headers, which cost the most and are left out unless includeHeaders is true."""
+    with_headers = _boolean(texts, "includeHeaders", default=False)
+    every = tuple(name for name in TABLES[table] if name != "headers" or with_headers)
+    if "columns" not in texts:
+        return every
+    asked = _listed(texts["columns"])
+    for name in asked:
+        if name not in TABLES[table]:
+            nearest = difflib.get_close_matches(name, TABLES[table], 1)
+            hint = f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(TABLES[table])}"
+            raise PipelineError(f"option columns names {name}, which table {table} has not: {hint}")
+    if not asked or len(set(asked)) < len(asked):
+        raise PipelineError(f"option columns is {texts['columns']!r}; it may be: {_MEANINGS['columns']}, each once")
+    return asked

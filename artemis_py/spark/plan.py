@@ -1,0 +1,203 @@
+"""Which bytes of which segments can answer a query, and how they are shared out among tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final
+
+from pyspark.sql.datasource import InputPartition
+
+from artemis_py.errors import PipelineError
+from artemis_py.spark.directory_log import DirectoryLog, find_directories
+from artemis_py.spark.http_log import Brokers
+from artemis_py.spark.log import Listing, Log, Place, Segment
+from artemis_py.spark.options import EARLIEST, LATEST, ReadOptions
+from artemis_py.spark.options import Place as Offsets
+from artemis_py.spark.reading import Names, Wanted
+
+_PIECE_BYTES: Final = 16 << 20
+"""How much is read and decoded at once: some ten thousand rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A part of a segment: it begins with a BATCH and ends where one does, or where the segment does."""
+
+    segment: int
+    begin: int
+    end: int
+    time_ms: int
+
+
+class Share(InputPartition):
+    """What one task reads of one log."""
+
+    def __init__(self, place: Place, ranges: list[Range], wanted: Wanted, names: bytes) -> None:
+        super().__init__(None)
+        self.place = place
+        self.ranges = ranges
+        self.wanted = wanted
+        self.names = names
+
+
+def places(options: ReadOptions) -> list[Place]:
+    """The logs that the options name. Raises PipelineError when there is none."""
+    if options.journal is not None:
+        return list(find_directories(options.journal, options.broker))
+    return [Brokers(url, options.user, options.password, options.wait_s) for url in options.urls]
+
+
+def opened(options: ReadOptions) -> dict[str, tuple[Place, Log]]:
+    """The logs by their brokers' names. Raises PipelineError when two have the same."""
+    found: dict[str, tuple[Place, Log]] = {}
+    for place in places(options):
+        log = place.open()
+        if log.broker in found:
+            raise PipelineError(f"two logs are of a broker named {log.broker}: each needs a name of its own")
+        found[log.broker] = (place, log)
+    return found
+
+
+def asked(options: ReadOptions) -> Wanted:
+    """What the options want of every log."""
+    return Wanted(
+        time_ms_min=options.starting_ms,
+        time_ms_max=options.ending_ms,
+        subscribed=frozenset(options.addresses) if options.subscribes else None,
+        pattern=options.pattern,
+    )
+
+
+def bounded(wanted: Wanted, options: ReadOptions, broker: str, brokers: Sequence[str]) -> Wanted:
+    """The same between the offsets that a batch names for one of the brokers."""
+    lsn_min, lsn_max = wanted.lsn_min, wanted.lsn_max
+    starting = lsn_of(options.starting, broker, brokers, "startingOffsets")
+    ending = lsn_of(options.ending, broker, brokers, "endingOffsets")
+    if starting is not None:
+        lsn_min = max(lsn_min, starting + 1)
+    if ending is not None:
+        lsn_max = ending if lsn_max is None else min(lsn_max, ending)
+    return replace(wanted, lsn_min=lsn_min, lsn_max=lsn_max)
+
+
+def lsn_of(offsets: Offsets, broker: str, brokers: Sequence[str], option: str) -> int | None:
+    """The lsn that an option names for a broker; None for earliest, latest, or a broker that it does not name. Raises
+    PipelineError for a broker that is not read.
+    """
+    if isinstance(offsets, str):
+        return None
+    for name in offsets:
+        if name not in brokers:
+            raise PipelineError(f"{option} names broker {name}, which is not read: there is {', '.join(brokers)}")
+    return offsets.get(broker)
+
+
+def settled_listing(log: Log, wanted: Wanted) -> Listing:
+    """What there is to be read, with the last batch of a directory that is written to, when it can be wanted."""
+    listing = log.listing()
+    if isinstance(log, DirectoryLog) and (wanted.lsn_max is None or wanted.lsn_max > listing.end_lsn):
+        log.settle()
+        listing = log.listing()
+    return listing
+
+
+def names_of(listing: Listing) -> Names:
+    """Whom the numbers in all segments mean."""
+    names = Names()
+    for segment in listing.segments:
+        names.learn(segment)
+    return names
+
+
+def shares(
+    place: Place, listing: Listing, wanted: Wanted, names: Names, share_bytes: int, *, of_messages: bool
+) -> list[Share]:
+    """The tasks that read what is wanted of one log."""
+    top = listing.end_lsn if wanted.lsn_max is None else min(wanted.lsn_max, listing.end_lsn)
+    wanted = replace(wanted, lsn_max=top)
+    packed = names.packed()
+    found: list[Share] = []
+    taken: list[Range] = []
+    filled = 0
+    for segment in listing.segments:
+        if not can_answer(segment, wanted, of_messages=of_messages):
+            continue
+        for one in ranges(segment, wanted):
+            taken.append(one)
+            filled += one.end - one.begin
+            if filled >= share_bytes:
+                found.append(Share(place, taken, wanted, packed))
+                taken, filled = [], 0
+    if taken:
+        found.append(Share(place, taken, wanted, packed))
+    return found
+
+
+def can_answer(segment: Segment, wanted: Wanted, *, of_messages: bool) -> bool:
+    """Can something in a segment be wanted? Timestamps and addresses of messages rule out only rows of their table."""
+    if segment.last_lsn < wanted.lsn_min or (wanted.lsn_max is not None and segment.first_lsn > wanted.lsn_max):
+        return False
+    if segment.first_ms is None or segment.last_ms is None:
+        return False
+    if wanted.time_ms_min is not None and segment.last_ms < wanted.time_ms_min:
+        return False
+    if wanted.time_ms_max is not None and segment.first_ms > wanted.time_ms_max:
+        return False
+    return not of_messages or _has_messages(segment, wanted)
+
+
+def _has_messages(segment: Segment, wanted: Wanted) -> bool:
+    if segment.oldest_ms is None or segment.newest_ms is None:
+        return False
+    if wanted.timestamp_ms_min is not None and segment.newest_ms < wanted.timestamp_ms_min:
+        return False
+    if wanted.timestamp_ms_max is not None and segment.oldest_ms > wanted.timestamp_ms_max:
+        return False
+    return segment.addresses is None or any(wanted.takes(address) for address in segment.addresses)
+
+
+def ranges(segment: Segment, wanted: Wanted) -> Iterator[Range]:
+    """The blocks with wanted lsns, in pieces of a good size."""
+    blocks = list(segment.blocks)
+    if not blocks:
+        return
+    ends = [(offset, lsn) for offset, lsn, _ in blocks[1:]] + [(segment.size_bytes, segment.last_lsn + 1)]
+    begun: tuple[int, int] | None = None
+    last_end = 0
+    for (offset, lsn, time_ms), (end, behind_lsn) in zip(blocks, ends, strict=True):
+        is_wanted = behind_lsn > wanted.lsn_min and (wanted.lsn_max is None or lsn <= wanted.lsn_max)
+        if begun is not None and (not is_wanted or end - begun[0] > _PIECE_BYTES):
+            yield Range(segment.number, begun[0], last_end, begun[1])
+            begun = None
+        if is_wanted and begun is None:
+            begun = offset, time_ms
+        last_end = end
+    if begun is not None:
+        yield Range(segment.number, begun[0], last_end, begun[1])
+
+
+def start_lsn(log: Log, options: ReadOptions, brokers: Sequence[str]) -> int:
+    """The offset at which a new query begins: everything up to it is passed over."""
+    listing = log.listing()
+    if options.starting_ms is not None:
+        return before_time(listing, options.starting_ms)
+    if options.starting == EARLIEST:
+        return listing.first_lsn - 1
+    named = None if options.starting == LATEST else lsn_of(options.starting, log.broker, brokers, "startingOffsets")
+    if named is not None:
+        return named
+    return listing.end_lsn if options.starting == LATEST else listing.first_lsn - 1
+
+
+def before_time(listing: Listing, time_ms: int) -> int:
+    """An lsn behind which everything from a time on stands, and as little as the indexes tell besides."""
+    for segment in listing.segments:
+        if segment.last_ms is None or segment.last_ms < time_ms:
+            continue
+        for (_, lsn, _), (_, _, next_ms) in pairwise(segment.blocks):
+            if next_ms >= time_ms:
+                return lsn - 1
+        return segment.blocks[-1][1] - 1
+    return listing.end_lsn

@@ -1,0 +1,162 @@
+"""What a table needs to make rows of pieces of the log, and how each table is reached."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from artemis_py.config.wildcards import WildcardIndex
+from artemis_py.spark.columns import Mask
+from artemis_py.spark.log import Log, Segment
+from artemis_py.spark.published import Published
+from artemis_py.spark.walk import Walk
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which rows a query wants, as far as the source can tell beforehand: bounds included, None for no bound.
+
+    ``time`` is of batches, ``timestamp`` of messages; epoch milliseconds.
+    """
+
+    lsn_min: int = 0
+    lsn_max: int | None = None
+    time_ms_min: int | None = None
+    time_ms_max: int | None = None
+    timestamp_ms_min: int | None = None
+    timestamp_ms_max: int | None = None
+    addresses: frozenset[str] | None = None
+    """One of these; None: any."""
+    subscribed: frozenset[str] | None = None
+    """One of these or one that ``pattern`` matches; None: any."""
+    pattern: str | None = None
+
+    def between(self, lsn_min: int, lsn_max: int) -> Wanted:
+        """The same of these offsets alone."""
+        return replace(self, lsn_min=lsn_min, lsn_max=lsn_max)
+
+    def takes(self, address: str) -> bool:
+        """Can a message to this address be wanted?"""
+        if self.addresses is not None and address not in self.addresses:
+            return False
+        if self.subscribed is None or address in self.subscribed:
+            return True
+        return self.pattern is not None and _matches(self.pattern, address)
+
+    @property
+    def takes_all(self) -> bool:
+        """Are messages to every address wanted?"""
+        return self.addresses is None and self.subscribed is None
+
+    def records(self, found: Walk) -> Mask:
+        """Which records of a walk can be wanted, by lsn and time."""
+        mask = found.within(self.lsn_min, self.lsn_max)
+        if self.time_ms_min is not None:
+            mask &= found.times_ms >= self.time_ms_min
+        if self.time_ms_max is not None:
+            mask &= found.times_ms <= self.time_ms_max
+        return mask
+
+    def messages(self, published: Published) -> Published:
+        """Which messages are wanted, by timestamp and address."""
+        mask = np.ones(len(published), np.bool_)
+        if self.timestamp_ms_min is not None:
+            mask &= published.number("timestamp_ms") >= self.timestamp_ms_min
+        if self.timestamp_ms_max is not None:
+            mask &= published.number("timestamp_ms") <= self.timestamp_ms_max
+        if not self.takes_all:
+            codes, addresses = published.addresses
+            mask &= np.array([self.takes(address) for address in addresses], np.bool_)[codes]
+        return published.narrowed(mask)
+
+
+@lru_cache(maxsize=4096)
+def _matches(pattern: str, address: str) -> bool:
+    patterns = WildcardIndex()
+    patterns.add(pattern)
+    return bool(patterns.matching(address))
+
+
+@dataclass(slots=True)
+class Names:
+    """Whom the numbers in the log mean."""
+
+    queues: dict[int, dict[str, Any]] = field(default_factory=dict)
+    sessions: dict[int, dict[str, Any]] = field(default_factory=dict)
+    consumers: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    def learn(self, segment: Segment) -> None:
+        """Take in what an index repeats. What is deleted keeps its name: records before that speak of it."""
+        for fields in segment.queues:
+            if not fields.get("deleted"):
+                self.queues[fields["id"]] = dict(fields)
+        self.sessions.update({fields["id"]: dict(fields) for fields in segment.sessions})
+        self.consumers.update({fields["id"]: dict(fields) for fields in segment.consumers})
+
+    def with_those_of(self, segments: Sequence[Segment]) -> Names:
+        """The same and what some segments tell besides; sessions and consumers of these alone, as each segment names
+        its own again.
+        """
+        names = Names(dict(self.queues))
+        for segment in segments:
+            names.learn(segment)
+        return names
+
+    def queue_names(self) -> dict[int, str]:
+        """Names by number."""
+        return {number: fields["name"] for number, fields in self.queues.items()}
+
+    def queue_addresses(self) -> dict[int, str]:
+        """Addresses by queue number."""
+        return {number: fields["address"] for number, fields in self.queues.items()}
+
+    def packed(self) -> bytes:
+        """Small enough to go with each task."""
+        return zlib.compress(json.dumps([self.queues, self.sessions, self.consumers]).encode(), 1)
+
+
+@lru_cache(maxsize=64)
+def unpacked(packed: bytes) -> Names:
+    """The names again. Not to be changed: tasks share them."""
+    parts = json.loads(zlib.decompress(packed))
+    queues, sessions, consumers = ({int(number): fields for number, fields in part.items()} for part in parts)
+    return Names(queues, sessions, consumers)
+
+
+def unknown_name(number: int) -> str:
+    """What stands for a queue whose name is not in the log any more."""
+    return f"#{number}"
+
+
+@dataclass(slots=True)
+class Reading:
+    """One piece of the log on its way to rows."""
+
+    found: Walk
+    offset: int
+    """Of the piece in its file."""
+    segment: int
+    log: Log
+    names: Names
+    wanted: Wanted
+    schema: pa.Schema
+    include_body: bool
+    rows_max: int
+    fails_on_loss: bool
+
+    def columns(self, makers: Mapping[str, Any], source: Any) -> pa.RecordBatch:
+        """A batch of the columns that are wanted, each from the function that makes it."""
+        arrays = [makers[name](source) for name in self.schema.names]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def shares(self, count: int) -> Iterator[slice]:
+        """The rows in parts of ``rows_max``."""
+        for begin in range(0, count, self.rows_max):
+            yield slice(begin, min(count, begin + self.rows_max))

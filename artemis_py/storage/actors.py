@@ -1,0 +1,139 @@
+"""Who is behind the records of a log that is retained: the part of a journal that tells its readers of sessions and
+consumers, and what the core counts beside its messages.
+
+The log's number of a session or consumer is the lsn of the first record that told of it: no other has it, also after a
+restart. Each segment that names one tells of it again, so that it can be read alone. A restart needs none of this.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from artemis_py.message import Message
+from artemis_py.records import Depth, RecordLog, Refusal
+from artemis_py.storage import codec
+from artemis_py.storage.index import Segment
+from artemis_py.storage.segment_index import Gathered
+
+LOST: Final = "lost"
+LEFT: Final = "left"
+
+
+class Actor:
+    """A session, or a consumer of one, as the log knows it."""
+
+    __slots__ = ("fields", "id", "is_consumer", "origin", "segment")
+
+    def __init__(self, origin: int, fields: dict[str, Any], *, is_consumer: bool) -> None:
+        self.origin = origin
+        """The number of the connection."""
+        self.fields = fields
+        self.is_consumer = is_consumer
+        self.id = 0
+        """Its number in the log; 0 while nothing named it."""
+        self.segment = 0
+        """The last segment that told of it."""
+
+
+class ActorLog(RecordLog):
+    """Journals are made from it. It does not know when anything becomes durable."""
+
+    segments: list[Segment]
+    _next_lsn: int
+    _gathered: Gathered
+
+    def __init__(self, broker_name: str, first_lsn: int) -> None:
+        self._broker_name = broker_name
+        self._first_lsn = first_lsn
+        self._sessions: dict[int, Actor] = {}
+        self._consumers: dict[int, Actor] = {}
+        self._leaving: list[int] = []
+        """Connections that ended in this turn; what they did in it may still have to be told."""
+        self._origin = 0
+        """The connection that a reader takes to be the sender of the next message; 0: nobody is known."""
+        self._depths_segment = 0
+        """The last segment that says how deep queues were when it began."""
+
+    def _append(self, type_code: int, payload: bytes) -> int:
+        """Add a record with the next lsn."""
+        raise NotImplementedError
+
+    # ---- sessions and consumers ------------------------------------------------------------------
+
+    def session_opened(self, origin: int, fields: dict[str, Any]) -> None:
+        if self.retains:
+            self._sessions[origin] = Actor(origin, fields, is_consumer=False)
+
+    def session_closed(self, origin: int) -> None:
+        if self.retains:
+            self._leaving.append(origin)
+
+    def _forget_sessions(self) -> None:
+        """The turn is over in which they ended."""
+        for origin in self._leaving:
+            self._sessions.pop(origin, None)
+        self._leaving.clear()
+
+    def consumer_opened(self, consumer_id: int, origin: int, queue_id: int, fields: dict[str, Any]) -> None:
+        if self.retains:
+            actor = self._consumers[consumer_id] = Actor(origin, {"queue": queue_id, **fields}, is_consumer=True)
+            self._named(actor)
+
+    def consumer_closed(self, consumer_id: int, *, failed: bool) -> None:
+        actor = self._consumers.pop(consumer_id, None)
+        if actor is not None:
+            self._tell(actor, {"closed": LOST if failed else LEFT})
+
+    def _session(self, origin: int) -> int:
+        """The log's number of the session on a connection; 0 for the broker itself."""
+        actor = self._sessions.get(origin)
+        return 0 if actor is None else self._named(actor)
+
+    def _consumer(self, consumer_id: int) -> int:
+        """The log's number of a consumer; 0 for none, and where nothing is retained."""
+        actor = self._consumers.get(consumer_id)
+        return 0 if actor is None else self._named(actor)
+
+    def _named(self, actor: Actor) -> int:
+        """The number of an actor whom the next record names; a segment is told once who it is."""
+        if actor.segment != self.segments[-1].number:
+            self._tell(actor, {})
+        return actor.id
+
+    def _tell(self, actor: Actor, more: dict[str, Any]) -> None:
+        fields = {**actor.fields, **more}
+        if actor.is_consumer:
+            fields["session"] = self._session(actor.origin)
+        actor.segment = self.segments[-1].number
+        actor.id = actor.id or self._next_lsn
+        code = codec.CONSUMER if actor.is_consumer else codec.SESSION
+        told = {"id": actor.id, **fields}
+        self._gathered.told(code, self._append(code, codec.encode_fields(told)), told)
+
+    def _tell_origin(self, origin: int) -> None:
+        """The messages that follow come from another connection than those before."""
+        self._append(codec.ORIGIN, codec.encode_origin(self._session(origin)))
+        self._origin = origin
+
+    # ---- what the core counts --------------------------------------------------------------------
+
+    def delivered(self, queue_id: int, messages: list[Message], consumer_id: int = 0) -> int:
+        consumer = self._consumer(consumer_id)
+        return self._append(
+            codec.DELIVERED, codec.encode_ids(queue_id, [message.id for message in messages], consumer)
+        )
+
+    def refused(self, refusal: Refusal) -> int:
+        fields = {
+            "address": refusal.address,
+            "policy": refusal.policy,
+            "session": self._session(refusal.origin),
+            "count": refusal.count,
+            "bytes": refusal.size_bytes,
+        }
+        return self._append(codec.REFUSED, codec.encode_fields(fields))
+
+    def depths(self, depths: list[Depth]) -> int:
+        self._depths_segment = self.segments[-1].number
+        self._append(codec.BROKER, codec.encode_fields({"name": self._broker_name, "start": self._first_lsn}))
+        return self._append(codec.DEPTHS, codec.encode_depths(depths))

@@ -1,0 +1,235 @@
+"""The index of a segment: what is in it and where, for readers that want to pass over what they do not need.
+
+The journal keeps one while it writes (``Gathered`` for what stands in the next batch, ``SegmentIndex.add`` when that is
+durable); anybody else gets the same by walking over the file's bytes (``index_of``). When a segment is closed its index
+is written beside it as JSON, into a file of the same name that ends with ``.index``; such a file can be missing or torn
+after a crash, and is then made again. docs/log.md tells what the fields mean. It needs nothing but the codec.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from struct import Struct
+from typing import Any, Final
+
+from artemis_py.storage import codec
+from artemis_py.storage.codec import FILE_HEADER_BYTES, CodecError
+from artemis_py.storage.scan import Damage, inner_records, whole_records
+
+FORMAT: Final = 1
+INDEX_SUFFIX: Final = ".index"
+BLOCK_BYTES: Final = 4 << 20
+"""How long a block is at least. A reader takes blocks whole, and several read one segment together."""
+ADDRESSES_MAX: Final = 1000
+"""With more addresses than this an index names none: it would be long, and rule out little."""
+_LISTS: Final = {
+    codec.QUEUE: "queues",
+    codec.QUEUE_DELETED: "queues",
+    codec.SESSION: "sessions",
+    codec.CONSUMER: "consumers",
+}
+"""Records that an index repeats, and in which of its lists."""
+_PLACE: Final = Struct("<8xQ8xQ4xHH4x")
+"""Of a MESSAGE payload: its timestamp, the lsn of its publication, number of queues, size of the address."""
+_QUEUE_BYTES: Final = 22
+
+
+class Gathered:
+    """What was written for one batch. Only publications count as messages, not the copies that compaction makes."""
+
+    __slots__ = (
+        "addresses", "end", "last_lsn", "messages", "newest_ms", "offset", "oldest_ms", "records", "repeated", "time_ms",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.records = 0
+        """Everything with an lsn, BATCH and GROUP and what is inside it too."""
+        self.messages = 0
+        self.addresses: set[str] = set()
+        self.oldest_ms: int | None = None
+        self.newest_ms: int | None = None
+        """Timestamps of messages, which can be earlier than the batch: a transaction takes its time."""
+        self.repeated: list[tuple[str, dict[str, Any]]] = []
+        """Records to be repeated: in which list, and their fields with their lsn."""
+        self.offset = 0
+        self.end = 0
+        self.last_lsn = 0
+        self.time_ms: int | None = None
+
+    def place(self, offset: int, size_bytes: int, last_lsn: int, time_ms: int, begins_file: bool) -> None:
+        """The batch will be written: where, how long with the file header before it, its last lsn, its time."""
+        self.offset = offset + FILE_HEADER_BYTES if begins_file else offset
+        self.end = offset + size_bytes
+        self.last_lsn = last_lsn
+        self.time_ms = time_ms
+
+    def published(self, address: str, timestamp_ms: int, count: int = 1) -> None:
+        """Messages with this timestamp were published to an address."""
+        self.messages += count
+        self.addresses.add(address)
+        if self.oldest_ms is None or timestamp_ms < self.oldest_ms:
+            self.oldest_ms = timestamp_ms
+        if self.newest_ms is None or timestamp_ms > self.newest_ms:
+            self.newest_ms = timestamp_ms
+
+    def told(self, type_code: int, lsn: int, fields: dict[str, Any]) -> None:
+        """A record with JSON was written."""
+        name = _LISTS.get(type_code)
+        if name is not None:
+            deleted = {"deleted": True} if type_code == codec.QUEUE_DELETED else {}
+            self.repeated.append((name, {"lsn": lsn, **fields, **deleted}))
+
+
+class SegmentIndex:
+    """What is in one segment. ``add`` its batches in order.
+
+    ``last_lsn`` is ``first_lsn`` - 1 while there is nothing in it. ``first_ms`` and ``last_ms`` are the earliest and
+    the latest time of a batch, ``oldest_ms`` and ``newest_ms`` of the messages published, None while there is none. ``size_bytes`` is where the last record ends, and ``blocks``
+    has (offset, no lsn in it is lower, time of its first batch) for parts of ``BLOCK_BYTES`` or more that begin with a
+    BATCH.
+    """
+
+    __slots__ = (
+        "_addresses", "blocks", "first_lsn", "first_ms", "last_lsn", "last_ms", "lists", "messages", "newest_ms",
+        "number", "oldest_ms", "records", "size_bytes",
+    )  # fmt: skip
+
+    def __init__(self, number: int, first_lsn: int) -> None:
+        self.number = number
+        self.first_lsn = first_lsn
+        self.last_lsn = first_lsn - 1
+        self.first_ms: int | None = None
+        self.last_ms: int | None = None
+        self.oldest_ms: int | None = None
+        self.newest_ms: int | None = None
+        self.size_bytes = FILE_HEADER_BYTES
+        self.records = 0
+        self.messages = 0
+        self.lists: dict[str, list[dict[str, Any]]] = {"queues": [], "sessions": [], "consumers": []}
+        self.blocks: list[tuple[int, int, int]] = []
+        self._addresses: set[str] | None = set()
+
+    def add(self, batch: Gathered) -> None:
+        """What follows in the file."""
+        if batch.time_ms is not None:
+            if not self.blocks or batch.offset - self.blocks[-1][0] >= BLOCK_BYTES:
+                self.blocks.append((batch.offset, self.last_lsn + 1, batch.time_ms))
+            self.first_ms = _lower(self.first_ms, batch.time_ms)
+            self.last_ms = _higher(self.last_ms, batch.time_ms)
+        self.oldest_ms = _lower(self.oldest_ms, batch.oldest_ms)
+        self.newest_ms = _higher(self.newest_ms, batch.newest_ms)
+        self.last_lsn = max(self.last_lsn, batch.last_lsn)
+        self.size_bytes = batch.end
+        self.records += batch.records
+        self.messages += batch.messages
+        for name, fields in batch.repeated:
+            self.lists[name].append(fields)
+        if self._addresses is not None:
+            self._addresses |= batch.addresses
+            if len(self._addresses) > ADDRESSES_MAX:
+                self._addresses = None
+
+    @property
+    def addresses(self) -> list[str] | None:
+        """Where messages were published to, sorted; None when there are more than ``ADDRESSES_MAX``."""
+        return None if self._addresses is None else sorted(self._addresses)
+
+    def fields(self) -> dict[str, Any]:
+        """The index as it is written. The lists are its own copies: later batches do not change them."""
+        return {
+            "format": FORMAT,
+            "segment": self.number,
+            "first_lsn": self.first_lsn,
+            "last_lsn": self.last_lsn,
+            "first_ms": self.first_ms,
+            "last_ms": self.last_ms,
+            "oldest_ms": self.oldest_ms,
+            "newest_ms": self.newest_ms,
+            "bytes": self.size_bytes,
+            "records": self.records,
+            "messages": self.messages,
+            "addresses": self.addresses,
+            **{name: list(found) for name, found in self.lists.items()},
+            "blocks": [list(block) for block in self.blocks],
+        }
+
+
+def _lower(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else min(one, other)
+
+
+def _higher(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else max(one, other)
+
+
+def encode_index(fields: dict[str, Any]) -> bytes:
+    """The text of an index file."""
+    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+
+
+def decode_index(text: bytes) -> dict[str, Any]:
+    """The fields that an index file holds. Raises CodecError for what is not whole or of another format."""
+    try:
+        fields: object = json.loads(text)
+    except ValueError:
+        raise CodecError("the index is not whole") from None
+    if not isinstance(fields, dict) or fields.get("format") != FORMAT:
+        raise CodecError("the index has another format")
+    return fields
+
+
+def index_name(segment_file: str) -> str:
+    """The file name of the index that belongs to a segment's file name, in use or retained."""
+    return segment_file.removesuffix(".log") + INDEX_SUFFIX
+
+
+def index_fields(path: Path) -> dict[str, Any]:
+    """The index of a segment's file, from beside it, or made from its bytes when there is none that is whole. Raises
+    OSError when the segment cannot be read, CodecError when it has no valid header.
+    """
+    try:
+        return decode_index(path.with_name(index_name(path.name)).read_bytes())
+    except (FileNotFoundError, CodecError):
+        return index_of(path.read_bytes(), path.name).fields()
+
+
+def index_of(
+    data: bytes, name: str = "", damages: list[Damage] | None = None, *, is_last: bool = False
+) -> SegmentIndex:
+    """The index of a segment with these bytes. What of them is not whole is passed over and goes to ``damages``, with
+    ``is_last`` as ``whole_records`` has it. Raises CodecError when there is no valid file header.
+    """
+    header = codec.decode_file_header(data)
+    index = SegmentIndex(header.number, header.first_lsn)
+    batch = Gathered()
+    addresses: dict[bytes, str] = {}
+    for record in whole_records(name, data, [] if damages is None else damages, is_last=is_last):
+        if record.type_code == codec.BATCH:
+            if batch.records:
+                index.add(batch)
+            batch = Gathered()
+            batch.offset = record.offset
+            batch.time_ms = codec.decode_batch(record.payload).now_ms
+        batch.end = record.end
+        _take(batch, record, addresses)
+        if record.type_code == codec.GROUP:
+            for inner in inner_records(record.payload):
+                _take(batch, inner, addresses)
+    if batch.records:
+        index.add(batch)
+    return index
+
+
+def _take(batch: Gathered, record: codec.Record, addresses: dict[bytes, str]) -> None:
+    """One record into what was gathered. ``addresses`` remembers those decoded before."""
+    batch.records += 1
+    batch.last_lsn = max(batch.last_lsn, record.lsn)
+    if record.type_code == codec.MESSAGE:
+        timestamp_ms, lsn, queue_count, address_size = _PLACE.unpack_from(record.payload)
+        if lsn == record.lsn:
+            start = _PLACE.size + _QUEUE_BYTES * queue_count
+            raw = record.payload[start : start + address_size]
+            batch.published(addresses.get(raw) or addresses.setdefault(raw, raw.decode()), timestamp_ms)
+    elif record.type_code in _LISTS:
+        batch.told(record.type_code, record.lsn, codec.decode_fields(record.payload))

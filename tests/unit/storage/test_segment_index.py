@@ -1,0 +1,258 @@
+"""The index of a segment: what the journal keeps while it writes is what a walk over the file finds."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from artemis_py.message import Account, Head, Message, encode_headers
+from artemis_py.storage import segment_index
+from artemis_py.storage.codec import BATCH, FILE_HEADER_BYTES, CodecError, decode_batch, decode_record
+from artemis_py.storage.disk import DiskError, FileDisk
+from artemis_py.storage.index import Index, Segment
+from artemis_py.storage.journal import Journal, JournalSettings, segment_name
+from artemis_py.storage.recovery import recover
+from artemis_py.storage.scan import Damage, whole_records
+from artemis_py.storage.segment_index import decode_index, encode_index, index_fields, index_name, index_of
+from artemis_py.storage.sidecars import delete_orphans, delete_segment, index_beside, write_index
+from tests.unit.storage_tools.parts import ImmediateCommitter, Story
+
+
+def sent(number: int, address: str, body: bytes = b"") -> Message:
+    """A persistent message to an address."""
+    head = Head(encode_headers([("destination", address), ("persistent", "true")]), address, persistent=True)
+    return Message(head, body, number, number, 0, Account(), 0)
+
+
+class Shelf:
+    """A journal on real files that writes the index of each segment it closes."""
+
+    def __init__(self, folder: Path, file_bytes: int = 4096) -> None:
+        self.folder = folder
+        self.disk = FileDisk(folder)
+        self.closed: list[Segment] = []
+        recovered = recover(self.disk)
+        self.journal = Journal(
+            self.disk,
+            ImmediateCommitter(),
+            JournalSettings(file_bytes=file_bytes, compact_files_min=3, compact_percentage=60),
+            recovered.index if recovered.segments else Index(),
+            recovered.segments,
+            recovered.next_lsn,
+            recovered.batch_number,
+            lambda name: delete_segment(self.disk, name),
+            closed=self._close,
+        )
+        self.number = 0
+
+    def _close(self, segment: Segment) -> None:
+        assert segment.index is not None
+        assert write_index(self.disk, segment.index)
+        self.closed.append(segment)
+
+    def turn(self, now_ms: int) -> None:
+        """What was written becomes durable."""
+        self.journal.now_ms = now_ms
+        self.journal.poll()
+        self.journal.seal()
+        self.journal.poll()
+
+    def send(self, address: str, body: bytes = b"", queue_ids: tuple[int, ...] = (1,)) -> int:
+        """One message."""
+        self.number += 1
+        self.journal.published(sent(self.number, address, body), list(queue_ids), 0)
+        return self.number
+
+    def bytes_of(self, number: int) -> bytes:
+        """A segment's file."""
+        return (self.folder / segment_name(number)).read_bytes()
+
+
+def test_the_journal_keeps_what_a_walk_finds(tmp_path: Path, rng: random.Random) -> None:
+    story = Story(tmp_path)
+    kept: dict[int, dict[str, object]] = {}
+    seal = story.journal.poll
+
+    def poll() -> None:
+        seal()
+        for segment in story.journal.segments:
+            if segment.index is not None and segment.index.records:
+                kept[segment.number] = segment.index.fields()
+
+    story.journal.poll = poll  # type: ignore[method-assign]
+    for _ in range(4):
+        story.generate(rng, 40)
+        for segment in story.journal.segments:
+            if segment.number in kept:
+                data = (tmp_path / segment.name).read_bytes()
+                assert index_of(data, is_last=True).fields() == kept[segment.number]
+    assert len(kept) > 5
+
+
+def test_what_an_index_says(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    journal = shelf.journal
+    journal.queue_changed({"id": 1, "name": "q", "address": "a"})
+    shelf.send("b")
+    shelf.send("a")
+    shelf.turn(2000)
+    journal.begin_group()
+    shelf.send("a")
+    journal.queue_deleted(1)
+    journal.end_group()
+    journal.published_run([sent(8, "run"), sent(9, "run")], 1, 0)
+    shelf.turn(1000)
+    fields = index_of(shelf.bytes_of(1)).fields()
+    end = len(shelf.bytes_of(1).rstrip(b"\0"))
+    assert fields == {
+        "format": 1, "segment": 1, "first_lsn": 1, "last_lsn": 10, "first_ms": 1000, "last_ms": 2000, "oldest_ms": 1700000000000, "newest_ms": 1700000000000,
+        "bytes": fields["bytes"], "records": 10, "messages": 5, "addresses": ["a", "b", "run"],
+        "queues": [{"lsn": 1, "id": 1, "name": "q", "address": "a"}, {"lsn": 6, "id": 1, "deleted": True}],
+        "sessions": [], "consumers": [], "blocks": [[FILE_HEADER_BYTES, 1, 2000]],
+    }  # fmt: skip
+    assert end <= fields["bytes"] <= end + 8  # the last record may end in zeros
+    assert journal.segments[0].index is not None
+    assert journal.segments[0].index.fields() == fields
+
+
+def test_nothing_is_told_before_it_is_durable(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    shelf.send("a")
+    index = shelf.journal.segments[0].index
+    assert index is not None
+    assert (index.messages, index.addresses, index.size_bytes) == (0, [], FILE_HEADER_BYTES)
+    shelf.turn(1)
+    assert (index.messages, index.addresses) == (1, ["a"])
+
+
+def test_copies_of_a_compaction_are_no_messages(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    shelf.journal.queue_changed({"id": 1, "name": "q", "address": "a"})
+    staying = shelf.send("a.stays")
+    for number in range(200):
+        sent_id = shelf.send("b", bytes(200))
+        shelf.journal.settled(1, [sent(sent_id, "b")], "acked")
+        shelf.turn(number)
+    assert shelf.journal.index.home[staying].number > 3
+    assert "a.stays" not in (index_of(shelf.bytes_of(shelf.journal.index.home[staying].number)).addresses or [])
+    assert sum(1 for segment in shelf.closed if segment.index and "a.stays" in (segment.index.addresses or [])) == 1
+
+
+def test_blocks_begin_with_a_batch_and_cover_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segment_index, "BLOCK_BYTES", 1000)
+    shelf = Shelf(tmp_path, file_bytes=65536)
+    for turn in range(40):
+        shelf.send("a", bytes(100))
+        shelf.turn(10 + turn)
+    data = shelf.bytes_of(1)
+    index = index_of(data)
+    offsets = [offset for offset, _, _ in index.blocks]
+    assert offsets[0] == FILE_HEADER_BYTES
+    assert all(later - earlier >= 1000 for earlier, later in pairwise(offsets))
+    lsns = {record.offset: record.lsn for record in whole_records("", data, [])}
+    for (offset, first_lsn, time_ms), end in zip(index.blocks, [*offsets[1:], index.size_bytes], strict=True):
+        record = decode_record(data, offset)
+        assert record is not None
+        assert record.type_code == BATCH
+        assert decode_batch(record.payload).now_ms == time_ms
+        assert min(lsn for place, lsn in lsns.items() if offset <= place < end) == first_lsn
+    assert shelf.journal.segments[0].index is not None
+    assert shelf.journal.segments[0].index.blocks == index.blocks
+
+
+def test_with_too_many_addresses_none_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segment_index, "ADDRESSES_MAX", 3)
+    shelf = Shelf(tmp_path)
+    for address in "abc":
+        shelf.send(address)
+        shelf.turn(1)
+    assert index_of(shelf.bytes_of(1)).addresses == ["a", "b", "c"]
+    shelf.send("d")
+    shelf.turn(1)
+    assert index_of(shelf.bytes_of(1)).addresses is None
+    shelf.send("a")
+    shelf.turn(1)
+    assert shelf.journal.segments[0].index is not None
+    assert shelf.journal.segments[0].index.fields()["addresses"] is None
+
+
+def test_an_index_goes_with_its_segment_and_a_lost_one_is_made_again(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    for turn in range(60):
+        shelf.send("a", bytes(200))
+        shelf.turn(turn)
+    names = set(shelf.disk.names())
+    for segment in shelf.closed:
+        assert segment.index is not None
+        path = tmp_path / segment.name
+        beside = tmp_path / index_name(segment.name)
+        assert beside.name in names
+        fields = segment.index.fields()
+        assert index_fields(path) == index_beside(path) == fields
+        for text in (b"", encode_index(fields)[:-3], bytes(len(encode_index(fields)))):
+            beside.write_bytes(text)
+            assert index_fields(path) == fields
+            assert beside.read_bytes() == text
+            assert index_beside(path) == fields
+            assert decode_index(beside.read_bytes()) == fields
+        beside.unlink()
+        assert index_beside(path) == fields
+        assert beside.exists()
+    first = shelf.closed[0].name
+    delete_segment(shelf.disk, first)
+    assert not {first, index_name(first)} & set(shelf.disk.names())
+    (tmp_path / shelf.closed[1].name).unlink()
+    (tmp_path / (index_name(shelf.closed[2].name) + ".part")).write_bytes(b"half")
+    delete_orphans(shelf.disk)
+    left = {index_name(segment.name) for segment in shelf.closed[2:]}
+    assert {name for name in shelf.disk.names() if ".index" in name} == left
+
+
+def test_a_journal_that_ends_closes_its_segment(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    shelf.journal.finish()
+    assert shelf.closed == []
+    shelf.send("a")
+    shelf.turn(1)
+    shelf.journal.finish()
+    assert [segment.number for segment in shelf.closed] == [1]
+    again = Shelf(tmp_path)
+    again.send("b")
+    again.turn(2)
+    again.journal.finish()
+    assert [segment.number for segment in again.closed] == [2]
+    assert index_fields(tmp_path / segment_name(2))["addresses"] == ["b"]
+
+
+def test_a_disk_that_refuses_an_index_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf = Shelf(tmp_path)
+    shelf.send("a")
+    shelf.turn(1)
+    index = shelf.journal.segments[0].index
+    assert index is not None
+
+    def refuse(_name: str) -> None:
+        raise DiskError("no space")
+
+    monkeypatch.setattr(shelf.disk, "begin", refuse)
+    assert not write_index(shelf.disk, index)
+
+
+def test_damage_is_passed_over(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, file_bytes=65536)
+    for turn in range(3):
+        shelf.send("abc"[turn])
+        shelf.turn(turn)
+    data = bytearray(shelf.bytes_of(1))
+    place = data.index(b"destination:b")
+    data[place] ^= 1
+    damages: list[Damage] = []
+    index = index_of(bytes(data), "x", damages)
+    assert (index.addresses, index.messages, index.records, index.last_lsn) == (["a", "c"], 2, 5, 6)
+    assert len(damages) == 1
+    data[3] ^= 1
+    with pytest.raises(CodecError):
+        index_of(bytes(data))
