@@ -228,7 +228,7 @@ class RecordLog(ABC):
 
     @abstractmethod
     def duplicate_id(self, address: str, duplicate_id: str) -> int:
-        """An address has seen a duplicate id."""
+        """An address has seen a duplicate id; without a name, a transaction was committed under it."""
 
     @abstractmethod
     def begin_group(self, *, transactional: bool = False) -> None:

@@ -6,6 +6,7 @@ from typing import Final
 
 from artemis_py.config.settings import BrokerConfig, QueueConfig
 from artemis_py.core.address import MULTICAST, Address
+from artemis_py.core.commits import NO_ADDRESS
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import Entry
 from artemis_py.core.queue import Queue
@@ -66,6 +67,8 @@ class Broker(Registry, Publisher):
         """Put what survived a restart on its queues again."""
         by_id = {queue.id: queue for queue in self.queues.values()}
         for address_name, seen in kept.duplicate_ids.items():
+            if address_name == NO_ADDRESS:
+                self.router.commits.take_back(seen)
             address = self.addresses.get(address_name)
             if address is not None:
                 self.router.remember_duplicates(address, seen)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, DuplicateIds, Plan
+from artemis_py.core.commits import Commits
 from artemis_py.core.entry import Entry
 from artemis_py.core.paging import PageStream
 from artemis_py.core.queue import Queue
@@ -106,6 +107,7 @@ class Router:
         self._bindings = bindings
         self._keeps_ids = keeps_ids
         self._id_cache_size = id_cache_size
+        self.commits = Commits(id_cache_size, keeps=keeps_ids)
         self.forwards: list[Forward] = []
         self.refusals: dict[tuple[str, str, int], Refusal] = {}
         """What was refused in this turn, by address, policy and origin; always empty where nothing is retained."""

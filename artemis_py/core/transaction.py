@@ -10,7 +10,7 @@ from artemis_py.core.entry import ABORTED, NACKED, Entry
 from artemis_py.core.queue import Queue
 from artemis_py.core.router import Batch, Route, Router
 from artemis_py.errors import AddressFullError, DuplicateError
-from artemis_py.message import Message
+from artemis_py.message import LargeBody, Message
 
 
 class Publisher(ABC):
@@ -52,8 +52,8 @@ class Transaction:
                 return route.address
         return None
 
-    def commit(self, publisher: Publisher, now_ms: int) -> None:
-        """Carry everything out, as one group of records.
+    def commit(self, publisher: Publisher, now_ms: int, commit_id: str | None = None, digest: str = "") -> None:
+        """Carry everything out, as one group of records; ``commit_id``, which must be new, is remembered with it.
 
         Raises AddressFullError or DuplicateError, and then nothing of the transaction has happened: the caller aborts
         it.
@@ -62,15 +62,27 @@ class Transaction:
         self._renew(publisher)
         self._check(router)
         router.log.begin_group(transactional=True)
-        for route, message, due_ms in self.sends:
-            router.publish(
-                Batch(route, [message], message.size_bytes, now_ms, plain=False, due_ms=due_ms), admitted=True
-            )
+        if commit_id is not None:
+            router.commits.remember(commit_id, digest, router.log)
+        self._publish(router, now_ms)
         for queue, consumer, entry in self.acknowledged:
             queue.acknowledge(consumer, [entry])
         self._release(self.refused, now_ms, NACKED)
         publisher.flush_forwards(now_ms)
         router.log.end_group()
+
+    def _publish(self, router: Router, now_ms: int) -> None:
+        """Messages for one destination that stand behind each other go in as one batch."""
+        sends = self.sends
+        start = 0
+        for end in range(1, len(sends) + 1):
+            if end < len(sends) and _go_together(sends[start], sends[end]):
+                continue
+            route, _, due_ms = sends[start]
+            messages = [message for _, message, _ in sends[start:end]]
+            size_bytes = sum(message.size_bytes for message in messages)
+            router.publish(Batch(route, messages, size_bytes, now_ms, plain=False, due_ms=due_ms), admitted=True)
+            start = end
 
     def _renew(self, publisher: Publisher) -> None:
         """Addresses and queues may have gone since the messages were sent."""
@@ -113,6 +125,12 @@ class Transaction:
             groups.setdefault(consumer.id, (queue, consumer, []))[2].append(entry)
         for queue, consumer, entries in groups.values():
             queue.release(consumer, entries, failed=True, now_ms=now_ms, cause=cause)
+
+
+def _go_together(one: tuple[Route, Message, int], other: tuple[Route, Message, int]) -> bool:
+    """May these be in one batch? A large body comes alone."""
+    large = one[1].body.__class__ is LargeBody or other[1].body.__class__ is LargeBody
+    return one[0] is other[0] and one[2] == other[2] and not large
 
 
 def _fits(address: Address, planned_count: int, planned_bytes: int) -> bool:

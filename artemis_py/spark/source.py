@@ -58,4 +58,4 @@ class ArtemisDataSource(DataSource):
         """The sink of a streaming query. Raises PipelineError for options and columns that make no message."""
         from artemis_py.spark.sink import stream_writer
 
-        return stream_writer(schema, self.options, overwrite=overwrite)
+        return stream_writer(schema, self.options)

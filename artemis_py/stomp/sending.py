@@ -167,23 +167,43 @@ class Sending(SessionState):
             raise LimitError(f"A connection may have {self.service.limits.transactions_max} open transactions")
         self.transactions[name] = Transaction()
 
-    def commit(self, headers: dict[str, str], now_ms: int) -> bool:
-        """COMMIT; False when a full address has to be waited for. Raises ArtemisError, and the transaction is then
-        aborted.
+    def commit(self, headers: dict[str, str], now_ms: int) -> list[tuple[str, str]] | None:
+        """COMMIT; returns what else its RECEIPT says, or None when a full address has to be waited for. Raises
+        ArtemisError, and the transaction is then aborted.
+
+        One with an id (``_AMQ_DUPL_ID``) that was committed before is aborted, too, and confirmed.
         """
         name = _transaction_name(headers, "COMMIT")
         transaction = self._transaction(name)
-        address = transaction.blocked_by()
-        if address is not None:
-            self.blocked_by = address
-            return False
-        del self.transactions[name]
+        broker = self.service.broker
+        commit_id = headers.get("_AMQ_DUPL_ID")
+        digest = headers.get("digest", "")
+        is_repeated = False
         try:
-            transaction.commit(self.service.broker, now_ms)
+            is_repeated = commit_id is not None and broker.router.commits.has_seen(commit_id, digest)
+            if not is_repeated:
+                address = transaction.blocked_by()
+                if address is not None:
+                    self.blocked_by = address
+                    return None
+                transaction.commit(broker, now_ms, commit_id, digest)
         except ArtemisError:
+            del self.transactions[name]
             transaction.abort(now_ms)
             raise
-        return True
+        del self.transactions[name]
+        if is_repeated:
+            transaction.abort(now_ms)
+            self.lsn_written = broker.log.last_lsn  # where the first one was written, at the latest
+        return [] if commit_id is None else self._told_of_ids(is_repeated=is_repeated)
+
+    def _told_of_ids(self, *, is_repeated: bool) -> list[tuple[str, str]]:
+        commits = self.service.broker.router.commits
+        return [
+            ("duplicate", str(is_repeated).lower()),
+            ("id-cache-size", str(commits.size)),
+            ("id-cache-persisted", str(commits.keeps).lower()),
+        ]
 
     def abort(self, headers: dict[str, str], now_ms: int) -> None:
         """ABORT. Raises FrameError for an id that is not open."""

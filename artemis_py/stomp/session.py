@@ -131,6 +131,7 @@ class Session(Sending, Subscribing, Acknowledging):
 
     def _handle_command(self, frame: Frame, body: bytes, now_ms: int) -> bool:
         command = frame.command
+        told: list[tuple[str, str]] | None = None
         self.service.traffic.came(command)
         if body:
             raise FrameError(f"{command} has no body", syntax=True)
@@ -143,7 +144,8 @@ class Session(Sending, Subscribing, Acknowledging):
         elif command == "BEGIN":
             self.begin(frame.headers)
         elif command == "COMMIT":
-            if not self.commit(frame.headers, now_ms):
+            told = self.commit(frame.headers, now_ms)
+            if told is None:
                 return False
         elif command == "ABORT":
             self.abort(frame.headers, now_ms)
@@ -154,7 +156,7 @@ class Session(Sending, Subscribing, Acknowledging):
             raise FrameError("The session is connected already: a second CONNECT is not allowed", syntax=True)
         receipt = frame.headers.get("receipt")
         if receipt is not None:
-            self.confirm(receipt)
+            self.confirm(receipt, told)
         return True
 
     # ---- beginning and end -----------------------------------------------------------------------

@@ -57,10 +57,10 @@ class SessionState(ABC):
         if last_lsn != self.lsn_before:
             self.lsn_written = self.lsn_before = last_lsn
 
-    def confirm(self, receipt: str) -> None:
-        """Answer RECEIPT once everything that the session wrote so far is durable."""
+    def confirm(self, receipt: str, extra: list[tuple[str, str]] | None = None) -> None:
+        """Answer RECEIPT, with further headers, once everything that the session wrote so far is durable."""
         self.note_written()
-        self.out.parts(self.lsn_written).append(writer.receipt(receipt, self.version))
+        self.out.parts(self.lsn_written).append(writer.receipt(receipt, self.version, extra or ()))
         self.service.traffic.went("RECEIPT")
 
     def confirm_run(self, receipts: list[str]) -> None:

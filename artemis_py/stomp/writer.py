@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from artemis_py.core.entry import Entry
@@ -33,10 +34,11 @@ def connected(headers: list[tuple[str, str]]) -> bytes:
     return f"CONNECTED\n{lines}\n\0".encode()
 
 
-def receipt(receipt_id: str, version: str) -> bytes:
+def receipt(receipt_id: str, version: str, extra: Sequence[tuple[str, str]] = ()) -> bytes:
     """A RECEIPT frame."""
     shown = receipt_id if receipt_id.isalnum() else escape(receipt_id, version)
-    return f"RECEIPT\nreceipt-id:{shown}\n\n\0".encode()
+    more = "".join(f"{name}:{value}\n" for name, value in extra)
+    return f"RECEIPT\nreceipt-id:{shown}\n{more}\n\0".encode()
 
 
 def error(

@@ -20,6 +20,13 @@ from tests.wire.world import Client
 
 SETTINGS = JournalSettings(file_bytes=65536, compact_files_min=0, duplicate_ids_kept=DUPLICATE_IDS_KEPT)
 
+_COMMIT = (
+    b"BEGIN\ntransaction:t\n\n\0"
+    b"SEND\ndestination:/queue/work\npersistent:true\ntransaction:t\n\n1\0"
+    b"SEND\ndestination:/queue/ring\npersistent:true\ntransaction:t\n\n2\0"
+    b"COMMIT\ntransaction:t\n_AMQ_DUPL_ID:one\nreceipt:%d\n\n\0"
+)
+
 
 def _life(disk: SimDisk | None = None, base: Projection | None = None, now_ms: int = 1000) -> Incarnation:
     disk = disk or SimDisk(random.Random(1))
@@ -238,6 +245,38 @@ def test_a_repeated_message_is_confirmed_no_sooner_than_the_first() -> None:
     assert [_receipts(client) for client in clients] == [[], []]
     life.drain()
     assert [_receipts(client) for client in clients] == [["0"], ["1"]]
+
+
+def test_a_repeated_commit_is_confirmed_no_sooner_than_the_first() -> None:
+    """A task that was started twice: the second must not report what a crash could still undo."""
+    life = _life()
+    clients = [_client(life, name) for name in "ab"]
+    life.drain()
+    _occupy(life)
+    for number, client in enumerate(clients):
+        client.send(_COMMIT % number)
+    assert [_receipts(client) for client in clients] == [[], []]
+    life.drain()
+    assert [_receipts(client) for client in clients] == [["0"], ["1"]]
+
+
+def test_a_commit_s_id_survives_only_with_its_messages() -> None:
+    """And its messages only with the id, else the transaction is doubled when its client repeats it."""
+    life = _life()
+    client = _client(life)
+    life.base, life.journal.operations = life.projection(), []
+    client.send(_COMMIT % 0)
+    life.drain()
+    disk = _disk_of(life)
+    name = last_segment(disk)
+    whole = disk.read(name)
+    [batch] = [record for record in records(disk, name) if record.type_code == BATCH][-1:]
+    seen: set[tuple[int, bool]] = set()
+    for end in range(batch.offset, len(whole.rstrip(b"\0")) + 1):
+        disk.files[name].data = bytearray(whole[:end] + bytes(len(whole) - end))
+        found = recover(disk)
+        seen.add((len(found.index.home), "one" in found.index.duplicate_ids.get("", [])))
+    assert seen == {(0, False), (2, True)}
 
 
 def test_a_durable_subscription_is_confirmed_when_it_is_durable() -> None:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from artemis_py.errors import PipelineError
+from tests.e2e.broker_process import BrokerProcess
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+HERE: Final = Path(__file__).resolve().parent
 
 # A JVM that starts fast and stays small: the tests' data are small.
 QUICK_JVM: Final = {
@@ -35,22 +40,51 @@ def why_no_spark() -> str | None:
     return None
 
 
+class SkippedModule(pytest.Module):
+    """A module of this folder on a machine without Spark; it is not even imported."""
+
+    def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
+        """Nothing, with the reason."""
+        pytest.skip(f"{why_no_spark()}", allow_module_level=True)
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    """Skips every module of this folder by name where Spark cannot run."""
+    if HERE not in module_path.parents or why_no_spark() is None:
+        return None
+    module: pytest.Module = SkippedModule.from_parent(parent, path=module_path)
+    return module
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks every test of this folder, and skips all of them with the reason where Spark cannot run."""
-    own = [item for item in items if "tests/spark/" in item.path.as_posix()]
-    reason = why_no_spark() if own else None
-    for item in own:
-        item.add_marker(pytest.mark.spark)
-        if reason is not None:
-            item.add_marker(pytest.mark.skip(reason=reason))
+    """Marks every test of this folder."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.spark)
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """Spark on two cores with three attempts for each task, the data source registered."""
+    """Spark on two cores with three attempts for each task, the data source registered; workers see the tests, too."""
     from artemis_py.spark import session
 
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     running = session("artemis_py tests", **QUICK_JVM)
     running.sparkContext.setLogLevel("ERROR")
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="session")
+def sink_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """A broker with a journal for tests that leave nothing behind but messages on addresses of their own."""
+    from tests.spark.brokers import journalled_broker
+
+    with journalled_broker(tmp_path_factory.mktemp("sink-broker")) as broker:
+        yield broker
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest) -> str:
+    """An address that no other test uses."""
+    return "spark." + "".join(letter if letter.isalnum() else "." for letter in request.node.name)

@@ -196,6 +196,15 @@ SESSIONS: Final = (
         "a misspelt name should not swallow messages",
     ),
     Departure(
+        "commit-id",
+        "`_AMQ_DUPL_ID` on COMMIT",
+        "means nothing",
+        "the transaction has this id; a repeated one is left out and confirmed",
+        "an id on a SEND belongs to one address, and makes the COMMIT of a repeated transaction an ERROR, which a"
+        " client cannot tell from a refusal",
+        shown=False,
+    ),
+    Departure(
         "durable-unknown",
         "UNSUBSCRIBE of a durable subscription that does not exist",
         "RECEIPT",

@@ -1,0 +1,61 @@
+"""Transactions with an id: each is carried out once, however often its client, unsure of the outcome, repeats it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Final
+
+from artemis_py.errors import DuplicateError
+from artemis_py.records import RecordLog
+
+NO_ADDRESS: Final = ""
+"""Stands in the log's records in the place of the address that has seen an id."""
+
+_BETWEEN: Final = "\0"
+
+
+class Commits:
+    """The last N ids under which transactions were committed, as an address keeps those of messages (Artemis manual,
+    "Duplicate Message Detection": "it will ignore the entire transaction").
+
+    They belong to no address, so a transaction may go to any number of them, in any order, and they outlive addresses
+    that are deleted. With an id may come a digest of what the transaction holds; the broker only compares it.
+    """
+
+    def __init__(self, size: int, *, keeps: bool) -> None:
+        self.size = size
+        self.keeps = keeps
+        """Do they survive a restart (``persist-id-cache``)?"""
+        self._digests: OrderedDict[str, str] = OrderedDict()
+
+    def has_seen(self, commit_id: str, digest: str) -> bool:
+        """Was a transaction committed under this id?
+
+        Raises DuplicateError when both of them came with a digest, and another one: then this is not the transaction
+        that happened, and neither repeating nor leaving it out is right.
+        """
+        seen = self._digests.get(commit_id)
+        if seen is None:
+            return False
+        if seen and digest and seen != digest:
+            raise DuplicateError(f"Transaction {commit_id[:200]} was committed before, with other messages")
+        return True
+
+    def remember(self, commit_id: str, digest: str, log: RecordLog) -> None:
+        """A transaction is being committed under this id; the record goes into its group."""
+        self._add(commit_id, digest)
+        if self.keeps:
+            log.duplicate_id(NO_ADDRESS, f"{commit_id}{_BETWEEN}{digest}" if digest else commit_id)
+
+    def take_back(self, kept: list[str]) -> None:
+        """Remember again what was known before a restart."""
+        for one in kept:
+            commit_id, _, digest = one.partition(_BETWEEN)
+            self._add(commit_id, digest)
+
+    def _add(self, commit_id: str, digest: str) -> None:
+        if self.size <= 0:
+            return
+        self._digests[commit_id] = digest
+        if len(self._digests) > self.size:
+            self._digests.popitem(last=False)

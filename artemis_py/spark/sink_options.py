@@ -1,0 +1,164 @@
+"""The options of the sink: texts from the user, checked before Spark starts a task."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from artemis_py.errors import ArtemisError, PipelineError
+from artemis_py.units import parse_bytes
+
+ROUTING_TYPES: Final = ("ANYCAST", "MULTICAST")
+
+_MEANINGS: Final = {
+    "url": "STOMP acceptors, the next one when one fails: tcp://host:61613,tcp://other:61613",
+    "user": "login at the acceptor",
+    "password": "login at the acceptor",
+    "address": "where messages go that have no address of their own",
+    "persistent": "true or false",
+    "priority": "0 to 9",
+    "routingType": "ANYCAST or MULTICAST",
+    "publishId": "a name for what this job publishes",
+    "rowsPerTransaction": "a number of rows",
+    "bytesPerTransaction": "a number of bytes, also as 8MiB",
+    "timeout": "a time to wait for the broker: 30 s, 2 minutes",
+}
+_NAMES: Final = {name.lower(): name for name in _MEANINGS}
+# Spark passes these on from writeStream, and path from save(path).
+_SPARK_S_OWN: Final = frozenset({"checkpointlocation", "queryname", "outputmode", "mergeschema"})
+_URL: Final = re.compile(
+    r"(?:(?P<scheme>[a-z+]+)://)?(?P<host>\[[^\]]+\]|[^:/\[\]]+):(?P<port>\d{1,5})/?", re.IGNORECASE
+)
+_SPAN: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|seconds?|min|minutes?|h|hours?)?", re.IGNORECASE)
+_UNITS_S: Final = {"ms": 0.001, "milli": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
+
+Place = tuple[str, int]
+"""Host and port."""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkOptions:
+    """What the user asked for. ``publish_id`` is None when none was given."""
+
+    places: tuple[Place, ...]
+    user: str | None
+    password: str | None
+    address: str | None
+    persistent: bool
+    priority: int | None
+    routing_type: str | None
+    publish_id: str | None
+    transaction_rows_max: int
+    transaction_bytes_max: int
+    timeout_s: float
+
+
+def sink_options(given: Mapping[str, str]) -> SinkOptions:
+    """What the user's options say. Raises PipelineError that names the option, what it says and what it may say."""
+    texts = _known(given)
+    if not texts.get("url", "").strip():
+        raise PipelineError(f"The sink needs the option url: {_MEANINGS['url']}")
+    priority = _number(texts, "priority", None, 0, 9)
+    rows_max = _number(texts, "rowsPerTransaction", 10_000, 1, None)
+    assert rows_max is not None
+    return SinkOptions(
+        places=tuple(_place(one.strip()) for one in texts["url"].split(",") if one.strip()),
+        user=texts.get("user"),
+        password=texts.get("password"),
+        address=texts.get("address") or None,
+        persistent=_boolean(texts, "persistent", default=True),
+        priority=priority,
+        routing_type=_routing_type(texts),
+        publish_id=texts.get("publishId") or None,
+        transaction_rows_max=rows_max,
+        transaction_bytes_max=_bytes(texts, "bytesPerTransaction", 8 * 1024 * 1024),
+        timeout_s=_seconds(texts, "timeout", 60.0),
+    )
+
+
+def nearest(name: str, names: list[str]) -> str:
+    """A hint for a misspelt name, or the names that there are."""
+    close = difflib.get_close_matches(name.lower(), [one.lower() for one in names], 1)
+    if close:
+        return f"did you mean {next(one for one in names if one.lower() == close[0])}?"
+    return f"there are {', '.join(names)}"
+
+
+def _known(given: Mapping[str, str]) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for key, value in given.items():
+        name = _NAMES.get(key.lower())
+        if name is not None:
+            texts[name] = value
+        elif key.lower() not in _SPARK_S_OWN:
+            raise PipelineError(f"The sink has no option {key}: {nearest(key, list(_MEANINGS))}")
+    return texts
+
+
+def _wrong(name: str, value: str) -> PipelineError:
+    return PipelineError(f"Option {name} is {value!r}: it says {_MEANINGS[name]}")
+
+
+def _place(text: str) -> Place:
+    found = _URL.fullmatch(text)
+    if found is None or not 0 < int(found["port"]) < 65536:
+        raise _wrong("url", text)
+    scheme = (found["scheme"] or "tcp").lower()
+    if scheme in ("http", "https"):
+        raise PipelineError(f"Option url is {text!r}: the sink speaks STOMP; name the STOMP acceptor, tcp://host:61613")
+    if scheme not in ("tcp", "stomp"):
+        raise PipelineError(f"Option url is {text!r}: the sink knows tcp:// and stomp://, and no encryption")
+    return found["host"].strip("[]"), int(found["port"])
+
+
+def _boolean(texts: Mapping[str, str], name: str, *, default: bool) -> bool:
+    value = texts.get(name)
+    if value is None:
+        return default
+    if value.lower() not in ("true", "false"):
+        raise _wrong(name, value)
+    return value.lower() == "true"
+
+
+def _number(texts: Mapping[str, str], name: str, default: int | None, least: int, most: int | None) -> int | None:
+    value = texts.get(name)
+    if value is None:
+        return default
+    if not value.strip().isdecimal() or int(value) < least or (most is not None and int(value) > most):
+        raise _wrong(name, value)
+    return int(value)
+
+
+def _bytes(texts: Mapping[str, str], name: str, default: int) -> int:
+    value = texts.get(name)
+    if value is None:
+        return default
+    try:
+        size_bytes = parse_bytes(value)
+    except (ArtemisError, ValueError):
+        raise _wrong(name, value) from None
+    if size_bytes < 1:
+        raise _wrong(name, value)
+    return size_bytes
+
+
+def _seconds(texts: Mapping[str, str], name: str, default: float) -> float:
+    value = texts.get(name)
+    if value is None:
+        return default
+    found = _SPAN.fullmatch(value.strip())
+    if found is None:
+        raise _wrong(name, value)
+    unit = (found[2] or "s").lower()
+    factor = next(seconds for start, seconds in _UNITS_S.items() if unit.startswith(start))
+    return float(found[1]) * factor
+
+
+def _routing_type(texts: Mapping[str, str]) -> str | None:
+    value = texts.get("routingType")
+    if value is not None and value.upper() not in ROUTING_TYPES:
+        raise _wrong("routingType", value)
+    return None if value is None else value.upper()

@@ -1,0 +1,110 @@
+"""Brokers with a journal for the tests of the sink, and what is on their queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, running
+from tests.e2e.stomp_socket import StompSocket, connected
+from tests.wire.client_frames import ServerFrame
+
+SETTINGS = """\
+      <address-setting match="#"><default-address-routing-type>ANYCAST</default-address-routing-type>
+        <default-queue-routing-type>ANYCAST</default-queue-routing-type>
+        <auto-delete-queues>false</auto-delete-queues><auto-delete-addresses>false</auto-delete-addresses>
+      </address-setting>
+      <address-setting match="fails.#">
+        <max-size-messages>5</max-size-messages><address-full-policy>FAIL</address-full-policy>
+      </address-setting>
+      <address-setting match="blocks.#">
+        <max-size-messages>5</max-size-messages><address-full-policy>BLOCK</address-full-policy>
+        <auto-delete-queues>false</auto-delete-queues>
+      </address-setting>
+"""
+
+
+def journalled(folder: Path, *, stomp_port: int = 0, more: str = "", settings: str = SETTINGS) -> str:
+    """A broker.xml that keeps everything in ``folder``; ``more`` is XML for ``core``."""
+    acceptors = {"stomp": STOMP.replace(":0?", f":{stomp_port}?"), "http": HTTP}
+    folders = "".join(
+        f"<{name}-directory>{folder / name}</{name}-directory>"
+        for name in ("bindings", "journal", "large-messages", "paging")
+    )
+    return configuration(acceptors, settings=settings).replace(
+        "<persistence-enabled>false</persistence-enabled>",
+        f"<persistence-enabled>true</persistence-enabled>{folders}{more}",
+    )
+
+
+@contextmanager
+def journalled_broker(folder: Path, **options: object) -> Iterator[BrokerProcess]:
+    """A broker with a journal, from its readiness to its end."""
+    with running(journalled(folder, **options), folder) as broker:  # type: ignore[arg-type]
+        yield broker
+
+
+class CrashingBroker:
+    """A broker with a journal that is killed and started again, each time on the same port."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lives = 0
+        self.broker = self._start(0)
+
+    def _start(self, stomp_port: int) -> BrokerProcess:
+        self._lives += 1
+        file = self._folder / "broker.xml"
+        file.write_text(journalled(self._folder, stomp_port=stomp_port), "utf-8")
+        broker = BrokerProcess(["run", str(file)], self._folder / f"broker{self._lives}.log")
+        broker.await_ready()
+        return broker
+
+    def crash(self) -> None:
+        """SIGKILL."""
+        self.broker.kill()
+
+    def start_again(self) -> None:
+        """From what is on the disk."""
+        self.broker = self._start(self.broker.port)
+
+
+@contextmanager
+def crashing_broker(folder: Path) -> Iterator[CrashingBroker]:
+    """One that is gone in the end."""
+    crashing = CrashingBroker(folder)
+    try:
+        yield crashing
+    finally:
+        crashing.broker.kill()
+
+
+def url_of(broker: BrokerProcess) -> str:
+    """Its STOMP acceptor, as the sink's option."""
+    return f"tcp://127.0.0.1:{broker.port}"
+
+
+def added(broker: BrokerProcess, queue: str) -> int:
+    """How many messages ever came to the queue."""
+    return int(broker.metric("artemis_messages_added", queue=queue))
+
+
+def drained(broker: BrokerProcess, queue: str, count: int) -> list[ServerFrame]:
+    """Takes exactly this many messages from the queue, and sees that no more is there."""
+    broker.await_count(queue, count)
+    with connected(broker.port) as client:
+        return taken(client, queue, count)
+
+
+def taken(client: StompSocket, queue: str, count: int) -> list[ServerFrame]:
+    """Takes this many messages from the queue."""
+    client.subscribe(queue, ack="auto", subscription_type="ANYCAST")
+    messages = [client.message() for _ in range(count)]
+    client.nothing_waits()
+    return messages
+
+
+def bodies(messages: list[ServerFrame]) -> list[str]:
+    """Their texts."""
+    return [message.body.decode() for message in messages]

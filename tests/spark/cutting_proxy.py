@@ -1,0 +1,90 @@
+"""A way to the broker that breaks at a chosen word, once."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.e2e.broker_process import LOOPBACK
+
+
+class CuttingProxy:
+    """Passes bytes between clients and a broker. The first time a word passes in its direction, the bytes before it are
+    passed on, and both sides are closed.
+    """
+
+    def __init__(self, broker_port: int, word: bytes, *, from_broker: bool = False, nth: int = 1) -> None:
+        self._broker_port = broker_port
+        self._word = word
+        self._from_broker = from_broker
+        self._nth = nth
+        self._lock = threading.Lock()
+        self.has_cut = False
+        self.connections = 0
+        self._listener = socket.create_server((LOOPBACK, 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._sockets: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        """Ends everything."""
+        for one in [self._listener, *self._sockets]:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+                broker = socket.create_connection((LOOPBACK, self._broker_port))
+            except OSError:
+                return
+            self.connections += 1
+            self._sockets += [client, broker]
+            for source, target, watched in (
+                (client, broker, not self._from_broker),
+                (broker, client, self._from_broker),
+            ):
+                threading.Thread(target=self._pass, args=(source, target, watched), daemon=True).start()
+
+    def _pass(self, source: socket.socket, target: socket.socket, watched: bool) -> None:
+        tail = b""
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                if watched and (kept := self._before_cut(tail, data)) is not None:
+                    target.sendall(kept)
+                    break
+                target.sendall(data)
+                tail = (tail + data)[-len(self._word) + 1 :] if len(self._word) > 1 else b""
+        for one in (source, target):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    def _before_cut(self, tail: bytes, data: bytes) -> bytes | None:
+        """What may still pass, when this is where to cut."""
+        with self._lock:
+            if self.has_cut:
+                return None
+            seen = tail + data
+            found = -1
+            while (found := seen.find(self._word, found + 1)) >= 0:
+                self._nth -= 1
+                if not self._nth:
+                    self.has_cut = True
+                    return data[: max(0, found - len(tail))]
+            return None
+
+
+@contextmanager
+def cutting(broker_port: int, word: bytes, *, from_broker: bool = False, nth: int = 1) -> Iterator[CuttingProxy]:
+    """A proxy that is there for a while, and has to cut."""
+    proxy = CuttingProxy(broker_port, word, from_broker=from_broker, nth=nth)
+    try:
+        yield proxy
+        assert proxy.has_cut, f"{word!r} never passed"
+    finally:
+        proxy.close()

@@ -1,0 +1,246 @@
+"""``df.write`` and ``df.writeStream`` with ``format("artemis")`` against a running broker."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e.broker_process import BrokerProcess, eventually
+from tests.e2e.stomp_socket import connected
+from tests.spark.brokers import added, bodies, crashing_broker, drained, url_of
+from tests.spark.faulty import STEPS, FaultySource
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+
+def write(
+    frame: DataFrame, broker: BrokerProcess, address: str | None = None, /, format: str = "artemis", **options: str
+) -> None:
+    writer = frame.write.format(format).mode("append").option("url", url_of(broker)).options(**options)
+    if address is not None:
+        writer = writer.option("address", address)
+    writer.save()
+
+
+def rows(spark: SparkSession, count: int, partitions: int = 2) -> DataFrame:
+    """Values ``row-0`` and so on, in order."""
+    return spark.range(0, count, 1, partitions).selectExpr(
+        "concat('row-', id, if(id % 50 = 25, '-middle', '')) as value"
+    )
+
+
+def expected(count: int) -> list[str]:
+    return [f"row-{number}{'-middle' if number % 50 == 25 else ''}" for number in range(count)]
+
+
+# ---- batches -------------------------------------------------------------------------------------
+
+
+def test_every_row_becomes_one_message(spark: SparkSession, sink_broker: BrokerProcess, place: str) -> None:
+    write(rows(spark, 1000), sink_broker, place, rowsPerTransaction="100")
+    messages = drained(sink_broker, place, 1000)
+    assert sorted(bodies(messages)) == sorted(expected(1000))
+    for half in (range(500), range(500, 1000)):
+        inside = {f"row-{number}" for number in half}
+        one_partition = [text for text in bodies(messages) if text.removesuffix("-middle") in inside]
+        assert one_partition == [text for text in expected(1000) if text.removesuffix("-middle") in inside]
+
+
+def test_every_column_arrives(spark: SparkSession, sink_broker: BrokerProcess, place: str) -> None:
+    later = datetime.now(UTC) + timedelta(hours=1)
+    schema = (
+        "value binary, address string, key string, headers map<string,string>, priority int, persistent boolean,"
+        " expiration timestamp, delay long, routingType string"
+    )
+    full: tuple[Any, ...] = (b"\0body", place, "group 1", {"kind": "a:b"}, 8, False, later, None, "ANYCAST")
+    bare: tuple[Any, ...] = (b"bare", place, None, None, None, None, None, None, None)
+    late: tuple[Any, ...] = (b"late", place, None, None, None, None, None, 3_600_000, None)
+    write(spark.createDataFrame([full, bare, late], schema).coalesce(1), sink_broker)
+    eventually(
+        "scheduled", lambda: sink_broker.metric("artemis_scheduled_message_count", queue=place), lambda seen: seen == 1
+    )
+    with connected(sink_broker.port) as client:
+        client.subscribe(place, ack="auto", subscription_type="ANYCAST")
+        first, second = client.message(), client.message()
+        client.nothing_waits()
+    names = ("JMSXGroupID", "_AMQ_GROUP_ID", "kind", "priority", "persistent", "expires", "destination-type")
+    told = [{name: one.header(name) for name in names} for one in (first, second)]
+    assert (first.body, second.body) == (b"\0body", b"bare")
+    assert "group 1" in (told[0]["JMSXGroupID"], told[0]["_AMQ_GROUP_ID"])
+    assert (told[0]["kind"], told[0]["priority"], told[0]["persistent"]) == ("a\\cb", "8", "false")
+    assert told[0]["expires"] == str(int(later.timestamp() * 1000))
+    assert (told[1]["kind"], told[1]["priority"], told[1]["persistent"], told[1]["expires"]) == (None, "4", "true", "0")
+
+
+def test_kafka_s_column_names_do(spark: SparkSession, sink_broker: BrokerProcess, place: str) -> None:
+    """A job that wrote to Kafka changes its format and url."""
+    frame = spark.createDataFrame(
+        [(place, "k", "v", [("h", b"1")])],
+        "topic string, key string, value string, headers array<struct<key:string,value:binary>>",
+    )
+    write(frame, sink_broker)
+    [message] = drained(sink_broker, place, 1)
+    assert (message.body, message.header("h")) == (b"v", "1")
+
+
+def test_addresses_by_row(spark: SparkSession, sink_broker: BrokerProcess, place: str) -> None:
+    write(rows(spark, 90).selectExpr("value", f"concat('{place}.', length(value) % 3) as address"), sink_broker)
+    count = sum(added(sink_broker, f"{place}.{number}") for number in range(3))
+    assert count == 90
+
+
+def test_nothing_to_write(spark: SparkSession, sink_broker: BrokerProcess, place: str) -> None:
+    write(rows(spark, 0), sink_broker, place)
+    assert added(sink_broker, place) == 0
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "said"),
+    [
+        (["id"], {"address": "a"}, "The sink has no column id"),
+        (["id as value"], {"address": "a"}, "Column value is bigint"),
+        (["'x' as value"], {}, "set the option address"),
+        (["'x' as value"], {"address": "a", "prority": "3"}, "no option prority: did you mean priority"),
+        (["'x' as value", "cast(null as string) as address"], {}, "A row has no address"),
+        (["'x' as value", "cast(id + 8 as int) as priority"], {"address": "a"}, "A row has the priority"),
+    ],
+)
+def test_bad_rows_are_named_before_anything_is_sent(
+    spark: SparkSession, sink_broker: BrokerProcess, columns: list[str], options: dict[str, str], said: str
+) -> None:
+    before = sink_broker.metric("artemis_messages_added")
+    with pytest.raises(Exception, match=said):
+        write(spark.range(0, 5, 1, 1).selectExpr(*columns), sink_broker, **options)
+    assert sink_broker.metric("artemis_messages_added") == before
+
+
+def test_overwrite_is_refused(spark: SparkSession, sink_broker: BrokerProcess) -> None:
+    writer = rows(spark, 1).write.format("artemis").mode("overwrite").options(url=url_of(sink_broker), address="a")
+    with pytest.raises(Exception, match="cannot be overwritten"):
+        writer.save()
+
+
+def test_a_full_address_fails_the_job_in_the_broker_s_words(spark: SparkSession, sink_broker: BrokerProcess) -> None:
+    with pytest.raises(Exception, match=r"Address fails\.job is full: make room"):
+        write(rows(spark, 100, 1), sink_broker, "fails.job")
+    assert added(sink_broker, "fails.job") == 0
+
+
+def test_a_job_that_is_run_again_under_its_name(spark: SparkSession, sink_broker: BrokerProcess, place: str) -> None:
+    for _ in range(2):
+        write(rows(spark, 100), sink_broker, place, publishId="nightly-2026-01-01")
+    write(rows(spark, 100), sink_broker, place, publishId="nightly-2026-01-02")
+    assert added(sink_broker, place) == 200
+
+
+# ---- tasks that fail -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("step", "kind"), [*((step, "raise") for step in (*STEPS, "after RECEIPT")), ("after COMMIT", "kill")]
+)
+def test_tasks_that_fail_are_repeated_and_publish_once(
+    spark: SparkSession, sink_broker: BrokerProcess, place: str, step: str, kind: str
+) -> None:
+    spark.dataSource.register(FaultySource)
+    options = {"publishId": f"{step}.{kind}.{place}", "rowsPerTransaction": "60"}
+    write(rows(spark, 300), sink_broker, place, "artemis_faulty", **options)
+    assert sorted(bodies(drained(sink_broker, place, 300))) == sorted(expected(300))
+
+
+def test_a_shuffle_that_hands_rows_over_in_another_order(
+    spark: SparkSession, sink_broker: BrokerProcess, place: str
+) -> None:
+    """Partitions that are one transaction each: another attempt has the same rows, in whatever order."""
+    spark.dataSource.register(FaultySource)
+    frame = rows(spark, 300).repartition(3, "value")
+    write(frame, sink_broker, place, "artemis_faulty", publishId=f"after RECEIPT.raise.{place}")
+    assert sorted(bodies(drained(sink_broker, place, 300))) == sorted(expected(300))
+
+
+# ---- streams -------------------------------------------------------------------------------------
+
+
+class Stream:
+    """A query from text files, a file for each batch, to an address."""
+
+    def __init__(self, spark: SparkSession, broker: BrokerProcess, folder: Path, address: str) -> None:
+        self._spark, self._address, self._folder = spark, address, folder
+        self._url = url_of(broker)
+        self.files = folder / "in"
+        self.files.mkdir(exist_ok=True)
+
+    def put(self, name: str, lines: list[str]) -> None:
+        """One more file, there at once."""
+        hidden = self.files / f".{name}"
+        hidden.write_text("\n".join(lines) + "\n", "utf-8")
+        hidden.rename(self.files / f"{name}.txt")
+
+    def start(self, format: str = "artemis", **options: str) -> StreamingQuery:
+        frame = self._spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(self.files))
+        writer = (
+            frame.repartition(2)
+            .writeStream.format(format)
+            .option("checkpointLocation", str(self._folder / "checkpoint"))
+        )
+        writer = writer.options(url=self._url, address=self._address, **options)
+        return writer.trigger(processingTime="0 seconds").start()
+
+
+def test_each_batch_of_a_stream(spark: SparkSession, sink_broker: BrokerProcess, tmp_path: Path, place: str) -> None:
+    """Then a batch whose end Spark forgot: it runs again with the same id and range, and publishes nothing."""
+    stream = Stream(spark, sink_broker, tmp_path, place)
+    for number in range(3):
+        stream.put(f"f{number}", [f"{number}-{line}" for line in range(50)])
+    query = stream.start()
+    query.processAllAvailable()
+    query.stop()
+    assert added(sink_broker, place) == 150
+    commits = sorted((tmp_path / "checkpoint" / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
+    commits[-1].unlink()
+    query = stream.start()
+    stream.put("f3", ["3-0"])
+    query.processAllAvailable()
+    query.stop()
+    wanted = [f"{number}-{line}" for number in range(3) for line in range(50)] + ["3-0"]
+    assert sorted(bodies(drained(sink_broker, place, 151))) == sorted(wanted)
+
+
+def test_tasks_of_a_stream_that_fail(
+    spark: SparkSession, sink_broker: BrokerProcess, tmp_path: Path, place: str
+) -> None:
+    spark.dataSource.register(FaultySource)
+    stream = Stream(spark, sink_broker, tmp_path, place)
+    for number in range(2):
+        stream.put(f"f{number}", [f"{number}-{line}" for line in range(50)])
+    query = stream.start("artemis_faulty", publishId=f"after RECEIPT.kill.{place}")
+    query.processAllAvailable()
+    query.stop()
+    assert added(sink_broker, place) == 100
+
+
+def test_a_broker_that_is_killed_under_a_stream(spark: SparkSession, tmp_path: Path, place: str) -> None:
+    """The sink waits for it to come back, and repeats what was not confirmed."""
+    with crashing_broker(tmp_path) as crashing:
+        stream = Stream(spark, crashing.broker, tmp_path, place)
+        query = stream.start(timeout="60 s", rowsPerTransaction="50")
+        lines: list[str] = []
+        for number in range(6):
+            batch = [f"{number}-{line}" for line in range(1000)]
+            lines += batch
+            if number % 2:
+                before = added(crashing.broker, place)
+                stream.put(f"f{number}", batch)
+                crashing.broker.eventually("more", lambda: added(crashing.broker, place), lambda seen: seen > before)  # noqa: B023
+                crashing.crash()
+                crashing.start_again()
+            else:
+                stream.put(f"f{number}", batch)
+            query.processAllAvailable()
+        query.stop()
+        assert sorted(bodies(drained(crashing.broker, place, 6000))) == sorted(lines)
