@@ -103,13 +103,12 @@ def source_of(args: argparse.Namespace) -> Source:
 
 
 def _result(args: argparse.Namespace, source: Source, stack: ExitStack, progress: Progress) -> Result:
-    from artemis_py.spark.feeds import feeds_of
     from artemis_py.spark.quiet import quiet_session, told_errors
 
     spark = stack.enter_context(quiet_session(args.master, is_verbose=args.verbose))
     progress.watch(spark)
     with told_errors():
-        result = JOBS[args.job].call(Call(spark, source, partial(feeds_of, source), progress.say), args)
+        result = JOBS[args.job].call(Call(spark, source, progress.say), args)
         if args.parquet is not None:
             from artemis_py.spark.report.machine import write_parquet
 

@@ -14,9 +14,9 @@ from artemis_py.spark.jobs.archive_files import Files
 from artemis_py.spark.jobs.archive_store import Store
 from artemis_py.spark.jobs.source import JobError
 
-LOG = [(lsn, f"2026-01-0{1 + lsn // 40}", f"address{lsn % 3}") for lsn in range(1, 100)]
+LOG = [(lsn, f"2026-01-0{1 + lsn // 40}", f"address{lsn % 2}") for lsn in range(1, 80)]
 """Rows of a log: lsn, date, address."""
-STEPS = (25, 50, 51, 99)
+STEPS = (50, 79)
 
 
 class Killed(BaseException):
@@ -72,7 +72,7 @@ def merge(into: Path, partitions: Sequence[Path]) -> None:
     """Puts the rows of each partition into one file."""
     for partition in partitions:
         lsns = [lsn for file in sorted(partition.glob("batch=*/*.parquet")) for lsn in json.loads(file.read_text())]
-        (into / partition.name).mkdir()
+        (into / partition.name).mkdir(parents=True)
         (into / partition.name / "part-0.parquet").write_text(json.dumps(lsns))
 
 
@@ -120,7 +120,7 @@ def test_killed_anywhere_and_started_again(tmp_path: Path, has_exchange: bool, m
         assert not (root / "_archive" / "staging").exists()
         assert not (root / "_archive" / "move.json").exists()
         killed += 1
-    assert killed > 40
+    assert killed > 20
     assert seen(root) == sorted(LOG)
 
 
@@ -147,7 +147,7 @@ def test_killed_between_the_two_renames_of_a_swap(tmp_path: Path, monkeypatch: p
 
 def test_compaction_leaves_one_batch_and_other_days_alone(tmp_path: Path) -> None:
     with Store(tmp_path) as store:
-        for end in STEPS:
+        for end in (20, 60, 79):
             store.add("a", end, rows_between(store.archived_lsn("a"), end))
         small = store.small_partitions("messages", before="2026-01-02")
         assert list(small) == ["2026-01-01"]
@@ -169,7 +169,7 @@ def test_files_are_synced_before_the_archive_says_so(tmp_path: Path, monkeypatch
         def write(self, path: Path, value: object) -> None:
             if path.name == "move.json":
                 found = [path.parent / "staging", *(path.parent / "staging").rglob("*")]
-                assert len(found) > 5
+                assert len(found) >= 3
                 unsynced.extend(each for each in found if each.stat().st_ino not in synced)
             super().write(path, value)
 

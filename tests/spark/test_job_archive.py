@@ -51,7 +51,7 @@ def world() -> World:
 @pytest.fixture(scope="module")
 def tables(spark: SparkSession, world: World) -> dict[str, DataFrame]:
     """Its tables."""
-    return {"messages": world.messages(spark).cache(), "events": world.events(spark).cache()}
+    return {"messages": world.messages(spark), "events": world.events(spark)}
 
 
 @pytest.fixture(scope="module")

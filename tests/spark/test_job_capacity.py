@@ -12,6 +12,7 @@ import pytest
 from artemis_py.cli.main import main
 from artemis_py.config.reader import load
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES
+from artemis_py.spark.jobs.result import Result
 from artemis_py.spark.jobs.sizing import MIB, Need, advise, as_xml
 from tests.spark.traffic import Sent, World
 from tests.spark.world import Frames, lives, percentile, rows_of
@@ -29,9 +30,11 @@ def world() -> World:
 
 
 @pytest.fixture(scope="module")
-def source(spark: SparkSession, world: World) -> Frames:
-    """Its tables."""
-    return Frames({"messages": world.messages(spark).cache(), "events": world.events(spark).cache()})
+def result(spark: SparkSession, world: World) -> Result:
+    """What the job says of it."""
+    from artemis_py.spark.jobs.capacity import capacity
+
+    return capacity(spark, Frames({"events": world.events(spark)}), outage_s=OUTAGE_S)
 
 
 def peak(steps: list[tuple[int, int]]) -> int:
@@ -82,10 +85,7 @@ def ring_of(world: World, queue: str, service: int) -> int:
     return most
 
 
-def test_queues(spark: SparkSession, source: Frames, world: World) -> None:
-    from artemis_py.spark.jobs.capacity import capacity
-
-    result = capacity(spark, source, outage_s=OUTAGE_S)
+def test_queues(result: Result, world: World) -> None:
     rows = {str(row["queue"]): row for row in rows_of(result.table("queues"))}
     assert set(rows) == {queue for message in world.sent for queue in message.lives}
     for queue, row in rows.items():
@@ -110,14 +110,10 @@ def test_queues(spark: SparkSession, source: Frames, world: World) -> None:
 
 def memory_bytes(message: Sent) -> int:
     """What the broker counts."""
-    block = sum(len(name) + len(value) + 2 for name, value in message.headers) + 1
-    return MESSAGE_OVERHEAD_BYTES + block + len(message.body)
+    return MESSAGE_OVERHEAD_BYTES + message.size_bytes
 
 
-def test_addresses_count_a_message_once(spark: SparkSession, source: Frames, world: World) -> None:
-    from artemis_py.spark.jobs.capacity import capacity
-
-    result = capacity(spark, source, outage_s=OUTAGE_S)
+def test_addresses_count_a_message_once(result: Result, world: World) -> None:
     for row in rows_of(result.table("addresses")):
         messages = [message for message in world.sent if message.address == row["address"]]
         ones, sizes = [], []
@@ -135,23 +131,24 @@ def test_addresses_count_a_message_once(spark: SparkSession, source: Frames, wor
         assert row["meanBytes"] == pytest.approx(sum(map(memory_bytes, messages)) / len(messages))
 
 
-def test_the_advice_is_accepted(
-    spark: SparkSession, source: Frames, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from artemis_py.spark.jobs.capacity import capacity
-
-    result = capacity(spark, source, outage_s=OUTAGE_S)
+def test_the_advice_is_accepted(result: Result, world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "broker.xml"
     [text] = result.texts
     file.write_text(text.body, "utf-8")
     assert main(["check", str(file)]) == 0
-    assert "0 errors, 0 warnings" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "(0 errors, 1 warning, 0 notes)" in said
+    assert "security-enabled is true" in said
     for row in rows_of(result.table("advice")):
         merged = load(file).settings_for(str(row["address"]))
         assert merged.max_size_bytes == row["maxSizeBytes"]
-        assert merged.page_size_bytes == row["pageSizeBytes"]
-        assert merged.address_full_policy == "PAGE"
-        assert merged.default_ring_size == (-1 if row["ringSize"] is None else row["ringSize"])
+        if row["address"] == "ticks":
+            assert merged.default_ring_size == row["ringSize"] == ceil(ring_of(world, "ticks", service_of(world, "ticks")) * 1.25)
+            assert merged.address_full_policy == "BLOCK"
+        else:
+            assert merged.default_ring_size == -1
+            assert merged.page_size_bytes == row["pageSizeBytes"]
+            assert merged.address_full_policy == "PAGE"
 
 
 @pytest.mark.parametrize(
@@ -160,7 +157,9 @@ def test_the_advice_is_accepted(
         (Need("small", 10, 1000, 300, 5000), True),
         (Need("a.<b>&'\"", 10, 40 * MIB, MIB, 20 * MIB), True),
         (Need("huge", 10**7, 3 * 1024 * MIB, 9 * MIB, 80 * 1024 * MIB), False),
-        (Need("large messages", 3, 900 * MIB, 300 * MIB, 900 * MIB, ring=7), False),
+        (Need("large messages", 3, 900 * MIB, 300 * MIB, 900 * MIB), False),
+        (Need("some rings", 10, 1000, 300, 5000, {"a--b": 7, "c": 9}), True),
+        (Need("all rings", 10, 1000, 300, 5000, {"a": 7, "c": 9}, is_ring=True), True),
     ],
 )
 def test_advice_holds_what_was_needed(
@@ -170,9 +169,13 @@ def test_advice_holds_what_was_needed(
     wanted = max(need.peak_bytes, need.outage_bytes)
     assert (advice.disk_bytes == 0) is fits
     assert max(advice.max_size_bytes if fits else 0, advice.disk_bytes) >= wanted
-    assert advice.page_size_bytes >= 2 * need.largest_bytes
-    assert advice.page_size_bytes <= advice.max_size_bytes
-    assert advice.ring_size is None or advice.ring_size >= (need.ring or 0)
+    if need.is_ring:
+        assert (advice.ring_size, advice.page_size_bytes) == (12, None)
+    else:
+        assert advice.ring_size is None
+        assert advice.page_size_bytes is not None
+        assert 2 * need.largest_bytes <= advice.page_size_bytes <= advice.max_size_bytes
+    assert all(advice.rings[queue] >= size for queue, size in need.rings.items())
     file = tmp_path / "broker.xml"
     file.write_text(as_xml([advice]), "utf-8")
     code = main(["check", str(file)])

@@ -22,18 +22,6 @@ RING_SIZE: Final = 12
 TTL_MS: Final = 1500
 ATTEMPTS_MAX: Final = 3
 
-MESSAGES_DDL: Final = (
-    "key string, value binary, topic string, partition int, offset long, timestamp timestamp, timestampType int, "
-    "headers array<struct<key string,value binary>>, address string, messageId long, queues array<string>, "
-    "routingType string, priority int, expiration timestamp, deliverAt timestamp, publishedAt timestamp, bodyBytes long, "
-    "origin string, user string, transaction long, originalAddress string, originalQueue string, "
-    "originalMessageId string, reason string, broker string, segment long, position long"
-)
-EVENTS_DDL: Final = (
-    "offset long, timestamp timestamp, event string, messageId long, address string, queue string, consumer string, "
-    "origin string, reason string, attempts int, count long, bytes long, transaction long, broker string, segment long"
-)
-
 
 @dataclass
 class Life:
@@ -65,6 +53,11 @@ class Sent:
     """Address, queue and id of the message that this is a copy of."""
     reason: str | None = None
     lives: dict[str, Life] = field(default_factory=dict)
+
+    @property
+    def size_bytes(self) -> int:
+        """Header block and body."""
+        return sum(len(name) + len(value) + 2 for name, value in self.headers) + 1 + len(self.body)
 
 
 @dataclass
@@ -234,7 +227,7 @@ class World:
             {
                 "key": None, "value": message.body, "topic": message.address, "partition": 0, "offset": message.lsn,
                 "timestamp": moment(message.at_ms), "timestampType": 0,
-                "headers": [(name, value.encode()) for name, value in message.headers],
+                "headers": [{"key": name, "value": value.encode()} for name, value in message.headers],
                 "address": message.address, "messageId": message.id, "queues": list(message.lives),
                 "routingType": "ANYCAST", "priority": 4, "expiration": None, "deliverAt": None,
                 "publishedAt": moment(message.at_ms), "bodyBytes": len(message.body), "origin": message.origin,
@@ -272,11 +265,11 @@ class World:
 
     def messages(self, spark: SparkSession) -> DataFrame:
         """The table ``messages`` as a frame."""
-        return _frame(spark, self.message_rows(), MESSAGES_DDL)
+        return _frame(spark, self.message_rows(), "messages")
 
     def events(self, spark: SparkSession) -> DataFrame:
         """The table ``events`` as a frame."""
-        return _frame(spark, self.event_rows(), EVENTS_DDL)
+        return _frame(spark, self.event_rows(), "events")
 
 
 def moment(at_ms: int) -> datetime:
@@ -285,8 +278,9 @@ def moment(at_ms: int) -> datetime:
 
 
 def _row(at_ms: int, lsn: int, event: str, address: str, queue: str | None, message_id: int | None) -> dict[str, Any]:
-    names = [part.split()[0] for part in EVENTS_DDL.split(", ")]
-    row: dict[str, Any] = dict.fromkeys(names)
+    from artemis_py.spark.schema import EVENTS
+
+    row: dict[str, Any] = dict.fromkeys(EVENTS)
     return row | {
         "offset": lsn, "timestamp": moment(at_ms), "event": event, "messageId": message_id, "address": address,
         "queue": queue, "count": 1, "broker": BROKER, "segment": lsn // 1000,
@@ -295,11 +289,16 @@ def _row(at_ms: int, lsn: int, event: str, address: str, queue: str | None, mess
 
 def _event(message: Sent, at_ms: int, lsn: int, event: str, queue: str | None, **more: object) -> dict[str, Any]:
     row = _row(at_ms, lsn, event, message.address, queue, message.id)
-    return row | {"bytes": len(message.body), **more}
+    if event in ("published", "routed", "scheduled"):
+        row["bytes"] = message.size_bytes
+    return row | more
 
 
-def _frame(spark: SparkSession, rows: list[dict[str, Any]], ddl: str) -> DataFrame:
-    from pyspark.sql.types import StructType
+def _frame(spark: SparkSession, rows: list[dict[str, Any]], table: str) -> DataFrame:
+    import pyarrow as pa
 
-    schema = StructType.fromDDL(ddl)
-    return spark.createDataFrame([tuple(row[name] for name in schema.fieldNames()) for row in rows], schema)
+    from artemis_py.spark.schema import TABLES, arrow_schema, spark_schema
+
+    columns = list(TABLES[table])
+    values = pa.Table.from_pylist(rows, arrow_schema(table, columns))
+    return spark.createDataFrame(values, spark_schema(table, columns)).cache()

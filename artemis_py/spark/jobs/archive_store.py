@@ -108,11 +108,10 @@ class Store:
         return found
 
     def compact(self, partitions: Sequence[Path], write: Callable[[Path, Sequence[Path]], None]) -> None:
-        """Puts one batch in the place of the batches of each partition. ``write`` gets a directory and the partitions
-        (``<table>/date=…/address=…``), and puts ``address=…/*.parquet`` of the same names into it.
+        """Puts one batch in the place of the batches of each partition. ``write`` gets a directory that is not there yet
+        and the partitions (``<table>/date=…/address=…``), and puts ``address=…/*.parquet`` of the same names into it.
         """
         self._files.remove(self._staging)
-        self._staging.mkdir(parents=True)
         write(self._staging, partitions)
         _tidy(self._staging)
         swaps = []

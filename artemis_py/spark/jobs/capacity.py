@@ -7,6 +7,7 @@ there was more to do; where they always kept up, the most they did in a second.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Window
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
     from artemis_py.spark.jobs.source import Source
 
-_EVENT_COLUMNS: Final = ("broker", "address", "queue", "messageId", "offset", "event", "timestamp")
+_COLUMNS: Final = (
+    "broker", "address", "queue", "messageId", "offset", "event", "timestamp", "count", "bytes",
+)  # fmt: skip
 _ADDRESS: Final = ("broker", "address")
 _QUEUE: Final = ("broker", "address", "queue")
 _ADDRESS_SHOWN: Final = (
@@ -48,12 +51,13 @@ def capacity(
     """What each address and queue would have needed, an outage of all consumers for ``outage_s`` included, with at most
     ``memory_bytes`` of memory for each address. Advice as settings is in the text ``broker.xml``.
     """
-    wanted = (*names.ARRIVALS, *names.ENDS)
-    events = source.table(spark, "events", _EVENT_COLUMNS).where(
-        F.col("event").isin(*wanted) & F.col("messageId").isNotNull()
-    )
+    wanted = (names.PUBLISHED, *names.ARRIVALS, *names.ENDS)
+    every = source.table(spark, "events", _COLUMNS).where(F.col("event").isin(*wanted))
+    # An operator's purge tells how many went, not which.
+    amount = F.when(F.col("event").isin(*names.ARRIVALS), 1).otherwise(-F.coalesce("count", F.lit(1)))
+    events = every.where("queue is not null").withColumn("n", amount)
     queues = _queues(events, outage_s).cache()
-    addresses = _addresses(spark, source, events, queues).cache()
+    addresses = _addresses(every.where("messageId is not null"), queues).cache()
     of_addresses = collected("addresses", "Addresses", _ADDRESS_SHOWN, addresses.orderBy(F.desc("peakBytes"), *_ADDRESS))
     of_queues = collected("queues", "Queues", _QUEUE_SHOWN, queues.orderBy(F.desc("peakDepth"), *_QUEUE))
     advices = [advise(need, memory_bytes) for need in _needs(of_addresses, of_queues)]
@@ -68,7 +72,7 @@ def capacity(
         for row in of_queues.rows
         if row[9] and row[10] is None
     ]
-    depth = _timeline(events.withColumn("n", F.when(F.col("event").isin(*names.ARRIVALS), 1).otherwise(-1)), _QUEUE)
+    depth = _timeline(events, _QUEUE)
     busiest = [row[2] for row in of_queues.rows[:8]]
     points = depth.where(F.col("queue").isin(busiest)).select("queue", F.unix_seconds("second"), "top").collect()
     plots = [Plot("Messages in the queue, at most in each second", COUNT, lines([(q, float(t), float(n)) for q, t, n in points]))]
@@ -128,7 +132,7 @@ def _seconds(events: DataFrame, outage_s: int) -> DataFrame:
     ``outage_s`` (``inOutage``).
     """
     is_arrival = F.col("event").isin(*names.ARRIVALS)
-    depth = _timeline(events.withColumn("n", F.when(is_arrival, 1).otherwise(-1)), _QUEUE)
+    depth = _timeline(events, _QUEUE)
     counted = events.groupBy(*_QUEUE, bucket("timestamp", 1).alias("second")).agg(
         F.count(F.when(is_arrival, 1)).alias("arrivals"),
         F.count(at(names.ACKED)).alias("acked"),
@@ -153,69 +157,59 @@ def _seconds(events: DataFrame, outage_s: int) -> DataFrame:
     )
 
 
-def _addresses(
-    spark: SparkSession, source: Source, events: DataFrame, queues: DataFrame
-) -> DataFrame:
-    """A row per address: its messages count once, from when they come until the last of their queues is done with them."""
-    is_arrival = F.col("event").isin(*names.ARRIVALS)
-    lives = events.groupBy(*_ADDRESS, "messageId").agg(
-        F.count(F.when(is_arrival, 1)).alias("queues"),
-        F.count(F.when(~is_arrival, 1)).alias("done"),
-        F.min(F.when(is_arrival, F.struct("offset", "timestamp"))).alias("came"),
-        F.max(F.when(~is_arrival, F.struct("offset", "timestamp"))).alias("went"),
+def _addresses(events: DataFrame, queues: DataFrame) -> DataFrame:
+    """A row per address: its messages count once, from when they come until the last of their queues is done with them.
+    What a purge took with a whole page is not told one by one, and counts to the end.
+    """
+    is_end = F.col("event").isin(*names.ENDS)
+    moment = F.struct("offset", "timestamp")
+    lives = events.groupBy("broker", "messageId").agg(
+        F.max(at(names.PUBLISHED, "address")).alias("address"),
+        F.max(at(names.PUBLISHED, F.col("bytes") + MESSAGE_OVERHEAD_BYTES)).alias("size"),
+        F.max(at(names.PUBLISHED, moment)).alias("came"),
+        F.count(at(names.ARRIVALS)).alias("queues"),
+        F.count(F.when(is_end, True)).alias("done"),
+        F.max(F.when(is_end, moment)).alias("went"),
     )
-    sized = lives.where("queues > 0").join(_sizes(spark, source), ["broker", "messageId"], "left")
-    size = F.coalesce("bytes", F.lit(MESSAGE_OVERHEAD_BYTES))
-    sized = sized.withColumn("size", size)
+    sized = lives.where("came is not null and queues > 0")
     came = F.struct("came.offset", "came.timestamp", F.lit(1).alias("n"), F.col("size").alias("bytes"))
     went = F.struct("went.offset", "went.timestamp", F.lit(-1).alias("n"), (-F.col("size")).alias("bytes"))
     both = F.when(F.col("done") >= F.col("queues"), F.array(came, went)).otherwise(F.array(came))
-    steps = sized.select(*_ADDRESS, F.inline(both))
-    peaks = _timeline(steps, _ADDRESS, ("n", "bytes")).groupBy(*_ADDRESS).agg(
-        F.max("top").alias("peakMessages"), F.max("top_bytes").alias("peakBytes")
-    )
+    peaks = _timeline(sized.select(*_ADDRESS, F.inline(both)), _ADDRESS, ("n", "bytes")).groupBy(*_ADDRESS)
     sizes = sized.groupBy(*_ADDRESS).agg(
         F.count("*").alias("messages"), F.avg("size").alias("meanBytes"), F.max("size").alias("largestBytes")
     )
     backlogs = queues.groupBy(*_ADDRESS).agg(F.max("outageBacklog").alias("outageMessages"))
-    joined = sizes.join(peaks, list(_ADDRESS)).join(backlogs, list(_ADDRESS))
-    return joined.withColumn("outageBytes", F.ceil(F.col("outageMessages") * F.col("meanBytes")))
-
-
-def _sizes(spark: SparkSession, source: Source) -> DataFrame:
-    """What the broker counts for each message: body, header block (``name:value`` and a line feed each, and an empty
-    line) and overhead.
-    """
-    messages = source.table(spark, "messages", ("broker", "messageId", "bodyBytes", "headers"))
-    lengths = F.transform("headers", lambda header: F.length(header["key"]) + F.length(header["value"]) + 2)
-    block = F.aggregate(lengths, F.lit(1), lambda total, length: total + length)
-    return messages.select("broker", "messageId", (F.col("bodyBytes") + block + MESSAGE_OVERHEAD_BYTES).alias("bytes"))
+    highest = peaks.agg(F.max("top").alias("peakMessages"), F.max("top_bytes").alias("peakBytes"))
+    joined = sizes.join(highest, list(_ADDRESS)).join(backlogs, list(_ADDRESS), "left")
+    outage = F.coalesce("outageMessages", F.lit(0)) * F.col("meanBytes")
+    return joined.withColumn("outageBytes", F.ceil(outage)).drop("outageMessages")
 
 
 def _needs(of_addresses: Table, of_queues: Table) -> list[Need]:
-    """What each address needs; one with a wildcard in it gets its settings from its parts."""
-    rings: dict[tuple[str, str], int] = {}
-    for broker, address, _, _, _, _, _, replaced, ring, _, _ in of_queues.rows:
-        if replaced:
-            rings[broker, address] = max(ring, rings.get((broker, address), 0))
-    worst: dict[str, Need] = {}
-    for broker, address, _, _, largest, peak_messages, peak_bytes, outage in of_addresses.rows:
-        need = Need(address, peak_messages, peak_bytes, largest, outage, rings.get((broker, address)))
-        known = worst.get(address)
-        worst[address] = need if known is None else _larger(known, need)
-    return sorted((need for need in worst.values() if not is_wildcard(need.address)), key=lambda need: need.address)
+    """What each address needs, on whichever broker it needs most. One with a wildcard in it has no settings of its own."""
+    queues: dict[str, dict[str, int | None]] = {}
+    for _, address, queue, _, _, _, _, replaced, ring, _, _ in of_queues.rows:
+        known = queues.setdefault(address, {})
+        known[queue] = max(ring, known.get(queue) or 0) if replaced else known.get(queue)
+    needs: dict[str, Need] = {}
+    for _, address, _, _, largest, peak_messages, peak_bytes, outage in of_addresses.rows:
+        rings = {queue: ring for queue, ring in queues.get(address, {}).items() if ring is not None}
+        need = Need(
+            address, peak_messages, peak_bytes, largest, outage, rings, bool(rings) and len(rings) == len(queues[address])
+        )
+        needs[address] = _larger(needs.get(address, need), need)
+    return sorted((need for need in needs.values() if not is_wildcard(need.address)), key=lambda need: need.address)
 
 
 def _larger(one: Need, other: Need) -> Need:
-    """What would do on either of two brokers."""
-    rings = [need.ring for need in (one, other) if need.ring is not None]
-    return Need(
-        one.address,
-        max(one.peak_messages, other.peak_messages),
-        max(one.peak_bytes, other.peak_bytes),
-        max(one.largest_bytes, other.largest_bytes),
-        max(one.outage_bytes, other.outage_bytes),
-        max(rings, default=None),
+    """What would do on either of two brokers; their rings are the same already."""
+    return replace(
+        one,
+        peak_messages=max(one.peak_messages, other.peak_messages),
+        peak_bytes=max(one.peak_bytes, other.peak_bytes),
+        largest_bytes=max(one.largest_bytes, other.largest_bytes),
+        outage_bytes=max(one.outage_bytes, other.outage_bytes),
     )
 
 

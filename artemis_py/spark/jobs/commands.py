@@ -8,6 +8,7 @@ import argparse
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +19,6 @@ from artemis_py.units import parse_bytes
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from artemis_py.spark.jobs.archive import Feed
     from artemis_py.spark.jobs.result import Result
     from artemis_py.spark.jobs.source import Source
 
@@ -29,8 +29,6 @@ class Call:
 
     spark: SparkSession
     source: Source
-    feeds: Callable[[], list[Feed]]
-    """The logs themselves, for the job that keeps a place in them. Raises JobError where the source is none."""
     say: Callable[[str], None]
     """Shows on a terminal what is being done."""
 
@@ -72,19 +70,26 @@ def _archive_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--compact-before",
         metavar="DATE",
+        type=date.fromisoformat,
         help="put the small files of each date before this one (2026-01-31) together",
     )
+    parser.add_argument(
+        "--cursor", default="archive", metavar="NAME", help="under which the broker keeps the log for it (archive)"
+    )
+    parser.add_argument("--accept-gap", action="store_true", help="go on where the log lacks something already")
 
 
 def _archive(call: Call, args: argparse.Namespace) -> Result:
     from artemis_py.spark.jobs.archive import TABLES, archive
+    from artemis_py.spark.jobs.feeds import feeds_of
 
     tables = [name.strip() for name in args.tables.split(",")]
     unknown = [name for name in tables if name not in TABLES]
     if unknown:
         raise JobError(f"no table {unknown[0]!r} to archive; there are {', '.join(TABLES)}")
+    feeds = feeds_of(call.source, args.cursor, accepts_gap=args.accept_gap)
     return archive(
-        call.spark, call.feeds(), args.directory, tables=tables, compact_before=args.compact_before, on_step=call.say
+        call.spark, feeds, args.directory, tables=tables, compact_before=args.compact_before and args.compact_before.isoformat(), on_step=call.say
     )
 
 

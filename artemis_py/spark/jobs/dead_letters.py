@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F
 
 from artemis_py.spark.jobs.result import COUNT, TIME, Column, Plot, Result, Table, collected
-from artemis_py.spark.jobs.shapes import with_shapes
+from artemis_py.spark.jobs.shapes import body_shape, preview
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
@@ -48,14 +48,23 @@ def _shaped(spark: SparkSession, source: Source) -> DataFrame:
     dead = source.table(spark, "messages", _COLUMNS).where("reason is not null")
     names = F.array_sort(F.array_distinct(F.transform("headers", lambda header: header["key"])))
     senders = F.array_join(F.filter(names, lambda name: ~_is_own(name)), ", ")
-    plain = dead.withColumn("headerNames", senders).drop("headers")
-    kept = [field for field in plain.schema if field.name != "value"]
-    fields = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in kept)
-    shaped = plain.mapInArrow(with_shapes, f"{fields}, shape string, preview string")
+    shaped = (
+        dead.withColumn("headerNames", senders)
+        .withColumn("shape", F.udf(_shape, "string", useArrow=False)("value"))
+        .withColumn("preview", F.udf(_preview, "string", useArrow=False)("value"))
+    )
     sent = source.table(spark, "messages", ("broker", "messageId", "origin")).select(
         "broker", F.col("messageId").cast("string").alias("originalMessageId"), "origin"
     )
-    return shaped.join(sent, ["broker", "originalMessageId"], "left")
+    return shaped.drop("value", "headers").join(sent, ["broker", "originalMessageId"], "left")
+
+
+def _shape(value: bytearray | None) -> str:
+    return body_shape(None if value is None else bytes(value))
+
+
+def _preview(value: bytearray | None) -> str:
+    return preview(None if value is None else bytes(value))
 
 
 def _is_own(name: Expression) -> Expression:

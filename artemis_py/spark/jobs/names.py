@@ -12,24 +12,25 @@ DELIVERED: Final = "delivered"
 ATTEMPTED: Final = "attempted"
 ACKED: Final = "acked"
 REPLACED: Final = "replaced"
-SUPERSEDED: Final = "superseded"
-EXPIRED: Final = "expired"
-DEAD: Final = "dead"
-PURGED: Final = "purged"
-DELETED: Final = "deleted"
 REFUSED: Final = "refused"
 
 ARRIVALS: Final = (ROUTED, SCHEDULED)
 """A message came to a queue."""
 LOSSES: Final = {
     REPLACED: "a ring was full: the oldest message gave way",
-    SUPERSEDED: "a newer value with the same key took its place",
-    EXPIRED: "its time to live ended before anybody took it",
-    DEAD: "delivered as often as allowed, and never acknowledged",
-    PURGED: "an operator emptied the queue",
-    DELETED: "the queue was deleted with messages in it",
+    "superseded": "a newer value with the same key took its place",
+    "expired": "its time to live ended before anybody took it",
+    "dead": "delivered as often as allowed, and never acknowledged",
+    "cancelled": "a consumer or an operator gave it up",
+    "purged": "an operator emptied the queue",
+    "deleted": "the queue was deleted with messages in it",
+    "abandoned": "the last consumer left a queue with purge-on-no-consumers",
+    "damaged": "what was written of it cannot be read",
+    "killed": "dead, purged or deleted: an older log does not tell these apart",
     REFUSED: "the address was full: what came was not taken",
 }
-"""Events by which a message is gone from a queue without having been consumed, and why that happens."""
-ENDS: Final = (ACKED, REPLACED, SUPERSEDED, EXPIRED, DEAD, PURGED, DELETED)
+"""Events by which a message is gone without having been consumed, and why that happens (the reasons of the journal's
+SETTLED records, docs/journal-format.md, and REFUSED).
+"""
+ENDS: Final = (ACKED, *(name for name in LOSSES if name != REFUSED))
 """A queue was done with a message."""

@@ -32,8 +32,7 @@ _NOT_REPEATED: Final = (
 """Headers of the first publication that would be wrong, or a second time there, on a new one: patterns of LIKE."""
 REPLAY_HEADER: Final = "x-replay-of"
 """On each message that was published again: broker and message id of the first one."""
-_CHUNK_ROWS_MAX: Final = 10_000
-_CHUNK_BYTES_MAX: Final = 4 * 1024**2
+_CHUNK_ROWS_MAX: Final = 50_000
 _CHUNK_SECONDS: Final = 2
 """At a given rate, so many seconds' worth is published at once."""
 _EXAMPLES: Final = 5
@@ -71,8 +70,8 @@ def replay(
     Without a ``run_id`` nothing is published: the result tells what would be.
 
     The condition may use every column of the table ``messages``, ``header['name']`` and ``text`` (the body). Each chunk
-    is one transaction, named by ``run_id`` and what it holds: a replay that was interrupted and is started again with
-    the same ``run_id`` does not publish twice what the broker still remembers. Raises JobError for a condition that Spark
+    has a name of ``run_id`` and what it holds: a replay that was interrupted and is started again with the same
+    ``run_id`` does not publish twice what the broker still remembers. Raises JobError for a condition that Spark
     refuses.
     """
     chosen = _chosen(source.table(spark, "messages", _COLUMNS), where)
@@ -85,10 +84,10 @@ def replay(
     if run_id is None:
         notes.append("nothing was published: this was a dry run. To publish, say so with --publish")
     else:
-        size = _chunk_rows(rate, facts)
+        size = _chunk_rows(rate)
         chunks = _chunks(places, size)
         _publish(chosen, target, chunks, run_id, rate, size, on_step, sleep_until)
-        facts += [(Column("chunks", "transactions published", COUNT), len(chunks)), (Column("run", "run id"), run_id)]
+        facts += [(Column("chunks", "chunks published", COUNT), len(chunks)), (Column("run", "run id"), run_id)]
     tables = [_summary(places), _examples(chosen)]
     return Result("replay", "Replay", facts, tables, notes=notes, frames={"replay": summary_frame(places)})
 
@@ -188,13 +187,8 @@ def _bytes(value: bytearray | None) -> bytes | None:
 # ---- publishing ----------------------------------------------------------------------------------
 
 
-def _chunk_rows(rate: float | None, facts: list[tuple[Column, Any]]) -> int:
-    count, size_bytes = facts[0][1], facts[1][1]
-    mean_bytes = max(1.0, size_bytes / max(1, count))
-    limits = [_CHUNK_ROWS_MAX, _CHUNK_BYTES_MAX / mean_bytes]
-    if rate is not None:
-        limits.append(rate * _CHUNK_SECONDS)
-    return max(1, int(min(limits)))
+def _chunk_rows(rate: float | None) -> int:
+    return _CHUNK_ROWS_MAX if rate is None else max(1, min(_CHUNK_ROWS_MAX, int(rate * _CHUNK_SECONDS)))
 
 
 def _chunks(places: DataFrame, rows: int) -> list[_Chunk]:
@@ -236,7 +230,7 @@ def _publish(
 def _outgoing(chosen: DataFrame) -> DataFrame:
     """Rows for the sink: the headers that are still right, and where the message comes from."""
     kept = F.filter("headers", lambda header: ~_is_left_out(header["key"]))
-    source = F.concat_ws(":", "broker", F.col("messageId").cast("string")).cast("binary")
+    source = F.concat_ws("/", "broker", F.col("messageId").cast("string")).cast("binary")
     told = F.struct(F.lit(REPLAY_HEADER).alias("key"), source.alias("value"))
     return chosen.select(
         "broker", "offset", F.col("to").alias("address"), "value", "priority", "routingType",

@@ -1,17 +1,13 @@
 """What a body looks like, in a few words: messages that fail for the same reason often look the same.
 
-Pure functions; Spark's workers run them on Arrow batches.
+Pure functions, for Spark's workers.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from typing import Any, Final
 
 _NAMES_MAX: Final = 12
 _PARSED_BYTES_MAX: Final = 1 << 20
@@ -85,18 +81,3 @@ def preview(body: bytes | None, limit: int = 120) -> str:
         text = start[: problem.start].decode()
     shown = "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
     return shown[:limit] + ("…" if len(shown) > limit or len(start) < len(body) else "")
-
-
-def with_shapes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """For ``mapInArrow``: the column ``value`` gives way to ``shape`` and ``preview``, behind the others."""
-    import pyarrow
-
-    for batch in batches:
-        place = batch.schema.get_field_index("value")
-        bodies = batch.column(place).to_pylist()
-        columns = [batch.column(index) for index in range(batch.num_columns) if index != place]
-        fields = [batch.schema.field(index) for index in range(batch.num_columns) if index != place]
-        columns.append(pyarrow.array([body_shape(body) for body in bodies], pyarrow.string()))
-        columns.append(pyarrow.array([preview(body) for body in bodies], pyarrow.string()))
-        fields += [pyarrow.field("shape", pyarrow.string()), pyarrow.field("preview", pyarrow.string())]
-        yield pyarrow.RecordBatch.from_arrays(columns, schema=pyarrow.schema(fields))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import escape, quoteattr
 
 MIB: Final = 1024**2
 HEADROOM: Final = 1.25
@@ -26,8 +26,10 @@ class Need:
     largest_bytes: int
     outage_bytes: int
     """What would have come in during the outage."""
-    ring: int | None = None
-    """Messages of the longest of its rings that lost something, had nothing been lost; None: no ring lost anything."""
+    rings: Mapping[str, int] = field(default_factory=dict)
+    """Of each of its queues that is a ring and lost something: how long that would have had to be to lose nothing."""
+    is_ring: bool = False
+    """Are all of its queues such rings?"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +38,33 @@ class Advice:
 
     need: Need
     max_size_bytes: int
-    page_size_bytes: int
-    ring_size: int | None
+    page_size_bytes: int | None
+    """None: it needs no pages, as its rings bound it."""
+    rings: Mapping[str, int]
     disk_bytes: int
     """What its pages take at the end of the outage; 0: all of it fits into memory."""
+
+    @property
+    def ring_size(self) -> int | None:
+        """For the whole address; None where that would make rings of queues that are none."""
+        return max(self.rings.values()) if self.need.is_ring else None
 
 
 def advise(need: Need, memory_bytes: int) -> Advice:
     """Settings that would have held the traffic, an outage included, with headroom. What does not fit into
-    ``memory_bytes`` goes to pages.
+    ``memory_bytes`` goes to pages. An address of rings alone is bounded by them, also in an outage.
     """
+    rings = {queue: math.ceil(size * HEADROOM) for queue, size in sorted(need.rings.items())}
+    if need.is_ring:
+        held = max(rings.values()) * need.largest_bytes
+        return Advice(need, _rounded(max(held, need.peak_bytes * HEADROOM, MIB)), None, rings, 0)
     wanted = max(need.peak_bytes, need.outage_bytes) * HEADROOM
     fits = wanted <= memory_bytes
-    max_size = _rounded(max(wanted, 2 * need.largest_bytes, MIB) if fits else max(memory_bytes, 2 * need.largest_bytes))
+    max_size = _rounded(max(wanted if fits else memory_bytes, 2 * need.largest_bytes, MIB))
     disk = 0 if fits else _rounded(wanted)
-    page = max(MIB, 2 * need.largest_bytes, min(disk / _PAGES_WANTED, PAGE_BYTES_MAX))
-    page_size = _rounded(page if fits else min(page, max(max_size / 2, 2 * need.largest_bytes, MIB)))
-    ring = None if need.ring is None else math.ceil(need.ring * HEADROOM)
-    return Advice(need, max(max_size, page_size), page_size, ring, disk)
+    page = max(MIB, 2 * need.largest_bytes, min(disk / _PAGES_WANTED, PAGE_BYTES_MAX, max_size / 2))
+    page_size = _rounded(page)
+    return Advice(need, max(max_size, page_size), page_size, rings, disk)
 
 
 def _rounded(size_bytes: float) -> int:
@@ -67,35 +78,36 @@ def as_xml(advices: Sequence[Advice], broker_name: str = "capacity") -> str:
     lines = [
         '<configuration xmlns="urn:activemq">',
         '  <core xmlns="urn:activemq:core">',
-        f"    <name>{_text(broker_name)}</name>",
+        f"    <name>{escape(broker_name)}</name>",
         "    <address-settings>",
     ]
     for advice in advices:
-        need = advice.need
-        lines += [
-            f"      <address-setting match={quoteattr(need.address)}>",
-            f"        <!-- seen: at most {need.peak_messages:,} messages, {_size(need.peak_bytes)};"
-            f" an outage would bring {_size(need.outage_bytes)} -->",
-            f"        <max-size-bytes>{_size_setting(advice.max_size_bytes)}</max-size-bytes>",
-            f"        <page-size-bytes>{_size_setting(advice.page_size_bytes)}</page-size-bytes>",
-            "        <address-full-policy>PAGE</address-full-policy>",
-        ]
-        if advice.ring_size is not None:
-            lines += [
-                f"        <!-- its rings would have had to hold {need.ring:,} messages -->",
-                f"        <default-ring-size>{advice.ring_size}</default-ring-size>",
-            ]
-        lines.append("      </address-setting>")
+        lines += [f"      {line}" for line in _setting(advice)]
     return "\n".join([*lines, "    </address-settings>", "  </core>", "</configuration>", ""])
 
 
-def _text(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;")
+def _setting(advice: Advice) -> list[str]:
+    need = advice.need
+    lines = [
+        f"<address-setting match={quoteattr(need.address)}>",
+        f"  <!-- seen: at most {need.peak_messages:,} messages, {_size(need.peak_bytes)};"
+        f" an outage would bring {_size(need.outage_bytes)} -->",
+        f"  <max-size-bytes>{advice.max_size_bytes // MIB}MiB</max-size-bytes>",
+    ]
+    if advice.page_size_bytes is not None:
+        lines.append(f"  <page-size-bytes>{advice.page_size_bytes // MIB}MiB</page-size-bytes>")
+    lines.append(f"  <address-full-policy>{'BLOCK' if need.is_ring else 'PAGE'}</address-full-policy>")
+    if advice.ring_size is not None:
+        lines.append(f"  <default-ring-size>{advice.ring_size}</default-ring-size>")
+    else:
+        lines += [f"  <!-- queue {_in_comment(queue)}: ring-size {size} -->" for queue, size in advice.rings.items()]
+    return [*lines, "</address-setting>"]
+
+
+def _in_comment(text: str) -> str:
+    """XML's comments may not hold two hyphens in a row."""
+    return text.replace("--", "- -")
 
 
 def _size(size_bytes: int) -> str:
     return f"{size_bytes / MIB:,.1f} MiB"
-
-
-def _size_setting(size_bytes: int) -> str:
-    return f"{size_bytes // MIB}MiB"
