@@ -64,6 +64,21 @@ class Keepsake:
     queue_id: int = 0
 
 
+class Actor:
+    """A session, or a consumer of one, as a log knows it that is retained. Only the log reads or changes it."""
+
+    __slots__ = ("fields", "id", "segment", "session")
+
+    def __init__(self, fields: dict[str, Any], session: Actor | None = None) -> None:
+        self.fields = fields
+        self.session = session
+        """Whose consumer it is; None for a session."""
+        self.id = 0
+        """Its number in the log, which no restart repeats; 0 while nothing named it."""
+        self.segment = 0
+        """The last segment that told of it."""
+
+
 @dataclass(slots=True)
 class Refusal:
     """Persistent messages that an address did not take in from one session (0: the broker's own copies): it was full
@@ -124,14 +139,20 @@ class RecordLog(ABC):
             message.lsn = self.published(message, [queue_id], due_ms)
 
     @abstractmethod
-    def settled(self, queue_id: int, messages: list[Message], reason: str, consumer_id: int = 0) -> int:
-        """A queue is done with messages, for one of the reasons in ``core/entry.py``; ``consumer_id``: the consumer
-        that acknowledged them, or failed for the last time (0: none had to do with it).
+    def settled(self, queue_id: int, messages: list[Message], reason: str, consumer: Actor | None = None) -> int:
+        """A queue is done with messages, for one of the reasons in ``core/entry.py``; ``consumer`` acknowledged them,
+        or failed for the last time (None: nobody had to do with it).
         """
 
     @abstractmethod
     def attempted(
-        self, queue_id: int, message: Message, attempts: int, due_ms: int, consumer_id: int = 0, cause: str = ""
+        self,
+        queue_id: int,
+        message: Message,
+        attempts: int,
+        due_ms: int,
+        consumer: Actor | None = None,
+        cause: str = "",
     ) -> int:
         """A delivery to a consumer failed for the ``attempts``-th time, for one of the causes in ``core/entry.py``;
         ``due_ms`` above 0: the next one waits.
@@ -158,7 +179,9 @@ class RecordLog(ABC):
         """A page grew to the counts and sizes that it has now. What stands behind them does not count."""
         return self.last_lsn
 
-    def page_settled(self, queue_id: int, messages: list[PagedMessage], reason: str, consumer_id: int = 0) -> int:
+    def page_settled(
+        self, queue_id: int, messages: list[PagedMessage], reason: str, consumer: Actor | None = None
+    ) -> int:
         """A durable queue is done with persistent messages of one page; see ``settled``."""
         return self.last_lsn
 
@@ -167,7 +190,13 @@ class RecordLog(ABC):
         return self.last_lsn
 
     def page_attempted(
-        self, queue_id: int, message: PagedMessage, attempts: int, due_ms: int, consumer_id: int = 0, cause: str = ""
+        self,
+        queue_id: int,
+        message: PagedMessage,
+        attempts: int,
+        due_ms: int,
+        consumer: Actor | None = None,
+        cause: str = "",
     ) -> int:
         """A delivery of a message that is in a page failed; see ``attempted``."""
         return self.last_lsn
@@ -177,7 +206,7 @@ class RecordLog(ABC):
         return self.last_lsn
 
     # What only readers of a log that ``retains`` want to know. Sessions are known by the number of their connection
-    # (``Message.origin``), consumers by theirs; the log has its own numbers for both, which no restart repeats.
+    # (``Message.origin``).
 
     def session_opened(self, origin: int, fields: dict[str, Any]) -> None:
         """A client was greeted; ``fields`` say who it is. It is written down with the first record that names it."""
@@ -187,15 +216,19 @@ class RecordLog(ABC):
         """A client is gone; nothing names it any more."""
         return
 
-    def consumer_opened(self, consumer_id: int, origin: int, queue_id: int, fields: dict[str, Any]) -> None:
-        """A session's consumer came to a durable queue; ``fields`` say what it wants."""
+    def consumer_opened(self, origin: int, queue_id: int, fields: dict[str, Any]) -> Actor | None:
+        """A session's consumer came to a durable queue; ``fields`` say what it wants. Returns what the log is to be
+        told of it with; None when it does not care.
+        """
+        return None
+
+    def consumer_closed(self, actor: Actor, *, failed: bool) -> None:
+        """A consumer left; what it held went back to its queue. ``failed``: its connection was lost. It may still be
+        named, by a transaction.
+        """
         return
 
-    def consumer_closed(self, consumer_id: int, *, failed: bool) -> None:
-        """A consumer left; what it held went back to its queue. ``failed``: its connection was lost."""
-        return
-
-    def delivered(self, queue_id: int, messages: list[Message], consumer_id: int = 0) -> int:
+    def delivered(self, queue_id: int, messages: list[Message], consumer: Actor | None = None) -> int:
         """A durable queue's consumer was sent these. Only called when the log ``retains``."""
         return self.last_lsn
 
@@ -338,11 +371,17 @@ class MemoryLog(RecordLog):
     def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
         return 0
 
-    def settled(self, queue_id: int, messages: list[Message], reason: str, consumer_id: int = 0) -> int:
+    def settled(self, queue_id: int, messages: list[Message], reason: str, consumer: Actor | None = None) -> int:
         return 0
 
     def attempted(
-        self, queue_id: int, message: Message, attempts: int, due_ms: int, consumer_id: int = 0, cause: str = ""
+        self,
+        queue_id: int,
+        message: Message,
+        attempts: int,
+        due_ms: int,
+        consumer: Actor | None = None,
+        cause: str = "",
     ) -> int:
         return 0
 

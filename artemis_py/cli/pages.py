@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.cli.journal_records import fields_of, summary_of
+from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
 from artemis_py.storage import codec, page_codec
 from artemis_py.storage.codec import CodecError, Record
-from artemis_py.storage.disk import FileDisk
 from artemis_py.storage.page_codec import page_numbers
 from artemis_py.storage.page_index import PageIndex
 from artemis_py.storage.recovery import recover
@@ -69,7 +69,7 @@ def _list(args: argparse.Namespace) -> int:
     for directory in filter(None, (args.directory, args.journal)):
         if not directory.is_dir():
             raise ArtemisError(f"{directory} is no directory")
-    index = None if args.journal is None else recover(_ReadOnly(args.journal)).index.pages
+    index = None if args.journal is None else recover(ReadOnlyDisk(args.journal)).index.pages
     found = [_look_at(path, index) for path in paths]
     if args.format == "json":
         for one in found:
@@ -80,22 +80,6 @@ def _list(args: argparse.Namespace) -> int:
         for damage in one.damages:
             print(f"{one.file} {damage}", file=sys.stderr)
     return EXIT_DAMAGED if any(one.damages for one in found) else 0
-
-
-class _ReadOnly(FileDisk):
-    """A journal directory that is looked at only: recovery's repairs are left to the broker."""
-
-    def create(self, name: str, size: int) -> None:
-        return
-
-    def write(self, name: str, offset: int, data: bytes) -> None:
-        return
-
-    def sync(self, name: str) -> None:
-        return
-
-    def delete(self, name: str) -> None:
-        return
 
 
 def _look_at(path: Path, index: PageIndex | None) -> Found:

@@ -47,6 +47,8 @@ class RetentionConfig:
     directory: str
     period_ms: int | None
     storage_limit: int | None
+    cursor_ttl_s: int
+    """How long a cursor that is not moved holds files back, when it does not say itself."""
 
 
 @final

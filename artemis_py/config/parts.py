@@ -64,9 +64,16 @@ _HONOURED: Final = (
     Part("wildcard-addresses/any-words", "the character for any number of words; by default `#`"),
     Part("wildcard-addresses/single-word", "the character for one word; by default `*`"),
     Part("journal-retention-directory", "where closed journal files are kept; needs a limit in time or in bytes"),
-    Part("journal-retention-directory/@unit", "of `period`: DAYS (by default), HOURS, MINUTES, SECONDS"),
+    Part(
+        "journal-retention-directory/@unit",
+        "of `period` and `cursor-ttl`: DAYS (by default), HOURS, MINUTES, SECONDS",
+    ),
     Part("journal-retention-directory/@period", "how long they are kept, from their last record on"),
     Part("journal-retention-directory/@storage-limit", "how many bytes of them are kept, the newest"),
+    Part(
+        "journal-retention-directory/@cursor-ttl",
+        "how long a cursor that is not moved and says nothing else holds them back; by default one day (our addition)",
+    ),
     Part("acceptors", "the ports that the broker listens on"),
     Part("acceptors/acceptor", "a port: `tcp://host:port?parameter=value;…`; see the table of parameters"),
     Part("acceptors/acceptor/@name", "its name, for messages and metrics; by default `tcp://host:port`"),

@@ -16,6 +16,8 @@ from artemis_py.config.uri import UriError, parse_acceptor
 
 _PERIOD: Final = make_setting(INT, "period", None, "how long journal files are kept", check=POSITIVE)
 _STORAGE_LIMIT: Final = make_setting(BYTES, "storage_limit", None, "how much of them is kept", check=POSITIVE)
+_CURSOR_TTL: Final = make_setting(INT, "cursor_ttl", None, "how long a cursor holds files back", check=POSITIVE)
+_CURSOR_TTL_S_DEFAULT: Final = 86_400
 _UNITS_MS: Final = {"DAYS": 86_400_000, "HOURS": 3_600_000, "MINUTES": 60_000, "SECONDS": 1000}
 _CHARACTERS: Final = {"delimiter": "delimiter", "any-words": "any_words", "single-word": "single_word"}
 
@@ -105,7 +107,8 @@ def read_retention(reading: Reading, element: Element) -> None:
     origin = reading.origin(element)
     period, storage_limit = element.get("period"), element.get("storage-limit")
     limits = Values()
-    for row, text in ((_PERIOD, period), (_STORAGE_LIMIT, storage_limit)):
+    rows = ((_PERIOD, period), (_STORAGE_LIMIT, storage_limit), (_CURSOR_TTL, element.get("cursor-ttl")))
+    for row, text in rows:
         if text is not None:
             reading.attribute(row, element, str(text), limits)
     directory = (element.text or "").strip()
@@ -118,6 +121,10 @@ def read_retention(reading: Reading, element: Element) -> None:
         count = limits.values.get("period")
         period_ms = None if count is None else count * unit_ms
         reading.draft.retention_origin = origin
+        cursor_ttl = limits.values.get("cursor_ttl")
         reading.draft.retention = RetentionConfig(
-            directory=directory, period_ms=period_ms, storage_limit=limits.values.get("storage_limit")
+            directory=directory,
+            period_ms=period_ms,
+            storage_limit=limits.values.get("storage_limit"),
+            cursor_ttl_s=_CURSOR_TTL_S_DEFAULT if cursor_ttl is None else cursor_ttl * unit_ms // 1000,
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from artemis_py.core.entry import Entry
 from artemis_py.core.order.priority import Cursor
 from artemis_py.message import Head, Message
+from artemis_py.records import Actor
 from artemis_py.selector import Selector
 
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ class Consumer:
 
     # fmt: off
     __slots__ = (
-        "_head_only", "_last_head", "_last_verdict", "browses", "closed", "credit_bytes", "cursor", "destructive",
-        "handed", "held", "id", "listed", "no_local", "outbox", "owner", "page_readers", "parked", "priority",
-        "room_bytes", "selector", "settles", "weigh", "weights", "window_bytes",
+        "_head_only", "_last_head", "_last_verdict", "actor", "browses", "closed", "credit_bytes", "cursor",
+        "destructive", "handed", "held", "id", "listed", "no_local", "outbox", "owner", "page_readers", "parked",
+        "priority", "room_bytes", "selector", "settles", "weigh", "weights", "window_bytes",
     )
     # fmt: on
 
@@ -53,6 +54,8 @@ class Consumer:
         weigh: Callable[[Message], int] = encoded_size,
     ) -> None:
         self.id = id
+        self.actor: Actor | None = None
+        """What a log that is retained knows it as."""
         self.owner = owner
         self.settles = settles
         """True when being sent is being done with (ack:auto)."""

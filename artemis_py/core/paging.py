@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from artemis_py.core.consumer import Consumer
 from artemis_py.message import Account, LargeBody, Message
 from artemis_py.paged import Page, PagedBody, PagedMessage, PlaceSet, Settled, Share
-from artemis_py.records import Chunk, Found, KeptStream, PageLog, RecordLog
+from artemis_py.records import Actor, Chunk, Found, KeptStream, PageLog, RecordLog
 
 if TYPE_CHECKING:
     from artemis_py.core.queue import Queue
@@ -141,7 +141,7 @@ class PageStream:
 
     # ---- settling --------------------------------------------------------------------------------
 
-    def settle(self, queue: Queue, messages: list[PagedMessage], reason: str, consumer_id: int = 0) -> None:
+    def settle(self, queue: Queue, messages: list[PagedMessage], reason: str, by: Actor | None = None) -> None:
         """A queue is done with messages."""
         by_page: dict[int, list[PagedMessage]] = {}
         for message in messages:
@@ -151,7 +151,7 @@ class PageStream:
             if queue.durable:
                 durable = [message for message in group if message.head.persistent]
                 if durable:
-                    self._log.page_settled(queue.id, durable, reason, consumer_id)
+                    self._log.page_settled(queue.id, durable, reason, by)
             if page.large:
                 _let_bodies_go(page, queue.id, [message.place for message in group])
             self._reduce(queue.id, page, len(group))

@@ -12,6 +12,7 @@ from artemis_py.core.entry import ABANDONED, ACKED, DEAD, DELETED, EXPIRED, LOST
 from artemis_py.core.queue_pages import READY_MIN, QueuePages
 from artemis_py.errors import LimitError
 from artemis_py.paged import PagedMessage
+from artemis_py.records import Actor
 
 
 class Queue(QueuePages):
@@ -240,11 +241,11 @@ class Queue(QueuePages):
         if self._host.log.retains and self.durable and not consumer.browses:
             durable = [entry.message for entry in entries if entry.message.head.persistent]
             if durable:
-                self._host.log.delivered(self.id, durable, consumer.id)
+                self._host.log.delivered(self.id, durable, consumer.actor)
         if consumer.settles and consumer.destructive:
             self.was_used = True
             self.tally.acknowledged += len(entries)
-            self._forget([entry.message for entry in entries], ACKED, consumer.id)
+            self._forget([entry.message for entry in entries], ACKED, consumer.actor)
 
     # ---- settling and returning ------------------------------------------------------------------
 
@@ -257,7 +258,7 @@ class Queue(QueuePages):
         self.was_used = True
         messages = [entry.message for entry in entries]
         self.tally.leave_delivery_run(messages)
-        self._forget(messages, ACKED, consumer.id)
+        self._forget(messages, ACKED, consumer.actor)
 
     def release(
         self, consumer: Consumer, entries: list[Entry], *, failed: bool, now_ms: int, cause: str = NACKED
@@ -287,7 +288,7 @@ class Queue(QueuePages):
                     self._host.note_dead(self, entry)
                     if self._host.log.retains:  # a restart does not need it, but who asks what the message died of
                         self._note_attempt(entry, 0, consumer, cause)
-                    self._kill(entry, DEAD, consumer.id)
+                    self._kill(entry, DEAD, consumer.actor)
                     continue
                 due_ms = 0
                 if self.redelivery.delay_ms > 0:
@@ -312,14 +313,14 @@ class Queue(QueuePages):
         message = entry.message
         if self.durable and message.head.persistent:
             if isinstance(message, PagedMessage):
-                self._host.log.page_attempted(self.id, message, entry.attempts, due_ms, consumer.id, cause)
+                self._host.log.page_attempted(self.id, message, entry.attempts, due_ms, consumer.actor, cause)
             else:
-                self._host.log.attempted(self.id, message, entry.attempts, due_ms, consumer.id, cause)
+                self._host.log.attempted(self.id, message, entry.attempts, due_ms, consumer.actor, cause)
 
-    def _kill(self, entry: Entry, reason: str, consumer_id: int = 0) -> None:
+    def _kill(self, entry: Entry, reason: str, by: Actor | None = None) -> None:
         self.was_used = True
         self.tally.killed += 1
-        self._forget([entry.message], reason, consumer_id)
+        self._forget([entry.message], reason, by)
 
     def _expire(self, entry: Entry) -> None:
         """An entry that is out of the order already has expired."""

@@ -18,7 +18,7 @@ from artemis_py.core.redelivery import Redelivery
 from artemis_py.core.tally import Tally
 from artemis_py.message import Account, Message
 from artemis_py.paged import PagedMessage
-from artemis_py.records import Depth
+from artemis_py.records import Actor, Depth
 from artemis_py.selector import Selector
 
 if TYPE_CHECKING:
@@ -185,8 +185,8 @@ class QueueState(ABC):
         self._wake_dry()
         self._note_ready()
 
-    def _forget(self, messages: list[Message], reason: str, consumer_id: int = 0) -> None:
-        """The queue no longer holds the messages, in whatever state they were; ``consumer_id``: who brought that
+    def _forget(self, messages: list[Message], reason: str, by: Actor | None = None) -> None:
+        """The queue no longer holds the messages, in whatever state they were; ``by``: the consumer that brought that
         about.
         """
         tally = self.tally
@@ -209,13 +209,13 @@ class QueueState(ABC):
                 tally.durable_size_bytes -= size_bytes
         release(messages)
         if durable is not None:
-            self._host.log.settled(self.id, durable, reason, consumer_id)
+            self._host.log.settled(self.id, durable, reason, by)
         if paged is not None:
-            self._forget_paged(paged, reason, consumer_id)
+            self._forget_paged(paged, reason, by)
         if self._cramped and self._dry:
             self.use_room()
 
-    def _forget_paged(self, messages: list[PagedMessage], reason: str, consumer_id: int) -> None:
+    def _forget_paged(self, messages: list[PagedMessage], reason: str, by: Actor | None) -> None:
         groups: dict[int, list[PagedMessage]] = {}
         for message in messages:
             groups.setdefault(message.page.stream, []).append(message)
@@ -224,10 +224,10 @@ class QueueState(ABC):
             for message in group:
                 del backlog.in_memory[message.place]
             if not self.deleted:
-                backlog.stream.settle(self._own, group, reason, consumer_id)
+                backlog.stream.settle(self._own, group, reason, by)
         durable: list[Message] = [message for message in messages if message.head.persistent]
         if self.deleted and self.durable and durable:  # its pages are forgotten; what became of messages is still told
-            self._host.log.settled(self.id, durable, reason, consumer_id)
+            self._host.log.settled(self.id, durable, reason, by)
 
     # ---- expiry ----------------------------------------------------------------------------------
 

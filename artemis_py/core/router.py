@@ -358,8 +358,15 @@ class Router:
 
     def _enqueue_paged(self, batch: Batch, shares: list[tuple[Queue, list[Message]]]) -> None:
         """Put messages into pages, each once with the queues that it goes to. Paging begins with the first of them."""
-        if self.log.retains and not batch.plain:
-            self._record_paged(batch, shares)
+        if not self.log.retains or batch.plain:
+            self._put_into_pages(batch, shares)
+            return
+        self.log.begin_group()  # no crash leaves a message in the log and not in its page
+        self._record_paged(batch, shares)
+        self._put_into_pages(batch, shares)
+        self.log.end_group()
+
+    def _put_into_pages(self, batch: Batch, shares: list[tuple[Queue, list[Message]]]) -> None:
         refusing = [share for share in shares if share[0].overflow.keeps_none]
         if refusing:
             if not self.log.retains and not batch.plain:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 if TYPE_CHECKING:
     from artemis_py.core.address import Address
     from artemis_py.core.queue import Queue
+    from artemis_py.metrics.views import LogCursorView
 
 Owner = TypeVar("Owner")
 
@@ -35,6 +36,25 @@ LARGE_GAUGES: Final = (
     ("artemis_large_message_unwritten_bytes", "unwritten_bytes", "Bytes of them that wait for the disk"),
 )
 """Name, which of the store's counts it shows, help."""
+
+LOG_GAUGES: Final = (
+    ("artemis_log_retained_files", "retained_files", "Files in the retention directory"),
+    ("artemis_log_retained_bytes", "retained_bytes", "What these files take"),
+    (
+        "artemis_log_overrun_files",
+        "overrun_files",
+        "Files removed since the start although a cursor held them back, because the disk was full",
+    ),
+    ("artemis_log_overrun_bytes", "overrun_bytes", "What these files took"),
+)
+"""Name, which of the log's counts it shows, help."""
+
+CURSOR_GAUGES: Final[tuple[Gauge[LogCursorView], ...]] = (
+    Gauge("artemis_log_cursor_lsn", lambda it: it.cursor.lsn, "Everything up to this lsn was read"),
+    Gauge("artemis_log_cursor_lag_bytes", lambda it: it.lag_bytes, "How much of the log is behind the cursor, about"),
+    Gauge("artemis_log_cursor_holds", lambda it: int(it.holds), "1 while the cursor holds retained files back"),
+    Gauge("artemis_log_cursor_idle_seconds", lambda it: it.idle_ms // 1000, "How long ago the cursor was moved"),
+)
 
 ADDRESS_GAUGES: Final[tuple[Gauge[Address], ...]] = (
     Gauge("artemis_routed_message_count", lambda it: it.routed_message_count, "Messages that reached a binding"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from artemis_py.metrics.catalogue import ADDRESS_GAUGES, LARGE_GAUGES, QUEUE_GAUGES
+from artemis_py.metrics.catalogue import ADDRESS_GAUGES, CURSOR_GAUGES, LARGE_GAUGES, LOG_GAUGES, QUEUE_GAUGES
 from artemis_py.metrics.exposition import shown_addresses, shown_queues
 from artemis_py.metrics.views import ServerView
 from artemis_py.version import VERSION
@@ -87,6 +87,7 @@ class BrokerCollector(Collector):
         counts = self._server.large_counts()
         for name, key, text in LARGE_GAUGES:
             yield self._gauge(name, text, counts.get(key, 0))
+        yield from self._log()
         yield self._build()
         yield self._gauge(
             "artemis_scrape_duration_seconds", "Time the scrape before this one took", self._scrape_seconds()
@@ -149,6 +150,17 @@ class BrokerCollector(Collector):
         sizes.add_metric([name, "in"], server.bytes_in)
         sizes.add_metric([name, "out"], server.bytes_out)
         yield sizes
+
+    def _log(self) -> Iterable[Metric]:
+        counts = self._server.log_counts()
+        for name, key, text in LOG_GAUGES:
+            yield self._gauge(name, text, counts.get(key, 0))
+        views = self._server.log_cursors()
+        for gauge in CURSOR_GAUGES:
+            family = GaugeMetricFamily(gauge.name, gauge.help, labels=["broker", "cursor"])
+            for view in views:
+                family.add_metric([self._broker.name, view.cursor.name], gauge.read(view))
+            yield family
 
     def _turns(self) -> Iterable[Metric]:
         server = self._server

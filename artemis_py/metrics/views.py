@@ -6,6 +6,38 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 
+class LogCursor(Protocol):
+    """A cursor in the log."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def lsn(self) -> int:
+        """Everything up to it was read."""
+
+
+class LogCursorView(Protocol):
+    """A cursor in the log and what it means at this moment."""
+
+    @property
+    def cursor(self) -> LogCursor:
+        """The cursor itself."""
+
+    @property
+    def holds(self) -> bool:
+        """Does it still hold files back?"""
+
+    @property
+    def lag_bytes(self) -> int:
+        """How much of the log is behind it."""
+
+    @property
+    def idle_ms(self) -> int:
+        """How long ago it was moved."""
+
+
 class ServerView(Protocol):
     """The counters of the connections and turns. All ``*_total`` and the frames and bytes only grow."""
 
@@ -55,6 +87,12 @@ class ServerView(Protocol):
 
     def large_counts(self) -> Mapping[str, int]:
         """Bodies in files of their own."""
+
+    def log_counts(self) -> Mapping[str, int]:
+        """What is retained of the log."""
+
+    def log_cursors(self) -> Sequence[LogCursorView]:
+        """Who has read how far in the log."""
 
     def connections_by_state(self) -> Mapping[str, int]:
         """Connections now, by state of their protocol."""

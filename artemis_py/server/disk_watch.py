@@ -29,16 +29,22 @@ def space_of(directory: str) -> DiskSpace:
     return DiskSpace(1 - found.f_bavail / total, found.f_bavail * found.f_frsize)
 
 
+def is_full(config: BrokerConfig, space: DiskSpace) -> bool:
+    """Has the share that is used reached ``max-disk-usage`` percent? Or, when ``min-disk-free`` is set, which then
+    counts alone: is no more than that free? (Artemis manual, "Max Disk Usage")
+    """
+    if config.min_disk_free >= 0:
+        return space.free_bytes <= config.min_disk_free
+    return 0 <= config.max_disk_usage <= space.used_fraction * 100
+
+
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
 class DiskWatch:
-    """Tells the broker when the disk is full and when it is not any more; ``disk-full-policy`` does the rest.
-
-    Full means: the share used has reached ``max-disk-usage`` percent; or, when ``min-disk-free`` is set, which then
-    counts alone, no more than that is free (Artemis manual, "Max Disk Usage"). It does not look by itself: somebody
-    calls ``look`` every ``period_ms`` (-1: never).
+    """Tells the broker when the disk is full (``is_full``) and when it is not any more; ``disk-full-policy`` does the
+    rest. It does not look by itself: somebody calls ``look`` every ``period_ms`` (-1: never).
     """
 
     def __init__(
@@ -55,8 +61,7 @@ class DiskWatch:
             dict.fromkeys((config.journal_directory, config.paging_directory, config.large_messages_directory))
         )
         self._full_directory = config.journal_directory
-        self._used_percent_max = config.max_disk_usage
-        self._free_bytes_min = config.min_disk_free
+        self._config = config
         self._broker = broker
         self._schedule = schedule
         self._probe = probe
@@ -75,7 +80,9 @@ class DiskWatch:
                 self._could_look = False
                 return
         self._could_look = True
-        fullest = next((directory for directory, space in spaces.items() if self._is_full(space)), None)
+        fullest = next((directory for directory, space in spaces.items() if is_full(self._config, space)), None)
+        if fullest is not None:
+            self._schedule()  # in a turn retention can remove what it was asked to hold back: the broker may be at rest
         if (fullest is not None) == self._broker.disk_full:
             return
         self._broker.disk_full = fullest is not None
@@ -83,16 +90,11 @@ class DiskWatch:
         self._say(self._news(self._full_directory, spaces[self._full_directory]))
         self._schedule()
 
-    def _is_full(self, space: DiskSpace) -> bool:
-        if self._free_bytes_min >= 0:
-            return space.free_bytes <= self._free_bytes_min
-        return 0 <= self._used_percent_max <= space.used_fraction * 100
-
     def _news(self, directory: str, space: DiskSpace) -> str:
         figures = f"{space.used_fraction:.0%} used, {space.free_bytes // _MEBIBYTE:,} MiB free"
         if not self._broker.disk_full:
             return f"the disk of {directory} has room again ({figures}): messages are taken in as before"
-        limit = f"max-disk-usage {self._used_percent_max} %"
-        if self._free_bytes_min >= 0:
-            limit = f"min-disk-free {self._free_bytes_min:,} bytes"
+        limit = f"max-disk-usage {self._config.max_disk_usage} %"
+        if self._config.min_disk_free >= 0:
+            limit = f"min-disk-free {self._config.min_disk_free:,} bytes"
         return f"warning: the disk of {directory} is full ({figures}; {limit}): disk-full-policy applies to senders"

@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -20,7 +20,8 @@ from artemis_py.errors import ArtemisError
 from artemis_py.metrics import MetricsExporter
 from artemis_py.server.connection import Acceptance
 from artemis_py.server.disk_watch import DiskWatch
-from artemis_py.server.http import HttpService
+from artemis_py.server.http import HttpService, Response
+from artemis_py.server.http.cursor_routes import cursor_routes
 from artemis_py.server.http.log_routes import log_routes
 from artemis_py.server.http.routes import health_routes, metrics_routes
 from artemis_py.server.malloc import keep_freed_memory
@@ -58,6 +59,7 @@ class Server:
         self.failure: ArtemisError | None = None
         self.store = store = open_store(config, self._wake)
         self.stats.large = store.large
+        self.stats.cursor_desk = store.cursor_desk
         memory_bytes = global_max_bytes(config.global_max_size)
         self.broker = Broker(config, store.log, clock_ms(), store.keepsake(), store.pages, memory_bytes)
         self.turns = Turns(loop, self.broker, store.log, self.stats, clock_ms, store.large)
@@ -78,6 +80,8 @@ class Server:
         )
         routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because)
         routes += log_routes(store.log_view, config.name, clock_ms, partial(loop.run_in_executor, None))
+        if store.cursor_desk is not None:
+            routes += cursor_routes(store.cursor_desk, self._durably)
         self._http = HttpService(
             routes, now_ms=clock_ms, call_soon=loop.call_soon, call_threadsafe=loop.call_soon_threadsafe
         )
@@ -89,6 +93,17 @@ class Server:
 
     def _schedule(self) -> None:
         self.turns.schedule()
+
+    def _durably(self, lsn: int, make: Callable[[], Response]) -> asyncio.Future[Response]:
+        """An answer that is given when everything up to the lsn survives a crash."""
+        future: asyncio.Future[Response] = self._loop.create_future()
+
+        def answer() -> None:
+            if not future.done():  # the client may have left
+                future.set_result(make())
+
+        self.turns.when_durable(lsn, answer)
+        return future
 
     def _fail(self, failure: ArtemisError) -> None:
         """Storage failed: nothing is promised any more, and the process ends."""

@@ -7,7 +7,7 @@ another thread, which reads the files. A segment that moves to the retention dir
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +16,7 @@ from artemis_py.errors import ArtemisError
 from artemis_py.storage.body_names import find_body
 from artemis_py.storage.codec import CodecError
 from artemis_py.storage.journal import Journal
-from artemis_py.storage.retention import Retention
+from artemis_py.storage.retention import Retention, retained_pattern
 from artemis_py.storage.segment_index import encode_index
 from artemis_py.storage.sidecars import index_beside
 
@@ -158,10 +158,13 @@ class LogView:
                 raise NotInLogError(f"segment {one.number} cannot be read: {error}", is_gone=True) from None
         raise NotInLogError(_missing(f"segment {one.number}", is_gone=True), is_gone=True)
 
-    def _places(self, one: _Listed) -> list[Path]:
-        """Where a segment's file may be: where it was, or retained since."""
-        kept = () if self._retention is None else self._retention.kept
-        return [one.path, *(other.file.path for other in kept if other.file.number == one.number)]
+    def _places(self, one: _Listed) -> Iterator[Path]:
+        """Where a segment's file may be: where it was, or retained since. Retention knows its files a moment after they
+        are there, so the directory itself is asked.
+        """
+        yield one.path
+        if self._retention is not None:
+            yield from self._retention.directory.glob(retained_pattern(one.number))
 
     def _make_missing(self, listed: list[_Listed]) -> None:
         for one in listed:
@@ -180,7 +183,7 @@ class LogView:
             except FileNotFoundError:
                 continue
             return descriptor, os.fstat(descriptor).st_size
-        raise NotInLogError(_missing(f"body {number}", is_gone=True), is_gone=True)
+        raise NotInLogError(f"there is no body {number} (any more)", is_gone=False)
 
 
 def _missing(what: str, is_gone: bool) -> str:

@@ -9,6 +9,7 @@ from artemis_py.stomp.service import Traffic
 
 if TYPE_CHECKING:
     from artemis_py.server.connection import Connection
+    from artemis_py.server.cursor_desk import CursorDesk, CursorView
     from artemis_py.storage.large import LargeStore
 
 TURN_BUCKET_BOUNDS_S: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
@@ -25,6 +26,7 @@ class ServerStats:
         self.bytes_in = 0
         self.bytes_out = 0
         self.large: LargeStore | None = None
+        self.cursor_desk: CursorDesk | None = None
         self.turns = 0
         self.turn_ns_sum = 0
         self.turn_ns_max = 0
@@ -67,6 +69,14 @@ class ServerStats:
     def large_counts(self) -> dict[str, int]:
         """Bodies in files of their own."""
         return {} if self.large is None else self.large.counts()
+
+    def log_counts(self) -> dict[str, int]:
+        """What is retained of the log."""
+        return {} if self.cursor_desk is None else self.cursor_desk.counts()
+
+    def log_cursors(self) -> list[CursorView]:
+        """Who has read how far in the log."""
+        return [] if self.cursor_desk is None else self.cursor_desk.all()
 
     def turn_took(self, duration_ns: int) -> None:
         """Count one turn."""

@@ -14,9 +14,12 @@ from typing import Final
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.records import Keepsake, MemoryLog, PageLog, RecordLog
 from artemis_py.server.bodies import TransientBodies, TransientFolder, may_be_made, open_bodies, remove_leftovers
+from artemis_py.server.cursor_desk import CursorDesk
+from artemis_py.server.disk_watch import is_full, space_of
 from artemis_py.server.log_view import LogView
 from artemis_py.storage.body_recovery import take_over
 from artemis_py.storage.committer import ThreadCommitter
+from artemis_py.storage.cursors import Cursors
 from artemis_py.storage.disk import DirectoryLock, DiskError, FileDisk, LockedError
 from artemis_py.storage.index import Segment
 from artemis_py.storage.journal import Journal, JournalSettings
@@ -42,6 +45,8 @@ class Store(ABC):
     large: LargeStore | None
     log_view: LogView | None = None
     """What others may read of the log; None: there is none."""
+    cursor_desk: CursorDesk | None = None
+    """Their cursors in it."""
     report: list[str]
     """What a person should know of what was found."""
 
@@ -89,13 +94,15 @@ class JournalStore(Store):
         self.report = _report(recovered, self._disk.directory)
         delete_leftovers(self._page_disk, index.pages.pages())
         delete_orphans(self._disk)
-        bodies = retention = None
+        bodies = retention = cursors = None
         number_min = 1
         if config.journal_retention is not None:
             kept = config.journal_retention
             bodies = RetainedBodies(self._body_disk, self._body_disk.directory, Path(kept.directory), wall_clock_ms)
             settings = RetentionSettings(Path(kept.directory), kept.period_ms, kept.storage_limit)
-            retention = Retention(self._disk, self._disk.directory, settings, bodies=bodies)
+            crowded = partial(_is_crowded, config, kept.directory)
+            cursors = Cursors(index.cursors, wall_clock_ms, crowded, _say, kept.cursor_ttl_s)
+            retention = Retention(self._disk, self._disk.directory, settings, bodies=bodies, holds=cursors)
             number_min = _begin_behind(recovered, retention)
         self._committer = ThreadCommitter(wake)
         self._reader = ThreadCommitter(wake, "page reader")
@@ -129,6 +136,7 @@ class JournalStore(Store):
             [self._body_disk.directory, *directories],
             retention,
         )
+        self.cursor_desk = CursorDesk(self._journal, retention, cursors, wall_clock_ms)
         given_up = hold_bodies(self._page_disk, index.pages, self._journal, self._bodies)
         given_up += take_over(index, self._journal, self._bodies)
         self.report += [f"warning: {self._body_disk.directory}: {line}" for line in given_up]
@@ -252,6 +260,11 @@ def _report(recovered: Recovered, directory: Path) -> list[str]:
             f" {len(recovered.segments)} journal files"
         )
     return lines
+
+
+def _is_crowded(config: BrokerConfig, directory: str) -> bool:
+    """Is the disk with the retained log so full that nobody may hold anything of it back?"""
+    return is_full(config, space_of(directory))
 
 
 def _say(line: str) -> None:

@@ -13,6 +13,7 @@ A turn runs when something happened: bytes arrived, a socket took what was writt
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Sized
 from heapq import heappop, heappush
 from time import perf_counter_ns
@@ -73,6 +74,8 @@ class Turns:
         self._watched: list[tuple[int, int, Connection]] = []
         self._watches = 0
         self._origin = 0
+        self._awaiting: deque[tuple[int, Callable[[], None]]] = deque()
+        """Who waits for what to be durable, in the order of lsn."""
 
     def next_origin(self) -> int:
         """A number that no connection has had."""
@@ -181,6 +184,8 @@ class Turns:
             for connection in self.waiting:
                 connection.mark_dirty()
             self.waiting.clear()
+            while self._awaiting and self._awaiting[0][0] <= durable_lsn:
+                self._awaiting.popleft()[1]()
         dirty, self.dirty = self.dirty, []
         for connection in dirty:
             connection.flush(durable_lsn, now_ms)
@@ -193,6 +198,13 @@ class Turns:
             connection: Connection = consumer.owner  # type: ignore[assignment]
             if connection.writable and not consumer.closed:
                 connection.session.make_room_for(consumer)
+
+    def when_durable(self, lsn: int, call: Callable[[], None]) -> None:
+        """Have ``call`` called when everything up to the lsn of a record just written survives a crash. A turn comes
+        soon, so that it gets there.
+        """
+        self._awaiting.append((lsn, call))
+        self.schedule()
 
     # ---- time ------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -11,14 +12,17 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark.filters import Pushed
-from artemis_py.spark.log import GoneError
+from artemis_py.spark.fold import Fold
+from artemis_py.spark.log import GoneError, Log
 from artemis_py.spark.options import ReadOptions
 from artemis_py.spark.plan import Range, Share, asked, bounded, names_of, opened, settled_listing, shares
-from artemis_py.spark.reading import Reading, unpacked
+from artemis_py.spark.reading import Reading, Wanted, unpacked
 from artemis_py.spark.schema import arrow_schema
 from artemis_py.spark.tables.events import event_batches
 from artemis_py.spark.tables.messages import message_batches
-from artemis_py.spark.walk import Piece, walk
+from artemis_py.spark.tables.metrics import Series
+from artemis_py.spark.tables.state import ROWS, batch_of
+from artemis_py.spark.walk import Piece, Walk, walk
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
@@ -31,7 +35,7 @@ _logger = logging.getLogger(__name__)
 
 def reader(options: ReadOptions) -> DataSourceReader:
     """The reader of the table that the options name."""
-    return RowReader(options)
+    return RowReader(options) if options.table in _BATCHES else FoldReader(options)
 
 
 class RowReader(DataSourceReader):
@@ -60,13 +64,64 @@ class RowReader(DataSourceReader):
                 continue
             listing = settled_listing(log, wanted)
             found += shares(
-                place, listing, wanted, names_of(listing), options.partition_bytes, of_messages=options.table == "messages"
+                place,
+                listing,
+                wanted,
+                names_of(listing),
+                options.partition_bytes,
+                of_messages=options.table == "messages",
             )
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one share."""
         return read_share(partition, self._options)
+
+
+class FoldReader(DataSourceReader):
+    """Tables whose rows sum up a broker's whole log: one task for each broker."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> list[InputPartition]:
+        """A task for each broker, which reads its log from the beginning. Raises PipelineError."""
+        options = self._options
+        logs = opened(options)
+        found: list[InputPartition] = []
+        for broker, (place, log) in logs.items():
+            wanted = replace(bounded(Wanted(), options, broker, list(logs)), lsn_min=0, time_ms_max=_until(options))
+            listing = settled_listing(log, wanted)
+            names = names_of(listing)
+            found += shares(place, listing, wanted, names, _WHOLE, of_messages=False)
+        return found
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one broker."""
+        if not isinstance(partition, Share):
+            return
+        options, log = self._options, partition.place.open()
+        schema = arrow_schema(options.table, options.columns)
+        fold, series = Fold(), Series(options.interval_ms)
+        last_ms = 0
+        for one, found in pieces(partition, log, options):
+            wanted = partition.wanted.records(found)
+            (series if options.table == "metrics" else fold).take(found, wanted)
+            last_ms = max(last_ms, int(found.times_ms[wanted].max(initial=0)))
+        if options.table == "metrics":
+            series.begin_at(options.starting_ms)
+            yield series.batch(schema, log.broker, unpacked(partition.names))
+        else:
+            rows = ROWS[options.table](fold, log.broker, options.as_of_ms or last_ms)
+            yield batch_of(rows, schema)
+
+
+_WHOLE: Final = 1 << 62
+
+
+def _until(options: ReadOptions) -> int | None:
+    """The time at which a sum ends."""
+    return options.ending_ms if options.as_of_ms is None else options.as_of_ms
 
 
 def read_share(partition: InputPartition, options: ReadOptions) -> Iterator[pa.RecordBatch]:
@@ -76,7 +131,19 @@ def read_share(partition: InputPartition, options: ReadOptions) -> Iterator[pa.R
     log = partition.place.open()
     names = unpacked(partition.names)
     schema = arrow_schema(options.table, options.columns)
-    for one in partition.ranges:
+    for one, found in pieces(partition, log, options):
+        reading = Reading(
+            found, one.begin, one.segment, log, names, partition.wanted, schema, options.include_body, options.rows_max,
+            options.fails_on_loss,
+        )  # fmt: skip
+        yield from _BATCHES[options.table](reading)
+
+
+def pieces(share: Share, log: Log, options: ReadOptions) -> Iterator[tuple[Range, Walk]]:
+    """The records of what a task reads, piece by piece. Raises PipelineError for what is gone or damaged, unless losses
+    are allowed.
+    """
+    for one in share.ranges:
         try:
             data = log.read(one.segment, one.begin, one.end)
         except GoneError as error:
@@ -87,11 +154,7 @@ def read_share(partition: InputPartition, options: ReadOptions) -> Iterator[pa.R
         damages: list[Damage] = []
         found = walk(Piece(f"segment {one.segment}", data, one.begin, one.time_ms, is_last=False), damages)
         check_whole(one, data, damages, options)
-        reading = Reading(
-            found, one.begin, one.segment, log, names, partition.wanted, schema, options.include_body, options.rows_max,
-            options.fails_on_loss,
-        )  # fmt: skip
-        yield from _BATCHES[options.table](reading)
+        yield one, found
 
 
 WITH_LOSS: Final = "with failOnDataLoss=false it is left out"

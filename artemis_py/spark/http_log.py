@@ -78,7 +78,9 @@ class HttpLog(Log):
         said = json.dumps({"lsn": lsn, "owner": f"spark on {socket.gethostname()}", "ttl_s": ttl_s}).encode()
         self._ask("PUT", f"/log/cursors/{quote(name, safe='')}", {"Content-Type": "application/json"}, said)
 
-    def _ask(self, method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes | None = None) -> bytes:
+    def _ask(
+        self, method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes | None = None
+    ) -> bytes:
         until = time.monotonic() + self._place.wait_s
         sent = {**self._login(), **(headers or {})}
         while True:

@@ -73,7 +73,9 @@ class Subscribing(SessionState):
         del self.by_consumer[subscription.consumer.id]
         broker = self.service.broker
         broker.detach(subscription.queue, subscription.consumer, failed=failed, now_ms=now_ms)
-        broker.log.consumer_closed(subscription.consumer.id, failed=failed)
+        actor = subscription.consumer.actor
+        if actor is not None:
+            broker.log.consumer_closed(actor, failed=failed)
 
     def unsubscribe_all(self, *, failed: bool, now_ms: int) -> None:
         """The session ends: everything unsettled goes back, temporary destinations go."""

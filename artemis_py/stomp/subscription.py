@@ -126,7 +126,7 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
     if broker.log.retains and queue.durable and not browses:
         fields = {"subscription": headers.get("id"), "selector": headers.get("selector"), "ack": ack_mode}
         known = {name: value for name, value in fields.items() if value is not None}
-        broker.log.consumer_opened(consumer_id, subscriber.origin, queue.id, known)
+        consumer.actor = broker.log.consumer_opened(subscriber.origin, queue.id, known)
     return Subscription(headers.get("id") or destination, destination, ack_mode, queue, consumer, writer, durable_name)
 
 

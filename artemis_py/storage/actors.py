@@ -10,29 +10,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from artemis_py.message import Message
-from artemis_py.records import Depth, RecordLog, Refusal
+from artemis_py.records import Actor, Depth, RecordLog, Refusal
 from artemis_py.storage import codec
 from artemis_py.storage.index import Segment
 from artemis_py.storage.segment_index import Gathered
 
 LOST: Final = "lost"
 LEFT: Final = "left"
-
-
-class Actor:
-    """A session, or a consumer of one, as the log knows it."""
-
-    __slots__ = ("fields", "id", "is_consumer", "origin", "segment")
-
-    def __init__(self, origin: int, fields: dict[str, Any], *, is_consumer: bool) -> None:
-        self.origin = origin
-        """The number of the connection."""
-        self.fields = fields
-        self.is_consumer = is_consumer
-        self.id = 0
-        """Its number in the log; 0 while nothing named it."""
-        self.segment = 0
-        """The last segment that told of it."""
 
 
 class ActorLog(RecordLog):
@@ -46,7 +30,7 @@ class ActorLog(RecordLog):
         self._broker_name = broker_name
         self._first_lsn = first_lsn
         self._sessions: dict[int, Actor] = {}
-        self._consumers: dict[int, Actor] = {}
+        """By the number of their connection."""
         self._leaving: list[int] = []
         """Connections that ended in this turn; what they did in it may still have to be told."""
         self._origin = 0
@@ -62,7 +46,7 @@ class ActorLog(RecordLog):
 
     def session_opened(self, origin: int, fields: dict[str, Any]) -> None:
         if self.retains:
-            self._sessions[origin] = Actor(origin, fields, is_consumer=False)
+            self._sessions[origin] = Actor(fields)
 
     def session_closed(self, origin: int) -> None:
         if self.retains:
@@ -74,40 +58,35 @@ class ActorLog(RecordLog):
             self._sessions.pop(origin, None)
         self._leaving.clear()
 
-    def consumer_opened(self, consumer_id: int, origin: int, queue_id: int, fields: dict[str, Any]) -> None:
-        if self.retains:
-            actor = self._consumers[consumer_id] = Actor(origin, {"queue": queue_id, **fields}, is_consumer=True)
-            self._named(actor)
+    def consumer_opened(self, origin: int, queue_id: int, fields: dict[str, Any]) -> Actor | None:
+        session = self._sessions.get(origin)
+        if session is None:
+            return None
+        actor = Actor({"queue": queue_id, **fields}, session)
+        self._named(actor)
+        return actor
 
-    def consumer_closed(self, consumer_id: int, *, failed: bool) -> None:
-        actor = self._consumers.pop(consumer_id, None)
-        if actor is not None:
-            self._tell(actor, {"closed": LOST if failed else LEFT})
+    def consumer_closed(self, actor: Actor, *, failed: bool) -> None:
+        actor.fields["closed"] = LOST if failed else LEFT
+        self._tell(actor)
 
     def _session(self, origin: int) -> int:
         """The log's number of the session on a connection; 0 for the broker itself."""
         actor = self._sessions.get(origin)
         return 0 if actor is None else self._named(actor)
 
-    def _consumer(self, consumer_id: int) -> int:
-        """The log's number of a consumer; 0 for none, and where nothing is retained."""
-        actor = self._consumers.get(consumer_id)
-        return 0 if actor is None else self._named(actor)
-
     def _named(self, actor: Actor) -> int:
         """The number of an actor whom the next record names; a segment is told once who it is."""
         if actor.segment != self.segments[-1].number:
-            self._tell(actor, {})
+            self._tell(actor)
         return actor.id
 
-    def _tell(self, actor: Actor, more: dict[str, Any]) -> None:
-        fields = {**actor.fields, **more}
-        if actor.is_consumer:
-            fields["session"] = self._session(actor.origin)
+    def _tell(self, actor: Actor) -> None:
+        session = {} if actor.session is None else {"session": self._named(actor.session)}
         actor.segment = self.segments[-1].number
         actor.id = actor.id or self._next_lsn
-        code = codec.CONSUMER if actor.is_consumer else codec.SESSION
-        told = {"id": actor.id, **fields}
+        code = codec.SESSION if actor.session is None else codec.CONSUMER
+        told = {"id": actor.id, **session, **actor.fields}
         self._gathered.told(code, self._append(code, codec.encode_fields(told)), told)
 
     def _tell_origin(self, origin: int) -> None:
@@ -117,11 +96,9 @@ class ActorLog(RecordLog):
 
     # ---- what the core counts --------------------------------------------------------------------
 
-    def delivered(self, queue_id: int, messages: list[Message], consumer_id: int = 0) -> int:
-        consumer = self._consumer(consumer_id)
-        return self._append(
-            codec.DELIVERED, codec.encode_ids(queue_id, [message.id for message in messages], consumer)
-        )
+    def delivered(self, queue_id: int, messages: list[Message], consumer: Actor | None = None) -> int:
+        number = 0 if consumer is None else self._named(consumer)
+        return self._append(codec.DELIVERED, codec.encode_ids(queue_id, [message.id for message in messages], number))
 
     def refused(self, refusal: Refusal) -> int:
         fields = {

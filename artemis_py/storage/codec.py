@@ -66,6 +66,7 @@ SESSION: Final = 21
 CONSUMER: Final = 22
 ORIGIN: Final = 23
 REFUSED: Final = 24
+CURSOR: Final = 25
 DEPTHS: Final = 26
 BROKER: Final = 27
 
@@ -76,7 +77,7 @@ RECORD_NAMES: Final = {
     PAGE_SETTLED: "page-settled", PAGE_PURGED: "page-purged", PAGE_ATTEMPTED: "page-attempted",
     PAGE_DROPPED: "page-dropped", PAGE_PLACES: "page-places", PAGED: "paged",
     SESSION: "session", CONSUMER: "consumer", ORIGIN: "origin", REFUSED: "refused", DEPTHS: "depths",
-    BROKER: "broker",
+    CURSOR: "cursor", BROKER: "broker",
 }  # fmt: skip
 FLAG_TRANSIENT: Final = 1
 """Of a message in a page: not persistent, so gone after a restart."""

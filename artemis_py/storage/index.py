@@ -29,7 +29,7 @@ class Segment:
         self.first_lsn = first_lsn
         self.written_bytes = 0
         self.has_bindings = False
-        """Does it contain records about addresses, queues or duplicate ids that may still count?"""
+        """Does it contain records about addresses, queues, duplicate ids or cursors that may still count?"""
         self.live: dict[int, Kept] = {}
         self.live_bytes = 0
         self.index: SegmentIndex | None = None
@@ -43,6 +43,7 @@ class Index:
         self.addresses: dict[str, dict[str, Any]] = {}
         self.queues: dict[int, dict[str, Any]] = {}
         self.duplicate_ids: dict[str, list[str]] = {}
+        self.cursors: dict[str, dict[str, Any]] = {}
         self.home: dict[int, Segment] = {}
         """The segment in which a living message stands."""
         self.pages = PageIndex()
@@ -191,6 +192,13 @@ class Index:
         self.queues.pop(queue_id, None)
         if self.pages:
             self.pages.delete_queue(queue_id)
+
+    def set_cursor(self, fields: dict[str, Any]) -> None:
+        """A cursor was moved or (``deleted``) dropped."""
+        if fields.get("deleted"):
+            self.cursors.pop(fields["name"], None)
+        else:
+            self.cursors[fields["name"]] = fields
 
     def add_duplicate_id(self, address: str, duplicate_id: str, keep: int) -> None:
         """An address saw a duplicate id; beyond twice ``keep`` the oldest are forgotten."""

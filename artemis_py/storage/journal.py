@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from artemis_py.message import LargeBody, Message
 from artemis_py.paged import Page, PagedMessage
+from artemis_py.records import Actor
 from artemis_py.storage import codec, page_codec
 from artemis_py.storage.actors import ActorLog
 from artemis_py.storage.codec import FileHeader, Kept
@@ -169,18 +170,24 @@ class Journal(ActorLog):
         self._gathered.published(messages[0].head.address, messages[0].timestamp_ms, len(messages))
         self.index.add_run(published, self.segments[-1])
 
-    def settled(self, queue_id: int, messages: list[Message], reason: str, consumer_id: int = 0) -> int:
+    def settled(self, queue_id: int, messages: list[Message], reason: str, consumer: Actor | None = None) -> int:
         message_ids = [message.id for message in messages]
         self.index.settle_run(queue_id, message_ids)
-        consumer = self._consumer(consumer_id)
-        return self._append(codec.SETTLED, codec.encode_settled(queue_id, reason, message_ids, consumer))
+        number = 0 if consumer is None else self._named(consumer)
+        return self._append(codec.SETTLED, codec.encode_settled(queue_id, reason, message_ids, number))
 
     def attempted(
-        self, queue_id: int, message: Message, attempts: int, due_ms: int, consumer_id: int = 0, cause: str = ""
+        self,
+        queue_id: int,
+        message: Message,
+        attempts: int,
+        due_ms: int,
+        consumer: Actor | None = None,
+        cause: str = "",
     ) -> int:
         self.index.attempt(queue_id, message.id, attempts, due_ms)
-        consumer = self._consumer(consumer_id)
-        payload = codec.encode_attempted(queue_id, message.id, attempts, due_ms, consumer, cause)
+        number = 0 if consumer is None else self._named(consumer)
+        payload = codec.encode_attempted(queue_id, message.id, attempts, due_ms, number, cause)
         return self._append(codec.ATTEMPTED, payload)
 
     def fell_due(self, queue_id: int, messages: list[Message]) -> int:
@@ -205,6 +212,11 @@ class Journal(ActorLog):
     def duplicate_id(self, address: str, duplicate_id: str) -> int:
         self.index.add_duplicate_id(address, duplicate_id, self._settings.duplicate_ids_kept)
         return self._append_binding(codec.DUPLICATE, {"address": address, "id": duplicate_id})
+
+    def cursor_changed(self, fields: dict[str, Any]) -> int:
+        """A cursor in the log was moved or (``deleted``) dropped; see ``cursors.py``. Returns the record's lsn."""
+        self.index.set_cursor(fields)
+        return self._append_binding(codec.CURSOR, fields)
 
     # ---- records about pages ---------------------------------------------------------------------
 
@@ -238,13 +250,15 @@ class Journal(ActorLog):
         self._grown = page, records[-1]
         return lsn
 
-    def page_settled(self, queue_id: int, messages: list[PagedMessage], reason: str, consumer_id: int = 0) -> int:
+    def page_settled(
+        self, queue_id: int, messages: list[PagedMessage], reason: str, consumer: Actor | None = None
+    ) -> int:
         page = messages[0].page
         size_bytes = sum([message.size_bytes for message in messages])
         self.index.pages.settle(queue_id, page, places_of(messages), size_bytes)
         self.segments[-1].has_bindings = True
-        consumer = self._consumer(consumer_id)
-        payload = page_codec.encode_page_settled(queue_id, messages, reason, consumer)
+        number = 0 if consumer is None else self._named(consumer)
+        payload = page_codec.encode_page_settled(queue_id, messages, reason, number)
         return self._append(codec.PAGE_SETTLED, payload)
 
     def page_purged(self, queue_id: int, page: Page, kept: list[PagedMessage], reason: str) -> int:
@@ -261,14 +275,20 @@ class Journal(ActorLog):
         return self._append(codec.PAGE_PURGED, page_codec.encode_page_purged(purged))
 
     def page_attempted(
-        self, queue_id: int, message: PagedMessage, attempts: int, due_ms: int, consumer_id: int = 0, cause: str = ""
+        self,
+        queue_id: int,
+        message: PagedMessage,
+        attempts: int,
+        due_ms: int,
+        consumer: Actor | None = None,
+        cause: str = "",
     ) -> int:
         page, place = message.page, message.place
         self.index.pages.attempt(queue_id, page, place, attempts, due_ms)
         self.segments[-1].has_bindings = True
-        consumer = self._consumer(consumer_id)
+        number = 0 if consumer is None else self._named(consumer)
         told = page_codec.PageAttempted(
-            queue_id, page.stream, page.number, place, message.id, attempts, due_ms, consumer, cause
+            queue_id, page.stream, page.number, place, message.id, attempts, due_ms, number, cause
         )
         return self._append(codec.PAGE_ATTEMPTED, page_codec.encode_page_attempted(told))
 
@@ -488,6 +508,8 @@ class Journal(ActorLog):
             self._append_binding(codec.DUPLICATES_CLEARED, {"address": address})
             for duplicate_id in seen[-self._settings.duplicate_ids_kept :]:
                 self._append_binding(codec.DUPLICATE, {"address": address, "id": duplicate_id})
+        for fields in index.cursors.values():
+            self._append_binding(codec.CURSOR, fields)
         if index.pages:
             self._write_pages()
         assert self._group is not None

@@ -114,7 +114,7 @@ class Purged(Event):
 
 @dataclass(frozen=True, slots=True)
 class Changed(Event):
-    """An address, a queue or the duplicate ids of an address changed: ``kind`` is the record's name."""
+    """An address, a queue, the duplicate ids of an address or a cursor changed: ``kind`` is the record's name."""
 
     kind: str
     fields: dict[str, Any]
@@ -426,4 +426,6 @@ _ACTORS: dict[int, Callable[[Event, dict[str, Any]], Event]] = {
     codec.BROKER: _started,
 }
 """Events of records that are JSON, beside changes of bindings."""
-_CHANGES = frozenset({codec.ADDRESS, codec.QUEUE, codec.QUEUE_DELETED, codec.DUPLICATE, codec.DUPLICATES_CLEARED})
+_CHANGES = frozenset(
+    {codec.ADDRESS, codec.QUEUE, codec.QUEUE_DELETED, codec.DUPLICATE, codec.DUPLICATES_CLEARED, codec.CURSOR}
+)

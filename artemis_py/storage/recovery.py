@@ -205,6 +205,8 @@ def _apply_binding(recovered: Recovered, kind: int, payload: bytes, segment: Seg
         index.set_queue(fields)
     elif kind == codec.QUEUE_DELETED:
         index.delete_queue(fields["id"])
+    elif kind == codec.CURSOR:
+        index.set_cursor(fields)
     elif kind == codec.DUPLICATE:
         index.add_duplicate_id(fields["address"], fields["id"], 1 << 30)
     elif kind == codec.DUPLICATES_CLEARED:

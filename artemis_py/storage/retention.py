@@ -18,6 +18,7 @@ from typing import Final
 from artemis_py.storage import codec
 from artemis_py.storage.codec import Batch, CodecError
 from artemis_py.storage.disk import Disk, DiskError
+from artemis_py.storage.journal import segment_name
 from artemis_py.storage.retained_bodies import RetainedBodies, move, shown_time
 from artemis_py.storage.scan import Damage, LogFile, log_file, log_files, whole_records
 from artemis_py.storage.segment_index import INDEX_SUFFIX, decode_index, index_name
@@ -52,7 +53,7 @@ class Holds(ABC):
         """Is the disk so full that nobody may hold anything back?"""
 
     @abstractmethod
-    def overrun(self, file_name: str, size_bytes: int) -> None:
+    def overrun(self, file_name: str, size_bytes: int, last_lsn: int) -> None:
         """A file was removed although somebody held it back."""
 
 
@@ -161,11 +162,14 @@ class Retention:
         if self._holds is None:
             return True
         held_from = self._holds.held_from()
-        if held_from is None or _last_lsn(kept) < held_from:
+        if held_from is None:
+            return True
+        last_lsn = _last_lsn(kept)
+        if last_lsn < held_from:
             return True
         if not self._holds.is_crowded():
             return False
-        self._holds.overrun(kept[0].file.path.name, kept[0].size_bytes)
+        self._holds.overrun(kept[0].file.path.name, kept[0].size_bytes, last_lsn)
         return True
 
     def _remove(self, kept: Kept) -> None:
@@ -241,3 +245,8 @@ def retained_name(name: str, closed_ms: int) -> str:
     if file is None:
         raise DiskError(f"{name} is not the name of a journal file")
     return f"{Path(name).stem}-{shown_time(closed_ms)}.log"
+
+
+def retained_pattern(number: int) -> str:
+    """What the name of a retained segment looks like, for a search in the directory."""
+    return f"{Path(segment_name(number)).stem}-*.log"

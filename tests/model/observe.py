@@ -9,7 +9,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import Entry
 from artemis_py.core.queue import Queue
 from artemis_py.message import Message
-from artemis_py.records import MemoryLog
+from artemis_py.records import Actor, MemoryLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class LiveLog(MemoryLog):
             self.live.add((message.id, queue_id))
         return self._count()
 
-    def settled(self, queue_id: int, messages: list[Message], reason: str, consumer_id: int = 0) -> int:
+    def settled(self, queue_id: int, messages: list[Message], reason: str, consumer: Actor | None = None) -> int:
         """Forget; nobody may settle what is not there."""
         for message in messages:
             assert (message.id, queue_id) in self.live, f"message {message.id} was settled in {queue_id} twice"

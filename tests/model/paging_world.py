@@ -19,7 +19,7 @@ from artemis_py.core.transaction import Transaction
 from artemis_py.errors import AddressFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, Message, encode_headers
 from artemis_py.paged import Page, PagedMessage
-from artemis_py.records import Keepsake
+from artemis_py.records import Actor, Keepsake
 from artemis_py.selector import compile_selector
 from artemis_py.storage.pages import PageFiles
 from artemis_py.storage.spill import SpillLog
@@ -66,7 +66,9 @@ class StrictLog(SpillLog):
         super().__init__(committer, pages)
         self.settled_places: set[tuple[int, int, int]] = set()
 
-    def page_settled(self, queue_id: int, messages: list[PagedMessage], reason: str, consumer_id: int = 0) -> int:
+    def page_settled(
+        self, queue_id: int, messages: list[PagedMessage], reason: str, consumer: Actor | None = None
+    ) -> int:
         for message in messages:
             place = queue_id, message.page.stream, message.place
             assert place not in self.settled_places, f"place {message.place} was settled twice in queue {queue_id}"
@@ -140,11 +142,11 @@ class PagingWorld:
         queue = self.broker.queues[name]
         forget = queue._forget
 
-        def watched(messages: list[Message], reason: str, consumer_id: int = 0) -> None:
+        def watched(messages: list[Message], reason: str, by: Actor | None = None) -> None:
             book = next(book for book in self.books if book.queue is queue)
             for message in messages:
                 book.ended(message.id, reason, self.now_ms)
-            forget(messages, reason, consumer_id)
+            forget(messages, reason, by)
 
         queue._forget = watched  # type: ignore[method-assign]
         return queue

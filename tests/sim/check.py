@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.entry import Entry
@@ -10,8 +11,10 @@ from artemis_py.core.queue import Queue
 from artemis_py.message import LargeBody
 from artemis_py.paged import PagedMessage
 from artemis_py.storage.body_names import read_name
-from artemis_py.storage.disk import DiskError
+from artemis_py.storage.codec import CodecError
+from artemis_py.storage.disk import Disk, DiskError
 from artemis_py.storage.recovery import Recovered
+from artemis_py.storage.segment_index import INDEX_SUFFIX, decode_index, index_of
 from tests.sim.incarnation import Incarnation
 from tests.sim.paging import paged_items
 from tests.sim.projection import Projection, difference, view_of
@@ -69,6 +72,19 @@ def files_match(life: Incarnation) -> None:
         raise Broken(f"files without a body: {sorted(found - living)}; bodies without a file: {sorted(living - found)}")
 
 
+def indexes_match(disk: Disk) -> None:
+    """An index file that is whole says what is in its segment, whatever a crash did."""
+    names = set(disk.names())
+    for name in names:
+        log_name = name.removesuffix(INDEX_SUFFIX) + ".log"
+        if not name.endswith(INDEX_SUFFIX) or log_name not in names:
+            continue
+        with suppress(CodecError):
+            found, wanted = decode_index(disk.read(name)), index_of(disk.read(log_name)).fields()
+            if found != wanted:
+                raise Broken(f"{name} says {found}, its segment says {wanted}")
+
+
 def promises_hold(projection: Projection, promised: list[Fact]) -> None:
     """Everything that was told to clients is in the durable state."""
     history = projection.history
@@ -110,7 +126,7 @@ def survivors_match(life: Incarnation, recovered: Recovered, duplicate_ids_kept:
     keepsake = recovered.index.keepsake()
     try:
         paged = [paged_items(stream, life.disk) for stream in keepsake.streams]
-        found = view_of(keepsake, duplicate_ids_kept, life.disk, paged)
+        found = view_of(keepsake, duplicate_ids_kept, life.disk, recovered.index.cursors, paged)
     except DiskError as error:
         raise Broken(f"a message lives whose body is gone: {error}") from error
     projection = life.projection(life.journal.durable_lsn)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
@@ -12,22 +13,25 @@ from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService
 from artemis_py.storage.body_recovery import take_over
+from artemis_py.storage.index import Segment
 from artemis_py.storage.journal import JournalSettings
 from artemis_py.storage.large import LargeStore
 from artemis_py.storage.page_bodies import hold_bodies
 from artemis_py.storage.pages import delete_leftovers
 from artemis_py.storage.recovery import Recovered
+from artemis_py.storage.sidecars import delete_orphans, delete_segment, write_index
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 from tests.sim.paging import WitnessedPages
 from tests.sim.projection import Projection
+from tests.sim.retained import Archive
 from tests.sim.witness import WitnessedJournal
 from tests.wire.fakes import FakeLoop
 from tests.wire.world import Client
 
 
 class Incarnation:
-    """A running broker. ``base`` is the durable state it began with.
+    """A running broker. ``base`` is the durable state it began with, ``archive`` gets the segments that retire.
 
     Each client of ``tests.wire.world`` runs on it as on a ``World``.
     """
@@ -40,6 +44,7 @@ class Incarnation:
         recovered: Recovered,
         base: Projection,
         now_ms: int,
+        archive: Archive | None = None,
     ) -> None:
         self.base = base
         self.disk = disk
@@ -50,6 +55,7 @@ class Incarnation:
         self.committer = SteppedCommitter(self._wake)
         self.reader = SteppedCommitter(self._wake)
         self.told: list[str] = []
+        delete_orphans(disk)
         delete_leftovers(disk, recovered.index.pages.pages())
         pages = WitnessedPages(disk, self.reader, self.told.append)
         pages.watch()
@@ -61,8 +67,9 @@ class Incarnation:
             recovered.segments,
             recovered.next_lsn,
             recovered.batch_number,
-            disk.delete,
+            partial(delete_segment, disk) if archive is None else partial(archive.retire, disk),
             pages=pages,
+            closed=self._write_index,
         )
         self.journal.watch(pages)
         self.bodies = [SteppedCommitter(self._wake), SteppedCommitter(self._wake)]
@@ -85,6 +92,10 @@ class Incarnation:
 
     def _wake(self) -> None:
         self.turns.schedule()
+
+    def _write_index(self, segment: Segment) -> None:
+        if segment.index is not None and write_index(self.disk, segment.index):
+            segment.index = None
 
     def connect(self) -> Client:
         """A new connection."""

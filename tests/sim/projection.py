@@ -67,6 +67,7 @@ class Projection:
         self._addresses: dict[str, dict[str, Any]] = {}
         self._duplicate_ids: dict[str, list[str]] = {}
         self._items: dict[int, list[Item]] = {}
+        self._cursors: dict[str, dict[str, Any]] = {}
 
     def restarted(self) -> Projection:
         """A copy of the state with an empty history."""
@@ -85,6 +86,7 @@ class Projection:
         return {
             "addresses": self._addresses,
             "queues": self.queues,
+            "cursors": self._cursors,
             "duplicate ids": {name: ids[-self._kept :] for name, ids in self._duplicate_ids.items() if ids},
             "ready": _filled(
                 {
@@ -161,6 +163,11 @@ class Projection:
         if fields is not None:
             self.history.queues_deleted.add(fields["name"])
 
+    def _cursor_changed(self, fields: dict[str, Any]) -> None:
+        self._cursors.pop(fields["name"], None)
+        if not fields.get("deleted"):
+            self._cursors[fields["name"]] = fields
+
     def _duplicate_id(self, address: str, duplicate_id: str) -> None:
         self._duplicate_ids.setdefault(address, []).append(duplicate_id)
         self.history.duplicate_ids.add(duplicate_id)
@@ -171,6 +178,7 @@ def view_of(
     keepsake: Keepsake,
     duplicate_ids_kept: int,
     disk: Disk,
+    cursors: dict[str, dict[str, Any]],
     paged: Iterable[dict[int, list[tuple[Identity, int, int]]]] = (),
 ) -> View:
     """What recovery gives back, in the same plain values; ``paged`` is what it left in pages, for each address."""
@@ -193,6 +201,7 @@ def view_of(
     return {
         "addresses": {fields["name"]: fields for fields in keepsake.addresses},
         "queues": {fields["id"]: fields for fields in keepsake.queues},
+        "cursors": cursors,
         "duplicate ids": {name: ids[-duplicate_ids_kept:] for name, ids in keepsake.duplicate_ids.items() if ids},
         "ready": _filled(ready),
         "scheduled": _filled(scheduled),

@@ -36,6 +36,7 @@ def test_long_worlds_roll_over_compact_and_tear(rng: random.Random) -> None:
     first = rng.getrandbits(32)
     reports = [_run(seed, lives=6, steps=300) for seed in range(first, first + LONG_WORLDS)]
     assert max(report.segments for report in reports) > 10
+    assert sum(report.depths for report in reports) > 20
     assert sum(report.damages for report in reports) > 3
     assert sum(report.faults for report in reports) > 3
     assert sum(report.errors for report in reports) < sum(report.frames for report in reports) / 10

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from tests.sim.incarnation import Incarnation
+from tests.sim.retained import SENDER
 from tests.wire.client_frames import ServerFrame
 
 Fact: TypeAlias = tuple[str, Any]
@@ -148,7 +149,7 @@ class Trader:
         prefix = "/queue/" if destination in ANYCAST else "/topic/"
         number = self._number()
         body = b"%d:%s" % (number, b"x" * rng.choice(BODY_BYTES))
-        headers = [f"destination:{prefix}{destination}"]
+        headers = [f"destination:{prefix}{destination}", f"{SENDER}:{self.name}"]
         persistent = rng.random() < 0.85
         if persistent:
             headers.append("persistent:true")

@@ -7,6 +7,7 @@ from typing import Any
 
 from artemis_py.message import Message
 from artemis_py.paged import Page, PagedMessage
+from artemis_py.records import Actor
 from artemis_py.storage.journal import Journal
 from tests.sim.paging import WitnessedPages
 from tests.sim.projection import Operation, identity
@@ -48,15 +49,24 @@ class WitnessedJournal(Journal):
         for message in messages:
             self._note(message.lsn, "published", identity(message, self._disk), [queue_id], due_ms)
 
-    def settled(self, queue_id: int, messages: list[Message], reason: str, consumer_id: int = 0) -> int:
+    def cursor_changed(self, fields: dict[str, Any]) -> int:
+        return self._note(super().cursor_changed(fields), "cursor_changed", copy.deepcopy(fields))
+
+    def settled(self, queue_id: int, messages: list[Message], reason: str, consumer: Actor | None = None) -> int:
         message_ids = [message.id for message in messages]
-        lsn = super().settled(queue_id, messages, reason, consumer_id)
+        lsn = super().settled(queue_id, messages, reason, consumer)
         return self._note(lsn, "settled", queue_id, message_ids, reason)
 
     def attempted(
-        self, queue_id: int, message: Message, attempts: int, due_ms: int, consumer_id: int = 0, cause: str = ""
+        self,
+        queue_id: int,
+        message: Message,
+        attempts: int,
+        due_ms: int,
+        consumer: Actor | None = None,
+        cause: str = "",
     ) -> int:
-        lsn = super().attempted(queue_id, message, attempts, due_ms, consumer_id, cause)
+        lsn = super().attempted(queue_id, message, attempts, due_ms, consumer, cause)
         return self._note(lsn, "attempted", queue_id, message.id, attempts, due_ms)
 
     def fell_due(self, queue_id: int, messages: list[Message]) -> int:
@@ -73,9 +83,11 @@ class WitnessedJournal(Journal):
             self._note(lsn, "published", one, [number for number in queue_ids if number in page.durable], due_ms)
         return lsn
 
-    def page_settled(self, queue_id: int, messages: list[PagedMessage], reason: str, consumer_id: int = 0) -> int:
+    def page_settled(
+        self, queue_id: int, messages: list[PagedMessage], reason: str, consumer: Actor | None = None
+    ) -> int:
         message_ids = [message.id for message in messages]
-        lsn = super().page_settled(queue_id, messages, reason, consumer_id)
+        lsn = super().page_settled(queue_id, messages, reason, consumer)
         return self._note(lsn, "settled", queue_id, message_ids, reason)
 
     def page_purged(self, queue_id: int, page: Page, kept: list[PagedMessage], reason: str) -> int:
@@ -84,9 +96,15 @@ class WitnessedJournal(Journal):
         return self._note(super().page_purged(queue_id, page, kept, reason), "settled", queue_id, gone, reason)
 
     def page_attempted(
-        self, queue_id: int, message: PagedMessage, attempts: int, due_ms: int, consumer_id: int = 0, cause: str = ""
+        self,
+        queue_id: int,
+        message: PagedMessage,
+        attempts: int,
+        due_ms: int,
+        consumer: Actor | None = None,
+        cause: str = "",
     ) -> int:
-        lsn = super().page_attempted(queue_id, message, attempts, due_ms, consumer_id, cause)
+        lsn = super().page_attempted(queue_id, message, attempts, due_ms, consumer, cause)
         return self._note(lsn, "attempted", queue_id, message.id, attempts, due_ms)
 
     def address_changed(self, fields: dict[str, Any]) -> int:

@@ -8,10 +8,19 @@ from dataclasses import dataclass
 
 from artemis_py.storage.journal import JournalSettings
 from artemis_py.storage.recovery import Recovered, recover
-from tests.sim.check import Broken, files_match, nothing_half_done, promises_hold, records_match, survivors_match
+from tests.sim.check import (
+    Broken,
+    files_match,
+    indexes_match,
+    nothing_half_done,
+    promises_hold,
+    records_match,
+    survivors_match,
+)
 from tests.sim.disk import Fault, PowerCut, SimDisk
 from tests.sim.incarnation import Incarnation
 from tests.sim.projection import Projection
+from tests.sim.retained import Archive
 from tests.sim.traffic import Fact, Trader
 from tests.wire.world import START_MS, configuration
 
@@ -75,6 +84,8 @@ class Report:
     damages: int = 0
     faults: int = 0
     large_bodies: int = 0
+    depths: int = 0
+    """How often the log told how deep queues are, and was right."""
 
 
 class World:
@@ -97,6 +108,7 @@ class World:
             duplicate_ids_kept=DUPLICATE_IDS_KEPT,
             retains=self.rng.random() < 0.3,
         )
+        self._archive = Archive() if self._settings.retains else None
         self._numbers = [0]
         self._now_ms = START_MS
         self._pages = self.rng.random() < 0.5
@@ -118,7 +130,7 @@ class World:
         """
         plain, paging = (LARGE_CONFIGURATION, LARGE_PAGING) if self._large else (CONFIGURATION, PAGING)
         config = paging if self._pages else plain
-        life = Incarnation(config, self._settings, self.disk, recovered, base, self._now_ms)
+        life = Incarnation(config, self._settings, self.disk, recovered, base, self._now_ms, self._archive)
         if life.given_up:
             raise Broken(f"a crash left {life.given_up}")
         traders: list[Trader] = []
@@ -202,14 +214,24 @@ class World:
 
     def _manage(self, life: Incarnation) -> None:
         queue = self.rng.choice(("work", "ring", "news.a"))
-        move = self.rng.randrange(3)
+        move = self.rng.randrange(4)
         if move == 0:
             life.broker.pause(queue)
         elif move == 1:
             life.broker.resume(queue)
-        else:
+        elif move == 2:
             life.broker.set_ring_size(queue, self.rng.choice((-1, 0, 1, 5)))
+        else:
+            self._move_cursor(life)
         life.turns.schedule()
+
+    def _move_cursor(self, life: Incarnation) -> None:
+        """What is asked for over HTTP; the answer waits for the record."""
+        name = self.rng.choice(("reader.a", "reader.b"))
+        fields: dict[str, object] = {"name": name, "lsn": life.journal.durable_lsn, "moved_ms": life.loop.now_ms}
+        if name in life.journal.index.cursors and self.rng.random() < 0.2:
+            fields = {"name": name, "deleted": True}
+        life.journal.cursor_changed(fields)
 
     def _dismiss(self, trader: Trader, promised: list[Fact]) -> None:
         trader.listen()
@@ -236,11 +258,25 @@ class World:
         wrong = [str(damage) for damage in recovered.damages if not damage.torn]
         if wrong:
             raise Broken(f"a crash was taken for damage: {wrong}")
+        indexes_match(self.disk)
         promises_hold(life.projection(life.journal.durable_lsn), promised)
         found = survivors_match(life, recovered, DUPLICATE_IDS_KEPT)
         nothing_half_done(found, life.broker)
+        if self._archive is not None:
+            self._log_is_true(self._archive, found)
         self._now_ms = life.loop.now_ms + self.rng.choice((0, 1, 1000, 3_600_000, -5000))
         return recovered, found.restarted()
+
+    def _log_is_true(self, archive: Archive, found: Projection) -> None:
+        """What the log of all lives adds up to is what recovery found."""
+        telling = archive.read(self.disk)
+        self.report.depths = telling.depths
+        for queue_id in found.queues:
+            there = {item.identity[0] for item in found.items(queue_id)}
+            told = set(telling.live.get(queue_id, ()))
+            if there != told:
+                more, less = sorted(there - told), sorted(told - there)
+                raise Broken(f"queue {queue_id} has {more} beyond what the log adds up to, and lacks {less}")
 
     def recover(self) -> Recovered:
         """Read the disk; the power may go again meanwhile."""

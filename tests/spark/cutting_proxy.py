@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tests.e2e.broker_process import LOOPBACK
@@ -13,14 +13,23 @@ from tests.e2e.broker_process import LOOPBACK
 
 class CuttingProxy:
     """Passes bytes between clients and a broker. The first time a word passes in its direction, the bytes before it are
-    passed on, and both sides are closed.
+    passed on, and both sides are closed; ``at_cut`` is called before that.
     """
 
-    def __init__(self, broker_port: int, word: bytes, *, from_broker: bool = False, nth: int = 1) -> None:
+    def __init__(
+        self,
+        broker_port: int,
+        word: bytes,
+        *,
+        from_broker: bool = False,
+        nth: int = 1,
+        at_cut: Callable[[], object] = lambda: None,
+    ) -> None:
         self._broker_port = broker_port
         self._word = word
         self._from_broker = from_broker
         self._nth = nth
+        self._at_cut = at_cut
         self._lock = threading.Lock()
         self.has_cut = False
         self.connections = 0
@@ -57,6 +66,7 @@ class CuttingProxy:
             while data := source.recv(65536):
                 if watched and (kept := self._before_cut(tail, data)) is not None:
                     target.sendall(kept)
+                    self._at_cut()
                     break
                 target.sendall(data)
                 tail = (tail + data)[-len(self._word) + 1 :] if len(self._word) > 1 else b""
@@ -80,9 +90,16 @@ class CuttingProxy:
 
 
 @contextmanager
-def cutting(broker_port: int, word: bytes, *, from_broker: bool = False, nth: int = 1) -> Iterator[CuttingProxy]:
+def cutting(
+    broker_port: int,
+    word: bytes,
+    *,
+    from_broker: bool = False,
+    nth: int = 1,
+    at_cut: Callable[[], object] = lambda: None,
+) -> Iterator[CuttingProxy]:
     """A proxy that is there for a while, and has to cut."""
-    proxy = CuttingProxy(broker_port, word, from_broker=from_broker, nth=nth)
+    proxy = CuttingProxy(broker_port, word, from_broker=from_broker, nth=nth, at_cut=at_cut)
     try:
         yield proxy
         assert proxy.has_cut, f"{word!r} never passed"

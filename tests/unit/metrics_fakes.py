@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -10,6 +10,7 @@ from typing import cast
 from artemis_py.core.broker import Broker
 from artemis_py.core.tally import Tally
 from artemis_py.metrics import MetricsExporter
+from artemis_py.metrics.views import LogCursorView
 from artemis_py.records import MemoryLog
 
 BOUNDS_S = (0.001, 0.01, 0.1)
@@ -94,6 +95,14 @@ class FakeServer:
     turn_ns_max: int = 0
     turn_buckets: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
     states: dict[str, int] = field(default_factory=dict)
+    log: dict[str, int] = field(default_factory=dict)
+    cursors: list[LogCursorView] = field(default_factory=list)
+
+    def log_counts(self) -> Mapping[str, int]:
+        return self.log
+
+    def log_cursors(self) -> Sequence[LogCursorView]:
+        return self.cursors
 
     def large_counts(self) -> Mapping[str, int]:
         return self.large

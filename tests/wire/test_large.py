@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.message import Message
-from artemis_py.records import MemoryLog
+from artemis_py.records import Actor, MemoryLog
 from artemis_py.server.outflow import HIGH_BYTES, PIECE_BYTES
 from artemis_py.storage.upload import UNWRITTEN_BYTES_MAX
 from tests.sim.disk import Fault
@@ -451,7 +451,7 @@ class SlowLog(MemoryLog):
         self.last_lsn += 1
         return self.last_lsn
 
-    def settled(self, queue_id: int, messages: list[Message], reason: str, consumer_id: int = 0) -> int:
+    def settled(self, queue_id: int, messages: list[Message], reason: str, consumer: Actor | None = None) -> int:
         self.last_lsn += 1
         return self.last_lsn
 

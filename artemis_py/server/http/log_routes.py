@@ -21,7 +21,7 @@ def log_routes(view: LogView | None, broker_name: str, now_ms: Callable[[], int]
     another thread make an answer, because files are read for it.
     """
     if view is None:
-        return [Route(path, {"GET": _no_log}) for path in ("/log", "/log/segments/{number}", "/log/bodies/{number}")]
+        return [Route(path, {"GET": _no_log}) for path in ("/log", "/log/{part}", "/log/{part}/{name}")]
     files = _LogFiles(view, broker_name, now_ms, in_thread)
     return [
         Route("/log", {"GET": files.listing}),

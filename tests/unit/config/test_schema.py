@@ -59,6 +59,7 @@ WRONG_LATER = {
     "retention without limits": "<journal-retention-directory>history</journal-retention-directory>",
     "retention without directory": '<journal-retention-directory period="1"/>',
     "retention of no time": '<journal-retention-directory period="0">x</journal-retention-directory>',
+    "cursors of no time": '<journal-retention-directory period="1" cursor-ttl="0">x</journal-retention-directory>',
     "retention of no size": '<journal-retention-directory storage-limit="x">x</journal-retention-directory>',
 }
 
@@ -79,6 +80,7 @@ ACCEPTED = {
     "role mappings last": f"<security-settings>{PERMISSIONS}{MAPPING}</security-settings>",
     "retention": '<journal-retention-directory unit="HOURS" period="1" storage-limit="1G">x'
     "</journal-retention-directory>",
+    "how long cursors hold": '<journal-retention-directory period="1" cursor-ttl="2">x</journal-retention-directory>',
     "a long ring": queue('ring-size="9223372036854775807"'),
 }
 

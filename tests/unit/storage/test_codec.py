@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from artemis_py.core import entry
 from artemis_py.message import Account, Head, Message, encode_headers
+from artemis_py.records import Depth
 from artemis_py.storage import codec
 from artemis_py.storage.codec import CodecError, FileHeader, Kept, QueueState
 
@@ -78,23 +80,60 @@ def test_a_run_is_the_same_bytes_as_its_messages_alone(
     assert b"".join(codec.encode_published(run)) == b"".join(alone)
 
 
-@given(U32, st.sampled_from(codec.REASONS), IDS)
-def test_settled_comes_back(queue_id: int, reason: str, message_ids: list[int]) -> None:
-    payload = codec.encode_settled(queue_id, reason, message_ids)
-    assert codec.decode_settled(payload) == (queue_id, reason, tuple(message_ids))
+@given(U32, st.sampled_from(codec.REASONS), IDS, U64)
+def test_settled_comes_back(queue_id: int, reason: str, message_ids: list[int], consumer: int) -> None:
+    payload = codec.encode_settled(queue_id, reason, message_ids, consumer)
+    assert codec.decode_settled(payload) == (queue_id, reason, tuple(message_ids), consumer)
 
 
-@given(U32, U64, st.integers(0, 100_000), U64)
+@given(U32, U64, st.integers(0, 100_000), U64, st.integers(1, 2**64 - 1), st.sampled_from(codec.CAUSES))
 def test_attempted_comes_back_with_at_most_65535_attempts(
-    queue_id: int, message_id: int, attempts: int, due_ms: int
+    queue_id: int, message_id: int, attempts: int, due_ms: int, consumer: int, cause: str
 ) -> None:
-    payload = codec.encode_attempted(queue_id, message_id, attempts, due_ms)
-    assert codec.decode_attempted(payload) == (queue_id, message_id, min(attempts, 65535), due_ms)
+    payload = codec.encode_attempted(queue_id, message_id, attempts, due_ms, consumer, cause)
+    assert codec.decode_attempted(payload) == (queue_id, message_id, min(attempts, 65535), due_ms, consumer, cause)
 
 
-@given(U32, IDS)
-def test_ids_come_back_in_order(queue_id: int, message_ids: list[int]) -> None:
-    assert codec.decode_ids(codec.encode_ids(queue_id, message_ids)) == (queue_id, tuple(message_ids))
+@given(U32, IDS, U64)
+def test_ids_come_back_in_order(queue_id: int, message_ids: list[int], consumer: int) -> None:
+    payload = codec.encode_ids(queue_id, message_ids, consumer)
+    assert codec.decode_ids(payload) == (queue_id, tuple(message_ids), consumer)
+
+
+def test_records_from_before_consumers_were_told() -> None:
+    """Their payloads end where the consumer would be."""
+    ids = bytes.fromhex("0c00000000000000 0d00000000000000")
+    settled = bytes.fromhex("03000000 03 02000000") + ids
+    delivered = bytes.fromhex("03000000 02000000") + ids
+    attempted = bytes.fromhex("03000000 0c00000000000000 0200 0000000000000000")
+    assert codec.decode_settled(settled) == (3, "killed", (12, 13), 0)
+    assert codec.encode_settled(3, "killed", [12, 13]) == settled
+    assert codec.decode_ids(delivered) == (3, (12, 13), 0)
+    assert codec.encode_ids(3, [12, 13]) == delivered
+    assert codec.decode_attempted(attempted) == (3, 12, 2, 0, 0, "")
+    assert codec.encode_attempted(3, 12, 2, 0) == attempted
+
+
+def test_the_core_speaks_of_reasons_and_causes_that_the_format_knows() -> None:
+    known = {*codec.REASONS, *codec.CAUSES}
+    assert {value for name, value in vars(entry).items() if name.isupper()} <= known
+
+
+@given(U64)
+def test_an_origin_comes_back(session: int) -> None:
+    assert codec.decode_origin(codec.encode_origin(session)) == session
+
+
+@given(st.lists(st.builds(Depth, U32, U64, U64, U32, U32), max_size=20))
+def test_depths_come_back(depths: list[Depth]) -> None:
+    assert codec.decode_depths(codec.encode_depths(depths)) == depths
+
+
+@given(kept_messages(), st.integers(1, 2**63 - 1))
+def test_a_message_in_a_page_says_where(kept: Kept, place: int) -> None:
+    kept.details = None
+    back = codec.decode_message(codec.encode_message(kept, place))
+    assert {number: back.detail(number).order for number in kept.queue_ids} == dict.fromkeys(kept.queue_ids, place)
 
 
 @given(U64, U64, U64, U64)

@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 from artemis_py.message import Account, Head
 from artemis_py.paged import Page, PagedMessage, PlaceSet, Settled, Share
 from artemis_py.storage import page_codec
-from artemis_py.storage.codec import REASONS
+from artemis_py.storage.codec import CAUSES, REASONS
+from artemis_py.storage.page_codec import PageAttempted, PagePurged, PageSettled
 
 U32 = st.integers(0, 2**32 - 1)
 U64 = st.integers(0, 2**64 - 1)
+NUMBERS = st.integers(1, 2**64 - 1)
 FILE_NUMBER = st.integers(0, 999_999_999)
 PLACES = st.lists(st.integers(1, 2**40), min_size=1, max_size=20, unique=True)
 
@@ -54,28 +56,48 @@ def test_how_far_a_page_counts(
     assert {queue_id: (one.count, one.size_bytes) for queue_id, one in told.durable.items()} == shares
 
 
-@given(U32, U32, U32, PLACES, st.sampled_from(REASONS))
-def test_what_is_settled(queue_id: int, stream: int, number: int, places: list[int], reason: str) -> None:
-    messages = messages_at(page_of(stream, number), places)
-    told = page_codec.decode_page_settled(page_codec.encode_page_settled(queue_id, messages, reason))
-    ids = tuple(message.id for message in messages)
-    assert told == (queue_id, stream, number, reason, 3 * len(places), tuple(places), ids)
-
-
-@given(U32, U32, U32, st.lists(st.integers(1, 2**40), max_size=20, unique=True))
-def test_what_is_purged(queue_id: int, stream: int, number: int, places: list[int]) -> None:
-    page = page_of(stream, number)
-    payload = page_codec.encode_page_purged(queue_id, page, messages_at(page, places))
-    assert page_codec.decode_page_purged(payload) == (queue_id, stream, number, 3 * len(places), tuple(places))
-
-
-@given(U32, U32, U32, U64, U64, st.integers(0, 100_000), U64)
-def test_failed_deliveries(
-    queue_id: int, stream: int, page: int, place: int, message_id: int, attempts: int, due_ms: int
+@given(U32, U32, U32, PLACES, st.sampled_from(REASONS), U64)
+def test_what_is_settled(
+    queue_id: int, stream: int, number: int, places: list[int], reason: str, consumer: int
 ) -> None:
-    payload = page_codec.encode_page_attempted(queue_id, stream, page, place, message_id, attempts, due_ms)
-    told = page_codec.decode_page_attempted(payload)
-    assert told == (queue_id, stream, page, place, message_id, min(attempts, 65535), due_ms)
+    messages = messages_at(page_of(stream, number), places)
+    told = page_codec.decode_page_settled(page_codec.encode_page_settled(queue_id, messages, reason, consumer))
+    ids = tuple(message.id for message in messages)
+    assert told == PageSettled(queue_id, stream, number, reason, 3 * len(places), tuple(places), ids, consumer)
+
+
+@given(
+    st.builds(
+        PagePurged,
+        U32, U32, U32, st.lists(st.integers(1, 2**40), max_size=20, unique=True).map(tuple), U64,
+        st.sampled_from(REASONS), U32, U64,
+    )
+)  # fmt: skip
+def test_what_is_purged(purged: PagePurged) -> None:
+    assert page_codec.decode_page_purged(page_codec.encode_page_purged(purged)) == purged
+
+
+@given(st.builds(PageAttempted, U32, U32, U32, U64, U64, st.integers(0, 65535), U64, NUMBERS, st.sampled_from(CAUSES)))
+def test_failed_deliveries(attempted: PageAttempted) -> None:
+    assert page_codec.decode_page_attempted(page_codec.encode_page_attempted(attempted)) == attempted
+
+
+def test_failed_deliveries_are_counted_up_to_65535() -> None:
+    payload = page_codec.encode_page_attempted(PageAttempted(1, 2, 3, 4, 5, 100_000, 6))
+    assert page_codec.decode_page_attempted(payload) == PageAttempted(1, 2, 3, 4, 5, 65535, 6)
+
+
+def test_records_from_before_consumers_and_reasons_were_told() -> None:
+    """Their payloads end where these would be."""
+    page = page_of(1, 2)
+    settled = page_codec.encode_page_settled(7, messages_at(page, [4]), "acked")
+    assert len(settled) == 25 + 16
+    assert page_codec.decode_page_settled(settled).consumer == 0
+    purged = bytes.fromhex("07000000 01000000 02000000 01000000 0300000000000000 0400000000000000")
+    assert page_codec.decode_page_purged(purged) == PagePurged(7, 1, 2, (4,), 3, "killed", 0, 0)
+    attempted = page_codec.encode_page_attempted(PageAttempted(7, 1, 2, 4, 8, 1, 0))
+    assert len(attempted) == 38
+    assert page_codec.decode_page_attempted(attempted).cause == ""
 
 
 @given(U32, U32, U32, st.sets(st.integers(5, 300)), U32, U64)

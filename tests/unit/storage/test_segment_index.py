@@ -108,9 +108,9 @@ def test_what_an_index_says(tmp_path: Path) -> None:
     fields = index_of(shelf.bytes_of(1)).fields()
     end = len(shelf.bytes_of(1).rstrip(b"\0"))
     assert fields == {
-        "format": 1, "segment": 1, "first_lsn": 1, "last_lsn": 10, "first_ms": 1000, "last_ms": 2000, "oldest_ms": 1700000000000, "newest_ms": 1700000000000,
+        "format": 1, "segment": 1, "first_lsn": 1, "last_lsn": 10, "first_ms": 1000, "last_ms": 2000, "oldest_ms": 1, "newest_ms": 8,
         "bytes": fields["bytes"], "records": 10, "messages": 5, "addresses": ["a", "b", "run"],
-        "queues": [{"lsn": 1, "id": 1, "name": "q", "address": "a"}, {"lsn": 6, "id": 1, "deleted": True}],
+        "queues": [{"lsn": 1, "id": 1, "name": "q", "address": "a"}, {"lsn": 6, "id": 1, "name": "q", "address": "a", "deleted": True}],
         "sessions": [], "consumers": [], "blocks": [[FILE_HEADER_BYTES, 1, 2000]],
     }  # fmt: skip
     assert end <= fields["bytes"] <= end + 8  # the last record may end in zeros

@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 
 from artemis_py.message import Account, Head, Message, encode_headers
+from artemis_py.records import Actor, Depth, Refusal
 from artemis_py.storage.committer import Commit, Committer, carry_out
 from artemis_py.storage.disk import FileDisk
 from artemis_py.storage.index import Index
@@ -18,6 +19,7 @@ from artemis_py.storage.retention import Retention, RetentionSettings
 FILE_BYTES = 4096
 START_MS = 1_700_000_000_000
 QUEUES = (1, 2, 3)
+CLIENTS = (1, 2, 3)
 
 Told = tuple[int, int, str, object]
 """lsn, time, kind of event, and what it says."""
@@ -49,19 +51,22 @@ class ImmediateCommitter(Committer):
         return
 
 
-def message(number: int, body: bytes = b"", **headers: str) -> Message:
-    """A persistent message to the address ``a``."""
+def message(number: int, body: bytes = b"", origin: int = 0, **headers: str) -> Message:
+    """A persistent message to the address ``a``, from one of the clients or the broker."""
     block = encode_headers([("destination", "/queue/a"), ("persistent", "true"), *headers.items()])
     head = Head(block, "a", persistent=True, sized=True, routing_type="ANYCAST")
-    return Message(head, body, number, START_MS + number, 0, Account(), 0)
+    return Message(head, body, number, START_MS + number, 0, Account(), origin)
 
 
 @dataclass
 class Story:
-    """A journal at work. ``told`` is what a reader has to find, ``live`` what stands on each queue at the end."""
+    """A journal at work. ``told`` is what a reader has to find, ``live`` what stands on each queue at the end. Client N
+    is at ``host:N`` and has one consumer on queue N, whose subscription is called ``sub-N``.
+    """
 
     folder: Path
     retention: RetentionSettings | None = None
+    retains: bool = True
     now_ms: int = START_MS
     told: list[Told] = field(default_factory=list)
     live: dict[int, list[int]] = field(default_factory=lambda: {number: [] for number in QUEUES})
@@ -71,15 +76,22 @@ class Story:
         self.disk = FileDisk(self.folder)
         kept = self.retention
         keeper = None if kept is None else Retention(self.disk, self.folder, kept, lambda: self.now_ms)
-        settings = JournalSettings(file_bytes=FILE_BYTES, compact_files_min=3, compact_percentage=60, retains=True)
+        settings = JournalSettings(
+            file_bytes=FILE_BYTES, compact_files_min=3, compact_percentage=60, retains=self.retains, broker_name="story"
+        )
         retire = self.disk.delete if keeper is None else keeper.retire
         self.journal = Journal(self.disk, ImmediateCommitter(), settings, Index(), [], 1, 0, retire)
+        self.consumers: dict[int, Actor | None] = {}
 
     def declare(self) -> None:
         """The queues become known."""
         for number in QUEUES:
             fields = {"id": number, "name": f"q{number}", "address": "a"}
             self._tell(self.journal.queue_changed(fields), "queue", fields)
+        for number in CLIENTS:
+            self.journal.session_opened(number, {"client": f"host:{number}", "protocol": "STOMP 1.2"})
+            fields = {"subscription": f"sub-{number}", "ack": "client"}
+            self.consumers[number] = self.journal.consumer_opened(number, number, fields)
 
     def turn(self, *steps: Callable[[], None]) -> None:
         """What is done in one turn becomes durable together, a second after the turn before."""
@@ -91,30 +103,42 @@ class Story:
         self.journal.seal()
         self.journal.poll()
 
-    def publish(self, number: int, queue_ids: list[int], body: bytes = b"") -> None:
+    def publish(self, number: int, queue_ids: list[int], body: bytes = b"", origin: int = 0) -> None:
         """A message goes to some queues."""
-        self.messages[number] = message(number, body)
+        self.messages[number] = message(number, body, origin)
         for queue_id in queue_ids:
             self.live[queue_id].append(number)
         lsn = self.journal.published(self.messages[number], list(queue_ids), 0)
-        self._tell(lsn, "published", (number, tuple(queue_ids), body))
+        self._tell(lsn, "published", (number, tuple(queue_ids), body, f"host:{origin}" if origin else ""))
 
     def deliver(self, queue_id: int, numbers: list[int]) -> None:
         """A consumer is sent some."""
-        lsn = self.journal.delivered(queue_id, [self.messages[number] for number in numbers])
-        self._tell(lsn, "delivered", (queue_id, tuple(numbers)))
+        lsn = self.journal.delivered(queue_id, [self.messages[number] for number in numbers], self.consumers[queue_id])
+        self._tell(lsn, "delivered", (queue_id, tuple(numbers), f"sub-{queue_id}"))
 
     def settle(self, queue_id: int, numbers: list[int], reason: str) -> None:
         """A queue is done with some."""
         for number in numbers:
             self.live[queue_id].remove(number)
-        lsn = self.journal.settled(queue_id, [self.messages[number] for number in numbers], reason)
-        self._tell(lsn, "settled", (queue_id, reason, tuple(numbers)))
+        consumer = self.consumers[queue_id] if reason in ("acked", "dead") else None
+        lsn = self.journal.settled(queue_id, [self.messages[number] for number in numbers], reason, consumer)
+        self._tell(lsn, "settled", (queue_id, reason, tuple(numbers), "" if consumer is None else f"sub-{queue_id}"))
 
-    def fail(self, queue_id: int, number: int, attempts: int) -> None:
+    def fail(self, queue_id: int, number: int, attempts: int, cause: str = "nacked") -> None:
         """A delivery failed."""
-        lsn = self.journal.attempted(queue_id, self.messages[number], attempts, 0)
-        self._tell(lsn, "attempted", (queue_id, number, attempts, 0))
+        lsn = self.journal.attempted(queue_id, self.messages[number], attempts, 0, self.consumers[queue_id], cause)
+        self._tell(lsn, "attempted", (queue_id, number, attempts, 0, f"sub-{queue_id}", cause))
+
+    def refuse(self, origin: int, count: int) -> None:
+        """An address drops some."""
+        lsn = self.journal.refused(Refusal("a", "drop", origin, count, 100 * count))
+        self._tell(lsn, "refused", ("a", "drop", f"host:{origin}", count, 100 * count))
+
+    def count(self) -> None:
+        """How deep the queues are."""
+        if self.journal.wants_depths:
+            depths = [Depth(number, len(live), 0, 0, 0) for number, live in self.live.items() if live]
+            self._tell(self.journal.depths(depths), "depths", tuple(depths))
 
     def together(self, *steps: Callable[[], None]) -> None:
         """A transaction."""
@@ -136,10 +160,12 @@ class Story:
                 number += 1
                 queue_ids = rng.choice(([1], [2, 3], [1, 2, 3], []))
                 body = bytes(rng.randrange(200))
-                steps.append(partial(self.publish, number, queue_ids, body))
+                steps.append(partial(self.publish, number, queue_ids, body, rng.choice((0, *CLIENTS))))
             if rng.random() < 0.3:
                 steps = [partial(self.together, *steps)]
-            self.turn(*steps)
+            if rng.random() < 0.4:
+                steps.append(partial(self.refuse, rng.choice(CLIENTS), rng.randrange(1, 9)))
+            self.turn(*steps, self.count)
             self.turn(partial(self._use_up, rng))
 
     def _use_up(self, rng: Random) -> None:
@@ -152,4 +178,4 @@ class Story:
             if rng.random() < 0.2:
                 self.fail(queue_id, taken[0], rng.randrange(1, 5))
             else:
-                self.settle(queue_id, taken, rng.choice(("acked", "acked", "replaced", "expired", "killed")))
+                self.settle(queue_id, taken, rng.choice(("acked", "acked", "replaced", "expired", "dead", "purged")))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 from artemis_py.cli import main as cli
+from artemis_py.records import Depth
 from artemis_py.storage.disk import DirectoryLock
 from artemis_py.storage.scan import log_files
 from tests.unit.storage_tools.parts import QUEUES, START_MS, Story
@@ -125,21 +128,59 @@ def test_dump_tells_of_every_record(story: Story, capsys: pytest.CaptureFixture[
     lines = {line["lsn"]: line for line in dump(story, capsys)}
     numbers = sorted(lines)
     assert numbers == list(range(numbers[0], numbers[-1] + 1))
+    named = [line["fields"] for line in lines.values() if line["type"] in ("session", "consumer")]
+    names = {None: "", **{each["id"]: each.get("client") or each.get("subscription") for each in named}}
     for lsn, time_ms, kind, what in story.told:
         if lsn < numbers[0]:
             continue
         line = lines[lsn]
         assert line["time_ms"] == time_ms
         if kind == "published":
-            number, queue_ids, body = what  # type: ignore[misc]
+            number, queue_ids, body, _ = what  # type: ignore[misc]
             assert (line["type"], line["message_id"], line["address"]) == ("message", number, "a")
             assert tuple(state["queue"] for state in line["queues"]) == queue_ids
             assert line["body"].encode() == body
             assert line["headers"]["destination"] == "/queue/a"
         elif kind == "settled":
-            assert (line["queue"], line["reason"], tuple(line["message_ids"])) == what
+            consumer = names[line["consumer"]]
+            assert (line["queue"], line["reason"], tuple(line["message_ids"]), consumer) == what
         elif kind == "delivered":
-            assert (line["type"], line["queue"], tuple(line["message_ids"])) == ("delivered", *what)  # type: ignore[misc]
+            consumer = names[line["consumer"]]
+            found = (line["type"], line["queue"], tuple(line["message_ids"]), consumer)
+            assert found == ("delivered", *what)  # type: ignore[misc]
+        elif kind == "attempted":
+            consumer = names[line["consumer"]]
+            which = (line["queue"], line["message_id"], line["attempts"], line["due_ms"])
+            assert (*which, consumer, line["cause"]) == what
+        elif kind == "refused":
+            fields = line["fields"]
+            session = names[fields["session"]]
+            assert (fields["address"], fields["policy"], session, fields["count"], fields["bytes"]) == what
+        elif kind == "depths":
+            assert tuple(Depth(*depth.values()) for depth in line["queues"]) == what
+
+
+def test_dump_says_in_words_who_did_what(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    story = Story(tmp_path / "short")
+    steps = [partial(story.publish, number, [1], b"", 1) for number in (1, 2, 3)]
+    story.turn(story.declare, *steps, partial(story.deliver, 1, [1, 2]), partial(story.settle, 1, [1], "acked"))
+    gone = partial(story.settle, 1, [3], "expired")
+    story.turn(partial(story.fail, 1, 2, 1), gone, partial(story.refuse, 1, 2), story.count)
+    assert cli.main(["journal", "dump", str(story.folder)]) == 0
+    said = capsys.readouterr().out
+    for words in (
+        r"delivered +queue 1 [\d, ]+ by consumer \d+\n",
+        r"settled +queue 1 acked [\d, ]+ by consumer \d+\n",
+        r"settled +queue 1 expired [\d, ]+\n",
+        r"attempted +queue 1 \d+ failed \d+ times by consumer \d+, nacked\n",
+        r"session +id=\d+ client=host:1 protocol=STOMP 1.2\n",
+        r"consumer +id=\d+ session=\d+ queue=1 subscription=sub-1 ack=client\n",
+        r"origin +session \d+ sent the messages that follow",
+        r"refused +address=a policy=drop session=\d+ count=\d+ bytes=\d+\n",
+        r"depths +queue 1: \d+ \(\d+ bytes\)",
+        r"broker +name=story start=1\n",
+    ):
+        assert re.search(words, said), words
 
 
 def test_dump_shows_groups_and_copies(story: Story, capsys: pytest.CaptureFixture[str]) -> None:

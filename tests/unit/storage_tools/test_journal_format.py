@@ -101,16 +101,32 @@ def described(kind: int, payload: bytes) -> dict[str, Any]:
     if kind == 3:
         queue, reason, count = struct.unpack_from("<IBI", payload)
         ids = list(struct.unpack_from(f"<{count}Q", payload, 9))
-        return {"queue": queue, "reason": ("acked", "replaced", "expired", "killed")[reason], "message_ids": ids}
+        return {"queue": queue, "reason": REASONS[reason], "message_ids": ids, **behind(payload, 9 + 8 * count)}
     if kind == 4:
-        names = ("queue", "message_id", "attempts", "due_ms")
-        return dict(zip(names, struct.unpack("<IQHQ", payload), strict=True))
+        names = ("queue", "message_id", "attempts", "due_ms", "consumer", "cause")
+        fields = dict(zip(names, struct.unpack("<IQHQQB", payload), strict=True))
+        return {**fields, "cause": (None, "nacked", "aborted", "lost")[fields["cause"]]}
     if kind in (5, 11):
         queue, count = struct.unpack_from("<II", payload)
-        return {"queue": queue, "message_ids": list(struct.unpack_from(f"<{count}Q", payload, 8))}
+        ids = list(struct.unpack_from(f"<{count}Q", payload, 8))
+        return {"queue": queue, "message_ids": ids, **behind(payload, 8 + 8 * count)}
     if kind == 10:
         return {"payload_bytes": len(payload)}
+    if kind == 23:
+        return {"session": struct.unpack("<Q", payload)[0]}
+    if kind == 26:
+        names = ("queue", "count", "size_bytes", "delivering_count", "scheduled_count")
+        return {"queues": [dict(zip(names, each, strict=True)) for each in struct.iter_unpack("<IQQII", payload)]}
     return {"fields": json.loads(payload)}
+
+
+_TABLE = PAGE[PAGE.index("| reason | name |") : PAGE.index("### ATTEMPTED")]
+REASONS = {int(code): name for code, name in re.findall(r"^\| (\d+) \| ([a-z]+) \|", _TABLE, re.MULTILINE)}
+
+
+def behind(payload: bytes, end: int) -> dict[str, int | None]:
+    """The consumer, where one is told."""
+    return {"consumer": struct.unpack_from("<Q", payload, end)[0] if len(payload) > end else None}
 
 
 def described_message(payload: bytes) -> dict[str, Any]:
@@ -157,4 +173,10 @@ def test_a_reader_from_the_page_alone_agrees_with_the_dump(
                 assert {name: line[name] for name in told} == told
                 assert line.get("copy_of_lsn") in (None, copy)
                 seen.add(inner_kind)
-    assert seen == {1, 2, 3, 4, 7, 10, 11}
+    assert seen == {1, 2, 3, 4, 7, 10, 11, 21, 22, 23, 24, 26, 27}
+
+
+def test_the_page_gives_every_reason_and_cause() -> None:
+    assert tuple(REASONS[code] for code in sorted(REASONS)) == codec.REASONS
+    told = re.findall(r"(\d) (unknown|nacked|aborted|lost)", PAGE)
+    assert [name for _, name in sorted(set(told))] == ["unknown", *codec.CAUSES[1:]]

@@ -1,0 +1,139 @@
+"""``artemis-py cursors``: who has read how far in the log, of a running broker or in the files of a stopped one."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from artemis_py.cli.journal_records import shown_time
+from artemis_py.cli.read_only import ReadOnlyDisk
+from artemis_py.errors import ArtemisError
+from artemis_py.storage.committer import ThreadCommitter
+from artemis_py.storage.cursors import Cursor, check_name
+from artemis_py.storage.disk import DirectoryLock, FileDisk, LockedError
+from artemis_py.storage.journal import Journal, JournalSettings
+from artemis_py.storage.recovery import recover
+from artemis_py.storage.scan import log_files
+
+HELP: Final = "list or drop the cursors in a broker's log"
+_TIMEOUT_S: Final = 30.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """``list WHERE [--format json]`` and ``drop WHERE NAME``."""
+    commands = parser.add_subparsers(dest="command", required=True, metavar="list|drop")
+    listing = commands.add_parser("list", help="one line for each cursor")
+    drop = commands.add_parser("drop", help="remove a cursor: it holds nothing back any more")
+    for each in (listing, drop):
+        each.add_argument(
+            "where", metavar="WHERE", help="http://host:port of a running broker, or journal-directory of a stopped one"
+        )
+    listing.add_argument("--format", choices=("table", "json"), default="table", help="json: one object on each line")
+    drop.add_argument("name", metavar="NAME", help="the cursor's name")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the subcommand. Raises ArtemisError when the broker or the files do not do what is asked."""
+    broker = _RunningBroker(args.where) if "://" in args.where else _StoppedBroker(Path(args.where))
+    if args.command == "drop":
+        broker.drop(check_name(args.name))
+        print(f"dropped {args.name}")
+        return 0
+    found = broker.cursors()
+    if args.format == "json":
+        for fields in found:
+            print(json.dumps(fields, ensure_ascii=False))
+    else:
+        _print_table(found)
+    return 0
+
+
+class _RunningBroker:
+    """Asked by HTTP."""
+
+    def __init__(self, url: str) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise ArtemisError(f"{url} is no URL of an HTTP acceptor: http://host:port")
+        self._url = url.rstrip("/") + "/log/cursors"
+
+    def cursors(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(self._ask(self._url, "GET"))["cursors"]
+        return found
+
+    def drop(self, name: str) -> None:
+        self._ask(f"{self._url}/{quote(name)}", "DELETE")
+
+    def _ask(self, url: str, method: str) -> bytes:
+        try:
+            request = urllib.request.Request(url, method=method)
+            with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:
+                text: bytes = answer.read()
+                return text
+        except urllib.error.HTTPError as error:
+            raise ArtemisError(error.read().decode(errors="replace").strip() or str(error)) from None
+        except OSError as error:
+            raise ArtemisError(f"{url}: {getattr(error, 'reason', error)}") from None
+
+
+class _StoppedBroker:
+    """Its journal directory. Looking changes nothing; dropping writes a record, as the broker itself would."""
+
+    def __init__(self, directory: Path) -> None:
+        try:
+            files = log_files([directory])
+        except OSError as error:
+            raise ArtemisError(f"{directory}: {error.strerror}") from None
+        if not files:
+            raise ArtemisError(f"{directory} has no journal files")
+        self._directory = directory
+        self._file_bytes = files[-1].path.stat().st_size
+
+    def cursors(self) -> list[dict[str, Any]]:
+        now_ms = int(time.time() * 1000)
+        recovered = recover(ReadOnlyDisk(self._directory))
+        found = [Cursor(**fields) for _, fields in sorted(recovered.index.cursors.items())]
+        return [{**cursor.fields(), "holds": cursor.holds(now_ms)} for cursor in found]
+
+    def drop(self, name: str) -> None:
+        try:
+            lock = DirectoryLock(self._directory)
+        except LockedError as error:
+            raise LockedError(f"{error}: give the URL of its HTTP acceptor instead") from None
+        disk = FileDisk(self._directory)
+        committer = ThreadCommitter(lambda: None)
+        try:
+            recovered = recover(disk)
+            if name not in recovered.index.cursors:
+                raise ArtemisError(f"there is no cursor {name!r}")
+            settings = JournalSettings(file_bytes=self._file_bytes, compact_files_min=0, retains=True)
+            parts = (recovered.index, recovered.segments, recovered.next_lsn, recovered.batch_number)
+            journal = Journal(disk, committer, settings, *parts, lambda _name: None)
+            journal.now_ms = int(time.time() * 1000)
+            journal.cursor_changed({"name": name, "deleted": True})
+            journal.seal()
+        finally:
+            committer.stop()
+            disk.close()
+            lock.release()
+        if committer.failure is not None:
+            raise committer.failure
+
+
+def _print_table(found: list[dict[str, Any]]) -> None:
+    width = max([4, *(len(fields["name"]) for fields in found)])
+    print(f"{'name':<{width}}  {'lsn':>12}  {'behind MiB':>10}  {'holds':<5}  {'moved':<24}  owner")
+    for fields in found:
+        behind = f"{fields['lag_bytes'] / 1048576:.1f}" if "lag_bytes" in fields else "-"
+        note = "  (overtaken: something it had not read is gone)" if fields.get("is_overtaken") else ""
+        moved = shown_time(fields["moved_ms"])
+        holds = "yes" if fields["holds"] else "no"
+        print(
+            f"{fields['name']:<{width}}  {fields['lsn']:>12}  {behind:>10}  {holds:<5}  {moved:<24}"
+            f"  {fields['owner']}{note}"
+        )

@@ -1,0 +1,21 @@
+"""A journal directory that is looked at only."""
+
+from __future__ import annotations
+
+from artemis_py.storage.disk import FileDisk
+
+
+class ReadOnlyDisk(FileDisk):
+    """Files that are read and never changed: the repairs of a recovery are left to the broker."""
+
+    def create(self, name: str, size: int) -> None:
+        return
+
+    def write(self, name: str, offset: int, data: bytes) -> None:
+        return
+
+    def sync(self, name: str) -> None:
+        return
+
+    def delete(self, name: str) -> None:
+        return

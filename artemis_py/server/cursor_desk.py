@@ -1,0 +1,125 @@
+"""Where cursors in the log are moved, dropped and looked at, while the broker runs. For the event loop's thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from artemis_py.errors import ArtemisError
+from artemis_py.storage.cursors import CURSORS_MAX, Cursor, Cursors, Lag, wanted_cursor
+from artemis_py.storage.journal import Journal
+from artemis_py.storage.retention import Retention
+
+
+class CursorRefusedError(ArtemisError):
+    """A cursor that is well formed and cannot be set here and now."""
+
+
+@dataclass(frozen=True, slots=True)
+class CursorView:
+    """A cursor and what it means at this moment. ``is_overtaken``: something that it had not read is gone."""
+
+    cursor: Cursor
+    holds: bool
+    lag_bytes: int
+    is_overtaken: bool
+    idle_ms: int
+
+    def fields(self) -> dict[str, Any]:
+        """As JSON tells it."""
+        return {
+            **self.cursor.fields(),
+            "holds": self.holds,
+            "lag_bytes": self.lag_bytes,
+            "is_overtaken": self.is_overtaken,
+        }
+
+
+class CursorDesk:
+    """The cursors of a running broker. ``retention`` and ``cursors`` are None when nothing is retained: then no cursor
+    can be set.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        retention: Retention | None,
+        cursors: Cursors | None,
+        clock_ms: Callable[[], int],
+    ) -> None:
+        self._journal = journal
+        self._retention = retention
+        self._cursors = cursors
+        self._clock_ms = clock_ms
+
+    def all(self) -> list[CursorView]:
+        """Every cursor, by name."""
+        found = [] if self._cursors is None else self._cursors.all()
+        if not found:
+            return []
+        spans = self._spans()
+        lag = Lag(spans)
+        return [self._view(cursor, lag, spans) for cursor in found]
+
+    def get(self, name: str) -> CursorView | None:
+        """One cursor."""
+        cursor = None if self._cursors is None else self._cursors.get(name)
+        if cursor is None:
+            return None
+        spans = self._spans()
+        return self._view(cursor, Lag(spans), spans)
+
+    def put(self, name: str, given: object) -> int:
+        """Set or move a cursor as JSON describes it; returns the lsn of the record that says so. Raises CursorError for
+        what is no cursor, CursorRefusedError for what cannot be now.
+        """
+        if self._cursors is None:
+            raise CursorRefusedError(
+                "nothing is retained here, so a cursor would hold nothing: set journal-retention-directory"
+            )
+        cursor = wanted_cursor(name, given, self._cursors.ttl_s, self._clock_ms())
+        if cursor.lsn > self._journal.durable_lsn:
+            raise CursorRefusedError(
+                f"nobody has read up to lsn {cursor.lsn}: the log ends at {self._journal.durable_lsn}"
+            )
+        if self._cursors.get(name) is None and len(self._journal.index.cursors) >= CURSORS_MAX:
+            raise CursorRefusedError(f"there are {CURSORS_MAX} cursors: drop one first")
+        return self._journal.cursor_changed(cursor.fields())
+
+    def drop(self, name: str) -> int | None:
+        """Drop a cursor; returns the lsn of the record that says so, None when there is none of that name."""
+        if name not in self._journal.index.cursors:
+            return None
+        return self._journal.cursor_changed({"name": name, "deleted": True})
+
+    def counts(self) -> dict[str, int]:
+        """Figures for the metrics."""
+        kept = () if self._retention is None else self._retention.kept
+        cursors = self._cursors
+        return {
+            "retained_files": len(kept),
+            "retained_bytes": sum(one.size_bytes for one in kept),
+            "overrun_files": 0 if cursors is None else cursors.overrun_files,
+            "overrun_bytes": 0 if cursors is None else cursors.overrun_bytes,
+        }
+
+    def _view(self, cursor: Cursor, lag: Lag, spans: list[tuple[int, int, int]]) -> CursorView:
+        now_ms = self._clock_ms()
+        is_overtaken = cursor.lsn + 1 < spans[0][0]
+        idle_ms = max(now_ms - cursor.moved_ms, 0)
+        return CursorView(cursor, cursor.holds(now_ms), lag.bytes_behind(cursor.lsn), is_overtaken, idle_ms)
+
+    def _spans(self) -> list[tuple[int, int, int]]:
+        """First lsn, last lsn and bytes of everything there is. What leaves the journal is looked at before what was
+        retained: so a segment on its way is in one of them.
+        """
+        journal = self._journal
+        found = {
+            one.number: (one.first_lsn, one.written_bytes) for one in [*journal.leaving.values(), *journal.segments]
+        }
+        if self._retention is not None:
+            found |= {one.file.number: (one.first_lsn, one.size_bytes) for one in self._retention.kept}
+        begun = [found[number] for number in sorted(found)]
+        ends = [first_lsn - 1 for first_lsn, _ in begun[1:]] + [journal.last_lsn]
+        return [(first_lsn, end, size_bytes) for (first_lsn, size_bytes), end in zip(begun, ends, strict=True)]

@@ -1,0 +1,124 @@
+"""Table ``metrics``: what came to each queue and went in each interval, and how deep it was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from artemis_py.spark.columns import Mask, Numbers, by_number, constant, numbers, times
+from artemis_py.spark.facts import DELIVERED, ROUTED, SCHEDULED, SETTLED, Facts, facts_of
+from artemis_py.spark.fold import ACKED, EXPIRED, REPLACED, SUPERSEDED
+from artemis_py.spark.reading import Names, unknown_name
+from artemis_py.spark.walk import Walk
+from artemis_py.storage import codec
+
+_DEAD: Final = [SETTLED + codec.REASONS.index(name) for name in ("killed", "dead", "cancelled")]
+_COUNTED: Final[dict[str, list[int]]] = {
+    "published": [ROUTED, SCHEDULED],
+    "delivered": [DELIVERED],
+    "acked": [ACKED],
+    "expired": [EXPIRED],
+    "dead": _DEAD,
+    "replaced": [REPLACED, SUPERSEDED],
+}
+
+
+@dataclass
+class Series:
+    """Gathers the rows of one broker: one for each queue and interval in which something happened to it."""
+
+    interval_ms: int
+    rows: dict[tuple[int, int], dict[str, int]] = field(default_factory=dict)
+    """By queue and beginning of the interval."""
+    _depths: dict[int, int] = field(default_factory=dict)
+    _known: set[int] = field(default_factory=set)
+    """Messages of which the log tells that they came; not kept once it tells how deep queues are."""
+    _is_told: bool = False
+
+    def take(self, found: Walk, wanted: Mask) -> None:
+        """The wanted records of the next piece."""
+        facts = facts_of(found, wanted)
+        facts = facts.chosen(facts.queue > 0)
+        begin = 0
+        for record in np.flatnonzero(wanted & (found.kinds == codec.DEPTHS)).tolist():
+            behind = int(np.searchsorted(facts.record, record))
+            self._count(found, facts.chosen(np.arange(begin, behind)))
+            told = {one.queue_id: one.count for one in codec.decode_depths(found.payload(record))}
+            self._depths = told
+            self._is_told = True
+            self._known.clear()
+            begin = behind
+        self._count(found, facts.chosen(np.arange(begin, len(facts))))
+
+    def _count(self, found: Walk, facts: Facts) -> None:
+        if not len(facts):
+            return
+        buckets = found.times_ms[facts.record] // self.interval_ms * self.interval_ms
+        changes = self._changes(facts)
+        order = np.argsort(facts.queue, kind="stable")
+        facts, buckets, changes = facts.chosen(order), buckets[order], changes[order]
+        before = np.array([self._depths.get(queue, 0) for queue in facts.queue.tolist()], np.int64)
+        begins = np.flatnonzero(np.diff(facts.queue, prepend=-1))
+        running = np.cumsum(changes)
+        offsets = np.repeat((running - changes)[begins], np.diff(np.append(begins, len(facts))))
+        depths = before + running - offsets
+        self._add_rows(facts, buckets, depths, depths - changes)
+        for end in np.append(begins[1:], len(facts)).tolist():
+            self._depths[int(facts.queue[end - 1])] = int(depths[end - 1])
+
+    def _changes(self, facts: Facts) -> Numbers:
+        """By how much each of them changes the depth of its queue."""
+        came = (facts.kind == ROUTED) | (facts.kind == SCHEDULED)
+        went = facts.kind >= SETTLED
+        if not self._is_told:
+            self._known.update(facts.message[came].tolist())
+            went &= np.array([message in self._known for message in facts.message.tolist()], np.bool_)
+        changes: Numbers = np.where(came, 1, np.where(went, -facts.count, 0))
+        return changes
+
+    def _add_rows(self, facts: Facts, buckets: Numbers, depths: Numbers, before: Numbers) -> None:
+        begins = np.flatnonzero((np.diff(facts.queue, prepend=-1) != 0) | (np.diff(buckets, prepend=-1) != 0))
+        counted = {
+            name: _sums(np.where(np.isin(facts.kind, kinds), facts.count, 0), begins)
+            for name, kinds in _COUNTED.items()
+        }
+        came = np.isin(facts.kind, _COUNTED["published"])
+        counted["bytesIn"] = _sums(np.where(came, facts.size_bytes, 0), begins)
+        ends = np.append(begins[1:], len(facts)) - 1
+        highest = np.maximum.reduceat(np.maximum(depths, before), begins)
+        for place, (queue, bucket) in enumerate(
+            zip(facts.queue[begins].tolist(), buckets[begins].tolist(), strict=True)
+        ):
+            row = self.rows.setdefault((queue, bucket), {"depthMax": 0})
+            for name, values in counted.items():
+                row[name] = row.get(name, 0) + int(values[place])
+            row["depthEnd"] = int(depths[ends[place]])
+            row["depthMax"] = max(row["depthMax"], int(highest[place]))
+
+    def begin_at(self, time_ms: int | None) -> None:
+        """Leave out intervals that end before this time."""
+        if time_ms is not None:
+            self.rows = {key: row for key, row in self.rows.items() if key[1] + self.interval_ms > time_ms}
+
+    def batch(self, schema: pa.Schema, broker: str, names: Names) -> pa.RecordBatch:
+        """The rows in the order of queues and times."""
+        keys = sorted(self.rows)
+        queues = np.array([queue for queue, _ in keys], np.int64)
+        made = {
+            "broker": constant(broker, len(keys), pa.string()),
+            "address": by_number(queues, names.queue_addresses(), pa.string()),
+            "queue": by_number(queues, names.queue_names(), pa.string(), unknown_name),
+            "bucket": times(np.array([bucket for _, bucket in keys], np.int64)),
+        }
+        for name in ("depthEnd", "depthMax", "bytesIn", *_COUNTED):
+            made[name] = numbers(np.array([self.rows[key][name] for key in keys], np.int64), pa.int64())
+        return pa.RecordBatch.from_arrays([made[name] for name in schema.names], schema=schema)
+
+
+def _sums(values: NDArray[Any], begins: Numbers) -> Numbers:
+    sums: Numbers = np.add.reduceat(values, begins)
+    return sums

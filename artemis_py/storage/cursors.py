@@ -1,0 +1,143 @@
+"""Cursors in the log: by name, how far somebody has read it, so that what he still needs is not removed.
+
+They are records of the journal (CURSOR). One that was not moved for its time to live holds nothing any more, and none
+of them holds anything while the disk is too full for that: so nobody who was forgotten can fill it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import accumulate
+from operator import itemgetter
+from typing import Any, Final
+
+from artemis_py.errors import ArtemisError
+from artemis_py.storage.retention import Holds
+
+TTL_S_MAX: Final = 10 * 366 * 86_400
+CURSORS_MAX: Final = 1000
+OWNER_SIZE_MAX: Final = 500
+_NAME: Final = re.compile(r"[A-Za-z0-9._:@-]{1,128}", re.ASCII)
+_KEYS: Final = ("lsn", "owner", "ttl_s")
+
+
+class CursorError(ArtemisError):
+    """A cursor that cannot be as it is wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Somebody has everything up to ``lsn``. ``moved_ms`` is when he said so last; ``ttl_s`` later it holds no more."""
+
+    name: str
+    lsn: int
+    owner: str
+    ttl_s: float
+    moved_ms: int
+
+    def holds(self, now_ms: int) -> bool:
+        """Does it still hold back what is behind it?"""
+        return now_ms < self.moved_ms + self.ttl_s * 1000
+
+    def fields(self) -> dict[str, Any]:
+        """As the journal keeps it."""
+        return asdict(self)
+
+
+def check_name(name: str) -> str:
+    """A cursor's name. Raises CursorError."""
+    if _NAME.fullmatch(name) is None:
+        raise CursorError(f"{name[:140]!r} is no name of a cursor: 1 to 128 of the characters A-Z a-z 0-9 . _ : @ -")
+    return name
+
+
+def wanted_cursor(name: str, given: object, ttl_s: float, now_ms: int) -> Cursor:
+    """The cursor that somebody asks for by name and by the JSON ``{"lsn": n, "owner": text, "ttl_s": seconds}``, of
+    which only ``lsn`` has to be there; ``ttl_s`` counts when none is given. Raises CursorError, which says what is
+    wrong.
+    """
+    check_name(name)
+    if not isinstance(given, dict):
+        raise CursorError('a cursor is a JSON object: {"lsn": 0, "owner": "who", "ttl_s": 86400}')
+    unknown = sorted(given.keys() - set(_KEYS))
+    if unknown:
+        raise CursorError(f"a cursor has no {unknown[0]!r}; there are {', '.join(_KEYS)}")
+    lsn: object = given.get("lsn")
+    owner: object = given.get("owner", "")
+    ttl: object = given.get("ttl_s", ttl_s)
+    if not isinstance(lsn, int) or isinstance(lsn, bool) or lsn < 0:
+        raise CursorError(f"lsn has to be a number from 0 on, not {lsn!r}")
+    if not isinstance(owner, str) or len(owner) > OWNER_SIZE_MAX:
+        raise CursorError(f"owner has to be a text of at most {OWNER_SIZE_MAX} characters")
+    if not isinstance(ttl, int | float) or isinstance(ttl, bool) or not 0 < ttl <= TTL_S_MAX:
+        raise CursorError(f"ttl_s has to be a number of seconds above 0 and up to {TTL_S_MAX}, not {ttl!r}")
+    return Cursor(name, lsn, owner, ttl, now_ms)
+
+
+class Cursors(Holds):
+    """What the cursors of a journal hold back. ``found`` are their records' fields by name, which the journal's index
+    keeps. ``crowded`` tells whether the disk is too full to hold anything back; ``say`` gets lines for people.
+    """
+
+    def __init__(
+        self,
+        found: Mapping[str, dict[str, Any]],
+        clock_ms: Callable[[], int],
+        crowded: Callable[[], bool],
+        say: Callable[[str], None],
+        ttl_s: float,
+    ) -> None:
+        self.ttl_s = ttl_s
+        self.overrun_files = 0
+        self.overrun_bytes = 0
+        self._found = found
+        self._clock_ms = clock_ms
+        self._crowded = crowded
+        self._say = say
+
+    def all(self) -> list[Cursor]:
+        """Every cursor, by name."""
+        return [Cursor(**fields) for _, fields in sorted(self._found.items())]
+
+    def get(self, name: str) -> Cursor | None:
+        """One cursor."""
+        fields = self._found.get(name)
+        return None if fields is None else Cursor(**fields)
+
+    def held_from(self) -> int | None:
+        now_ms = self._clock_ms()
+        holding = [cursor.lsn for cursor in self.all() if cursor.holds(now_ms)]
+        return min(holding) + 1 if holding else None
+
+    def is_crowded(self) -> bool:
+        return self._crowded()
+
+    def overrun(self, file_name: str, size_bytes: int, last_lsn: int) -> None:
+        now_ms = self._clock_ms()
+        names = [cursor.name for cursor in self.all() if cursor.holds(now_ms) and cursor.lsn < last_lsn]
+        self.overrun_files += 1
+        self.overrun_bytes += size_bytes
+        self._say(
+            f"warning: the disk is full: {file_name} was removed from the retained log, although it was not read yet by"
+            f" {', '.join(names)}"
+        )
+
+
+class Lag:
+    """How many bytes of the log are behind an lsn. ``spans`` are its segments in order: first lsn, last lsn, bytes."""
+
+    def __init__(self, spans: Sequence[tuple[int, int, int]]) -> None:
+        self._spans = spans
+        self._totals = [0, *accumulate(size_bytes for _, _, size_bytes in spans)]
+
+    def bytes_behind(self, lsn: int) -> int:
+        """All of the segments that begin behind the lsn, and the share of the one that it is in."""
+        place = bisect_right(self._spans, lsn, key=itemgetter(0))
+        behind = self._totals[-1] - self._totals[place]
+        if place:
+            first_lsn, last_lsn, size_bytes = self._spans[place - 1]
+            behind += size_bytes * max(last_lsn - lsn, 0) // max(last_lsn - first_lsn + 1, 1)
+        return behind

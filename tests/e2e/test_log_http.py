@@ -1,0 +1,486 @@
+"""A broker's log over HTTP: what it lists is what is there, at any moment; and cursors that hold it."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from artemis_py.cli.main import main
+from artemis_py.storage import codec
+from artemis_py.storage.reader import LogReader, Published
+from artemis_py.storage.scan import inner_records, log_files, whole_records
+from artemis_py.storage.segment_index import decode_index, index_name, index_of
+from tests.e2e.broker_process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually
+from tests.e2e.stomp_socket import connected
+
+pytestmark = pytest.mark.e2e
+
+CONFIGURATION = """\
+<?xml version="1.0"?>
+<configuration xmlns="urn:activemq">
+  <core xmlns="urn:activemq:core">
+    <name>logged</name>
+    <persistence-enabled>{persistence}</persistence-enabled>
+    <journal-directory>{folder}/journal</journal-directory>
+    <paging-directory>{folder}/paging</paging-directory>
+    <large-messages-directory>{folder}/large</large-messages-directory>
+    {retention}
+    <journal-file-size>64K</journal-file-size>
+    <max-disk-usage>{disk_percent_max}</max-disk-usage>
+    <disk-scan-period>50</disk-scan-period>
+    <security-enabled>false</security-enabled>
+    <acceptors>
+      <acceptor name="stomp">{stomp}</acceptor>
+      <acceptor name="http">{http}</acceptor>
+    </acceptors>
+  </core>
+</configuration>
+"""
+DAYS = '<journal-retention-directory unit="DAYS" period="1">{folder}/kept</journal-retention-directory>'
+LITTLE = '<journal-retention-directory storage-limit="200K">{folder}/kept</journal-retention-directory>'
+PERSISTENT = {"persistent": "true"}
+
+
+@contextmanager
+def started(
+    folder: Path, retention: str = DAYS, *, persistence: bool = True, disk_percent_max: int = -1
+) -> Iterator[BrokerProcess]:
+    """A broker with everything in ``folder``; afterwards its process is gone, whatever happened."""
+    file = folder / "broker.xml"
+    text = CONFIGURATION.format(
+        folder=folder, retention=retention.format(folder=folder), persistence=str(persistence).lower(),
+        disk_percent_max=disk_percent_max, stomp=STOMP, http=HTTP,
+    )  # fmt: skip
+    file.write_text(text, "utf-8")
+    broker = BrokerProcess(["run", str(file)], folder / "broker.log")
+    try:
+        broker.await_ready()
+        yield broker
+        assert "Traceback" not in broker.said, broker.said
+    finally:
+        broker.kill()
+
+
+class Reader:
+    """A client of the HTTP acceptor that keeps its connection."""
+
+    def __init__(self, broker: BrokerProcess) -> None:
+        self._connection = http.client.HTTPConnection(LOOPBACK, broker.ports["http"], timeout=WAIT_S)
+
+    def ask(self, path: str, method: str = "GET", body: object = None, **headers: str) -> tuple[int, bytes]:
+        """Status and body of an answer."""
+        text = None if body is None else json.dumps(body)
+        self._connection.request(method, path, text, headers)
+        answer = self._connection.getresponse()
+        return answer.status, answer.read()
+
+    def log(self, query: str = "") -> dict[str, Any]:
+        """The listing."""
+        status, text = self.ask("/log" + query)
+        assert status == 200, text
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    def bytes_of(self, number: int, first: int = 0, end: int | None = None) -> bytes:
+        """Part of a segment."""
+        wanted = f"bytes={first}-{'' if end is None else end - 1}"
+        status, data = self.ask(f"/log/segments/{number}", Range=wanted)
+        assert status == 206, (number, wanted, data)
+        return data
+
+    def cursor(self, name: str) -> dict[str, Any]:
+        """One cursor."""
+        status, text = self.ask(f"/log/cursors/{name}")
+        assert status == 200, text
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    def put(self, name: str, **fields: object) -> None:
+        """Set a cursor."""
+        status, text = self.ask(f"/log/cursors/{name}", "PUT", fields)
+        assert status in (200, 201), text
+
+
+def index_part(listed: dict[str, Any]) -> dict[str, Any]:
+    """Of a listed segment what its index says."""
+    return {key: value for key, value in listed.items() if key not in ("name", "is_current")}
+
+
+def send(broker: BrokerProcess, count: int, destination: str = "/queue/q", body: bytes = bytes(500)) -> None:
+    """So many messages, each receipted."""
+    with connected(broker.port) as client:
+        for _ in range(count):
+            client.ask("SEND", {"destination": destination, **PERSISTENT}, body)
+
+
+class Traffic:
+    """Senders and consumers that work in threads until ``stop``."""
+
+    def __init__(self, broker: BrokerProcess) -> None:
+        self._broker = broker
+        self._stopping = threading.Event()
+        self.sent: list[bytes] = []
+        self.failures: list[BaseException] = []
+        self._threads = [threading.Thread(target=self._guard, args=(work,)) for work in (self._send, self._consume)]
+        for thread in self._threads:
+            thread.start()
+
+    def _guard(self, work: Any) -> None:
+        try:
+            work()
+        except BaseException as failure:
+            self.failures.append(failure)
+
+    def _send(self) -> None:
+        with connected(self._broker.port) as client:
+            while not self._stopping.is_set():
+                for _ in range(20):
+                    body = b"%08d" % len(self.sent) + bytes(300)
+                    destination = f"/queue/{'abc'[len(self.sent) % 3]}"
+                    client.ask("SEND", {"destination": destination, **PERSISTENT}, body)
+                    self.sent.append(body)
+
+    def _consume(self) -> None:
+        with connected(self._broker.port) as client:
+            for name in "abc":
+                client.subscribe(f"/queue/{name}", id=name, ack="auto")
+            while not self._stopping.is_set():
+                client.message()
+
+    def stop(self) -> None:
+        """No more."""
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join(WAIT_S)
+        assert self.failures == []
+
+
+def test_a_reader_that_follows_a_busy_log_gets_every_record_once(tmp_path: Path) -> None:
+    """Only what is durable, by ranges, while segments are closed, retained and removed from the journal."""
+    with started(tmp_path) as broker:
+        reader = Reader(broker)
+        traffic = Traffic(broker)
+        read: dict[int, bytes] = {}
+        lsn = 0
+        walked = 0
+        while walked < 12 or len(traffic.sent) < 1500:
+            log = reader.log(f"?after_lsn={lsn}")
+            for segment in log["segments"]:
+                number = segment["segment"]
+                have = read.get(number, b"")
+                if segment["bytes"] > len(have):
+                    read[number] = have + reader.bytes_of(number, len(have), segment["bytes"])
+                assert index_of(read[number], is_last=True).fields() == index_part(segment)
+                walked += not segment["is_current"]
+                lsn = max(lsn, segment["last_lsn"])
+            assert lsn <= log["durable_lsn"]
+        traffic.stop()
+        for segment in reader.log()["segments"]:
+            number = segment["segment"]
+            have = read.get(number, b"")
+            if segment["bytes"] > len(have):
+                read[number] = have + reader.bytes_of(number, len(have))
+        assert sorted(read) == list(range(1, len(read) + 1))
+        assert broker.stop() == 0
+    bodies = [
+        codec.decode_message(record.payload).message.body
+        for number in sorted(read)
+        for record in flat(read[number])
+        if record.type_code == codec.MESSAGE
+    ]
+    assert bodies == traffic.sent
+    directories = [tmp_path / "kept", tmp_path / "journal"]
+    assert [
+        event.kept.message.body for event in LogReader(directories).events() if isinstance(event, Published)
+    ] == bodies
+    for file in log_files(directories):  # every segment was closed, the last one by the stop
+        data = file.path.read_bytes()
+        beside = file.path.with_name(index_name(file.path.name))
+        assert decode_index(beside.read_bytes()) == index_of(data).fields()
+        assert data.startswith(read[file.number][:1000])
+        assert not any(data[index_of(data).size_bytes :])
+
+
+def flat(data: bytes) -> Iterator[codec.Record]:
+    """All records of a segment, those inside groups too."""
+    for record in whole_records("", data, []):
+        yield record
+        if record.type_code == codec.GROUP:
+            yield from inner_records(record.payload)
+
+
+def test_a_segment_that_moves_and_goes_while_it_is_read(tmp_path: Path) -> None:
+    with started(tmp_path, LITTLE) as broker:
+        reader = Reader(broker)
+        send(broker, 300)
+        first = reader.log()["segments"][0]
+        assert first["name"] == "artemis-journal-000000000001.log"
+        data = reader.bytes_of(1, 0, 1000)
+        with connected(broker.port) as client:
+            client.subscribe("/queue/q", ack="auto")
+            for _ in range(150):
+                client.message()
+            moved = broker.eventually(
+                "it is retained", lambda: reader.log()["segments"][0], lambda one: "Z.log" in one["name"]
+            )
+            assert index_part(moved) == index_part(first)
+            data += reader.bytes_of(1, 1000, first["bytes"])
+            assert index_of(data).fields() == index_part(first)
+            assert (tmp_path / "journal" / first["name"]).exists() is False
+            for _ in range(150):
+                client.message()
+        send(broker, 600, "/queue/other")
+        with connected(broker.port) as client:
+            client.subscribe("/queue/other", ack="auto")
+            for _ in range(600):
+                client.message()
+            gone = broker.eventually("it is gone", lambda: reader.ask("/log/segments/1"), lambda one: one[0] != 200)
+        assert gone == (410, b"segment 1 is not in the log any more: retention removed it\n")
+        assert reader.log()["first_lsn"] > first["last_lsn"]
+        assert broker.stop() == 0
+
+
+def test_an_open_answer_ends_whole_although_the_file_goes(tmp_path: Path) -> None:
+    with started(tmp_path, LITTLE) as broker:
+        send(broker, 100)
+        reader = Reader(broker)
+        want = reader.bytes_of(1)
+        slow = socket.create_connection((LOOPBACK, broker.ports["http"]), timeout=WAIT_S)
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.sendall(b"GET /log/segments/1 HTTP/1.0\r\n\r\n")
+        start = slow.recv(100)
+        with connected(broker.port) as client:
+            client.subscribe("/queue/q", ack="auto")
+            for _ in range(100):
+                client.message()
+        send(broker, 700, "/queue/other")
+        with connected(broker.port) as client:
+            client.subscribe("/queue/other", ack="auto")
+            for _ in range(700):
+                client.message()
+        broker.eventually("it is gone", lambda: reader.ask("/log/segments/1")[0], lambda status: status == 410)
+        rest = b"".join(iter(lambda: slow.recv(65536), b""))
+        assert (start + rest).partition(b"\r\n\r\n")[2] == want
+        slow.close()
+
+
+def test_large_bodies_are_read_by_number(tmp_path: Path) -> None:
+    body = hashlib.sha256(b"large").digest() * 10_000
+    with started(tmp_path) as broker:
+        reader = Reader(broker)
+        send(broker, 1, body=body)
+        (record,) = [one for one in flat(reader.bytes_of(1)) if one.type_code == codec.MESSAGE]
+        large = codec.decode_message(record.payload).message.body
+        assert not isinstance(large, bytes)
+        path = f"/log/bodies/{large.number}"
+        assert reader.ask(path) == (200, body)
+        assert reader.ask(path, Range="bytes=32-63") == (206, body[32:64])
+        with connected(broker.port) as client:
+            client.subscribe("/queue/q", ack="auto")
+            assert client.message().body == body
+        broker.eventually(
+            "it is retained", lambda: list((tmp_path / "kept" / "large").glob("*.body")), lambda found: len(found) == 1
+        )
+        assert reader.ask(path) == (200, body)
+        status, text = reader.ask(f"/log/bodies/{large.number + 1}")
+        assert (status, text) == (404, f"there is no body {large.number + 1} (any more)\n".encode())
+        assert broker.stop() == 0
+
+
+# ---- crashes and starts --------------------------------------------------------------------------
+
+
+def test_a_killed_broker_tells_the_same_log_again(tmp_path: Path) -> None:
+    with started(tmp_path) as broker:
+        reader = Reader(broker)
+        send(broker, 250)
+        reader.put("reader", lsn=7, owner="a query", ttl_s=1000)
+        before = reader.log()
+        cursor = reader.cursor("reader")
+        broker.process.send_signal(signal.SIGKILL)
+        broker.process.wait()
+    last = tmp_path / "journal" / index_name(before["segments"][-1]["name"])
+    assert not last.exists()
+    (tmp_path / "journal" / index_name(before["segments"][1]["name"])).write_bytes(b'{"format":1,"seg')
+    (tmp_path / "journal" / "artemis-journal-000000000099.index").write_bytes(b"{}")
+    with started(tmp_path) as broker:
+        reader = Reader(broker)
+        eventually("the indexes are made", last.exists, bool)
+        after = reader.log()
+        assert after["id"] == before["id"]
+        assert after["durable_lsn"] >= before["durable_lsn"]
+        same = [index_part(one) for one in before["segments"]]
+        assert [index_part(one) for one in after["segments"]][: len(same)] == same
+        for segment in after["segments"]:
+            assert index_of(reader.bytes_of(segment["segment"]), is_last=True).fields() == index_part(segment)
+        still = reader.cursor("reader")
+        assert {key: still[key] for key in ("lsn", "owner", "ttl_s", "moved_ms")} == {
+            key: cursor[key] for key in ("lsn", "owner", "ttl_s", "moved_ms")
+        }
+        assert not (tmp_path / "journal" / "artemis-journal-000000000099.index").exists()
+        assert broker.stop() == 0
+
+
+def test_a_log_that_begins_anew_has_another_id(tmp_path: Path) -> None:
+    ids = []
+    for emptied in ((), ("journal",), ("kept",), ("journal", "kept")):
+        for name in emptied:
+            for path in (tmp_path / name).rglob("*"):
+                if path.is_file():
+                    path.unlink()
+        with started(tmp_path) as broker:
+            ids.append(Reader(broker).log()["id"])
+            assert broker.stop() == 0
+    assert ids[0] == ids[1] == ids[2] != ids[3]
+
+
+# ---- cursors -------------------------------------------------------------------------------------
+
+
+def pass_through(broker: BrokerProcess, count: int) -> None:
+    """Messages that are acknowledged at once, so that their segments are retained."""
+    with connected(broker.port) as client:
+        client.subscribe("/queue/q", ack="auto")
+        for _ in range(count):
+            client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, bytes(500))
+            client.message()
+
+
+def test_a_cursor_holds_what_retention_would_remove_until_it_lapses(tmp_path: Path) -> None:
+    """storage-limit is two segments."""
+    with started(tmp_path, LITTLE) as broker:
+        reader = Reader(broker)
+        reader.put("slow", lsn=0, owner="me")
+        pass_through(broker, 700)
+        log = reader.log()
+        assert log["first_lsn"] == 1
+        assert len(log["segments"]) > 8
+        cursor = reader.cursor("slow")
+        assert (cursor["holds"], cursor["is_overtaken"]) == (True, False)
+        total = sum(segment["bytes"] for segment in log["segments"])
+        assert 0.8 * total < cursor["lag_bytes"] < 1.3 * total
+        assert broker.metric("artemis_log_cursor_lag_bytes", cursor="slow") == cursor["lag_bytes"]
+        assert broker.metric("artemis_log_cursor_holds", cursor="slow") == 1
+        third = log["segments"][2]
+        reader.put("slow", lsn=third["last_lsn"], owner="me")
+        pass_through(broker, 200)
+        assert (
+            broker.eventually("the read ones go", lambda: reader.log()["first_lsn"], lambda lsn: lsn > 1)
+            == third["last_lsn"] + 1
+        )
+        reader.put("slow", lsn=third["last_lsn"], ttl_s=0.001)
+        pass_through(broker, 200)
+        broker.eventually("the rest goes", lambda: len(reader.log()["segments"]), lambda count: count <= 6)
+        cursor = reader.cursor("slow")
+        assert (cursor["holds"], cursor["is_overtaken"]) == (False, True)
+        assert broker.metric("artemis_log_overrun_files") == 0
+        assert broker.stop() == 0
+
+
+def test_a_full_disk_wins_over_a_cursor(tmp_path: Path) -> None:
+    with started(tmp_path, LITTLE) as broker:
+        Reader(broker).put("slow", lsn=0, owner="me")
+        pass_through(broker, 700)
+        held = len(log_files([tmp_path / "kept"]))
+        assert held > 5
+        assert broker.stop() == 0
+    with started(tmp_path, LITTLE, disk_percent_max=0) as broker:
+        reader = Reader(broker)
+        left = len(log_files([tmp_path / "kept"]))
+        assert left <= 3
+        assert broker.metric("artemis_log_overrun_files") == held - left
+        assert broker.metric("artemis_log_overrun_bytes") > (held - left) * 60_000
+        assert (
+            broker.said.count("was removed from the retained log, although it was not read yet by slow") == held - left
+        )
+        assert reader.cursor("slow")["is_overtaken"] is True
+        assert broker.stop() == 0
+
+
+def test_cursors_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with started(tmp_path) as broker:
+        url = f"http://{LOOPBACK}:{broker.ports['http']}"
+        send(broker, 3)
+        Reader(broker).put("one", lsn=2, owner="the owner")
+        assert main(["cursors", "list", url]) == 0
+        line = capsys.readouterr().out.splitlines()[1]
+        assert line.split()[:2] == ["one", "2"]
+        assert line.endswith("the owner")
+        assert main(["cursors", "drop", url, "one"]) == 0
+        assert main(["cursors", "drop", url, "one"]) == 1
+        captured = capsys.readouterr()
+        assert captured.out == "dropped one\n"
+        assert captured.err == "artemis-py: there is no cursor 'one'\n"
+        assert broker.stop() == 0
+    assert main(["cursors", "list", url]) == 1
+    assert "Connection refused" in capsys.readouterr().err
+
+
+# ---- what cannot be had --------------------------------------------------------------------------
+
+
+def test_broken_requests(tmp_path: Path) -> None:
+    with started(tmp_path) as broker:
+        reader = Reader(broker)
+        send(broker, 3)
+        size = reader.log()["segments"][0]["bytes"]
+        for path, method, status, text in (
+            ("/log?after_lsn=x", "GET", 400, "after_lsn has to be a number"),
+            ("/log?after_lsn=-2", "GET", 400, "after_lsn has to be a number"),
+            ("/log/", "GET", 404, "no such path"),
+            ("/log/segments", "GET", 404, "no such path"),
+            ("/log/segments/x", "GET", 404, "is no number of a segment"),
+            ("/log/segments/-1", "GET", 404, "is no number of a segment"),
+            ("/log/segments/99", "GET", 404, "there is no segment 99 yet"),
+            ("/log/segments/" + "9" * 30, "GET", 404, "is no number of a segment"),
+            ("/log/segments/..%2F..%2Fbroker.xml", "GET", 404, "is no number of a segment"),
+            ("/log/bodies/..%2Fx", "GET", 404, "is no number of a body"),
+            ("/log/segments/1", "PUT", 405, "only GET, HEAD"),
+            ("/log/cursors", "DELETE", 405, "only GET, HEAD"),
+            ("/log/cursors/c", "POST", 405, "only GET, HEAD, PUT, DELETE"),
+            ("/log/cursors/c", "GET", 404, "there is no cursor 'c'"),
+            ("/log/cursors/c", "DELETE", 404, "there is no cursor 'c'"),
+            ("/log/cursors/c", "PUT", 400, "the body is no JSON"),
+        ):
+            got, body = reader.ask(path, method)
+            assert (got, text in body.decode()) == (status, True), (path, method, got, body)
+        for fields, status in (({"lsn": 10**9}, 409), ({"lsn": "1"}, 400), ({"lsn": 1, "x": 2}, 400), ([], 400)):
+            assert reader.ask("/log/cursors/c", "PUT", fields)[0] == status
+        assert reader.ask("/log/cursors/a%20b", "PUT", {"lsn": 1})[0] == 400
+        assert reader.ask("/log/segments/1", Range=f"bytes={size}-") == (416, f"there are only {size} bytes\n".encode())
+        assert len(reader.ask("/log/segments/1", Range="bytes=zzz")[1]) == size
+        assert reader.ask("/log/segments/1", "HEAD") == (200, b"")
+        for rubbish in (
+            b"PUT /log/cursors/c HTTP/1.1\r\nHost: x\r\nContent-Length: 70000\r\n\r\n" + bytes(70000),
+            b"\0" * 99,
+        ):
+            with socket.create_connection((LOOPBACK, broker.ports["http"]), timeout=WAIT_S) as broken:
+                broken.sendall(rubbish)
+                assert broken.recv(12) in (b"HTTP/1.1 413", b"HTTP/1.1 400")
+        assert json.loads(reader.ask("/log/cursors")[1]) == {"cursors": []}
+        assert broker.stop() == 0
+
+
+def test_without_retention_no_cursor_and_without_a_journal_no_log(tmp_path: Path) -> None:
+    with started(tmp_path, "") as broker:
+        reader = Reader(broker)
+        send(broker, 3)
+        assert reader.log()["segments"][0]["messages"] == 3
+        status, text = reader.ask("/log/cursors/c", "PUT", {"lsn": 1})
+        assert (status, b"set journal-retention-directory" in text) == (409, True)
+        assert broker.stop() == 0
+    with started(tmp_path, "", persistence=False) as broker:
+        reader = Reader(broker)
+        for path in ("/log", "/log/segments/1", "/log/cursors", "/log/cursors/c"):
+            assert reader.ask(path) == (404, b"this broker keeps no log: persistence-enabled is false\n")
+        assert broker.stop() == 0

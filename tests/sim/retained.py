@@ -1,0 +1,163 @@
+"""The retained log beside what is true: does it add up, does each file stand alone, does it name the right ones?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from artemis_py.message import LargeBody
+from artemis_py.records import Depth
+from artemis_py.storage.journal import segment_number
+from artemis_py.storage.reader import (
+    Attempted,
+    Changed,
+    Consumer,
+    Delivered,
+    Depths,
+    Event,
+    PageOpened,
+    Published,
+    Purged,
+    Refused,
+    Session,
+    Settled,
+    events_of,
+)
+from artemis_py.storage.scan import Damage
+from tests.sim.disk import SimDisk
+
+SENDER = "from"
+"""The header in which a client names itself."""
+
+
+class Untrue(AssertionError):
+    """The log says what did not happen, or not what did."""
+
+
+@dataclass
+class Telling:
+    """Reads the log from its beginning and believes it. Raises Untrue where it contradicts itself."""
+
+    live: dict[int, dict[int, int]] = field(default_factory=dict)
+    """What stands on each queue: encoded size by message id."""
+    depths: int = 0
+    """How often the broker's own count was told, and was the same."""
+    _places: dict[int, tuple[str, int]] = field(default_factory=dict)
+    _pages: dict[tuple[int, int], tuple[int, str]] = field(default_factory=dict)
+    _clients: dict[int, str] = field(default_factory=dict)
+    _holders: dict[tuple[int, int], int] = field(default_factory=dict)
+    """(queue, message): the consumer that was sent it last."""
+    _named: set[int] = field(default_factory=set)
+    """Sessions and consumers that this file has told of."""
+
+    def file(self, name: str, data: bytes, *, is_last: bool) -> None:
+        """Read on in the next file."""
+        self._named = {0}
+        damages: list[Damage] = []
+        for event in events_of(name, data, damages, is_last=is_last):
+            self._take(event)
+        if any(not damage.torn for damage in damages):
+            raise Untrue(f"{damages}")
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case Session(session=number, client_id=client):
+                self._named.add(number)
+                if self._clients.setdefault(number, client) != client:
+                    raise Untrue(f"session {number} is {client} and {self._clients[number]}")
+            case Consumer(consumer=number, session=session):
+                self._must_know(event, session)
+                self._named.add(number)
+            case Published():
+                self._published(event)
+            case Delivered(queue_id=queue_id, message_ids=message_ids, consumer=consumer):
+                self._must_know(event, consumer)
+                self._holders.update(((queue_id, number), consumer) for number in message_ids)
+            case Attempted(queue_id=queue_id, message_id=number, consumer=consumer, cause=cause):
+                self._must_know(event, consumer)
+                if not consumer or not cause or self._holders.get((queue_id, number)) != consumer:
+                    raise Untrue(f"{event}: held by {self._holders.get((queue_id, number))}")
+            case Settled():
+                self._settled(event)
+            case PageOpened(stream=stream, page=page, first_place=place, address=address):
+                self._pages[stream, page] = place, address
+            case Purged():
+                self._purged(event)
+            case Refused(session=session):
+                self._must_know(event, session)
+            case Changed(kind="queue-deleted", fields=fields):
+                self.live.pop(fields["id"], None)
+            case Depths(depths=depths):
+                self._compare(event, depths)
+
+    def _must_know(self, event: Event, number: int) -> None:
+        if number not in self._named:
+            raise Untrue(f"{event} names {number}, of whom its file has not told")
+
+    def _published(self, event: Published) -> None:
+        kept = event.kept
+        message = kept.message
+        self._must_know(event, event.session)
+        properties = message.head.properties
+        sender = "" if "_AMQ_ORIG_MESSAGE_ID" in properties else properties.get(SENDER, "")
+        if self._clients.get(event.session, "") != sender:
+            raise Untrue(f"message {message.id} of {sender!r} came from {self._clients.get(event.session)!r}")
+        body_bytes = message.body.size_bytes if isinstance(message.body, LargeBody) else len(message.body)
+        for queue_id in kept.queue_ids:
+            self.live.setdefault(queue_id, {})[message.id] = message.head.size_bytes + body_bytes
+        if event.place:
+            self._places[message.id] = message.head.address, event.place
+
+    def _settled(self, event: Settled) -> None:
+        self._must_know(event, event.consumer)
+        on_queue = self.live.get(event.queue_id)
+        for number in event.message_ids:
+            if on_queue is not None and on_queue.pop(number, None) is None:
+                raise Untrue(f"{event}: {number} was not there")
+            holder = self._holders.pop((event.queue_id, number), 0)
+            if event.reason in ("acked", "dead") and (not event.consumer or holder != event.consumer):
+                raise Untrue(f"{event}: {number} was held by {holder}")
+
+    def _purged(self, event: Purged) -> None:
+        first, address = self._pages[event.stream, event.page]
+        behind = self._pages.get((event.stream, event.page + 1))
+        on_queue = self.live[event.queue_id]
+        gone = [
+            number
+            for number in on_queue
+            if number in self._places
+            and self._places[number][0] == address
+            and first <= self._places[number][1] < (1 << 63 if behind is None else behind[0])
+            and self._places[number][1] not in event.kept_places
+        ]
+        size_bytes = sum(on_queue.pop(number) for number in gone)
+        if (len(gone), size_bytes) != (event.count, event.size_bytes):
+            raise Untrue(f"{event}: by their places {len(gone)} messages of {size_bytes} bytes")
+
+    def _compare(self, event: Depths, depths: tuple[Depth, ...]) -> None:
+        self.depths += 1
+        told = {depth.queue_id: (depth.count, depth.size_bytes) for depth in depths}
+        found = {queue_id: (len(held), sum(held.values())) for queue_id, held in self.live.items() if held}
+        if told != found:
+            raise Untrue(f"at lsn {event.lsn} the broker counts {told}, the log adds up to {found}")
+
+
+class Archive:
+    """Segments that the journal needs no longer, and those that it does, as one log."""
+
+    def __init__(self) -> None:
+        self._retired: dict[str, bytes] = {}
+
+    def retire(self, disk: SimDisk, name: str) -> None:
+        """Keep a segment as retention does."""
+        self._retired.setdefault(name, disk.read(name))
+        disk.delete(name)
+
+    def read(self, disk: SimDisk) -> Telling:
+        """All of it, from the beginning. Raises Untrue."""
+        files = {name: disk.read(name) for name in disk.names() if segment_number(name) is not None}
+        files.update(self._retired)
+        telling = Telling()
+        for name in sorted(files):
+            if any(files[name]):
+                telling.file(name, files[name], is_last=name == max(files))
+        return telling

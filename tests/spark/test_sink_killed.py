@@ -1,0 +1,132 @@
+"""A streaming query whose JVM, Python and workers are killed with SIGKILL, and started again: every row once."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.broker_process import BrokerProcess, eventually
+from tests.spark.brokers import CrashingBroker, bodies, crashing_broker, drained
+from tests.spark.conftest import ROOT
+from tests.spark.cutting_proxy import cutting
+
+LINES = 600
+
+
+class Application:
+    """The driver's process and all that it starts."""
+
+    def __init__(self, folder: Path, port: int, address: str, *more: str) -> None:
+        self._log = folder / "driver.log"
+        arguments = [str(folder), f"tcp://127.0.0.1:{port}", address, *more]
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tests.spark.stream_driver", *arguments],
+                cwd=ROOT, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
+
+    @property
+    def said(self) -> str:
+        """The end of what it printed."""
+        return self._log.read_text("utf-8", "replace")[-3000:]
+
+    def kill(self) -> None:
+        """SIGKILL to every process of it."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def await_end(self) -> None:
+        """Until it ends in good order."""
+        assert self.process.wait(90) == 0, self.said
+
+
+@contextmanager
+def application(folder: Path, port: int, address: str, *more: str) -> Iterator[Application]:
+    """One that is gone in the end."""
+    running = Application(folder, port, address, *more)
+    try:
+        yield running
+    finally:
+        running.kill()
+
+
+def files_in(folder: Path, count: int, start: int = 0) -> list[str]:
+    """Puts files there, one for each batch; returns their lines."""
+    (folder / "in").mkdir(exist_ok=True)
+    lines: list[str] = []
+    for number in range(start, start + count):
+        batch = [f"{number}-{line}" for line in range(LINES)]
+        lines += batch
+        hidden = folder / "in" / f".f{number:03}"
+        hidden.write_text("\n".join(batch) + "\n", "utf-8")
+        hidden.rename(folder / "in" / f"f{number:03}.txt")
+    return lines
+
+
+def killed_at(folder: Path, broker: BrokerProcess, address: str, word: bytes, nth: int, *, from_broker: bool) -> None:
+    """Starts the application and kills it when a word passes between it and the broker for the nth time."""
+    ended: list[Application] = []
+    with (
+        cutting(broker.port, word, nth=nth, from_broker=from_broker, at_cut=lambda: ended[0].kill()) as proxy,
+        application(folder, proxy.port, address) as running,
+    ):
+        ended.append(running)
+        eventually("the cut", lambda: proxy.has_cut, bool, 60)
+        running.process.wait(30)
+
+
+def finish(folder: Path, broker: BrokerProcess, address: str) -> None:
+    """Starts the application again and lets it publish what is left."""
+    with application(folder, broker.port, address, "once") as running:
+        running.await_end()
+
+
+@pytest.mark.timeout(180)
+def test_killed_in_a_batch(sink_broker: BrokerProcess, tmp_path: Path, place: str) -> None:
+    """Some transactions of the batch are committed, one is open, one is committed and not confirmed."""
+    lines = files_in(tmp_path, 3)
+    killed_at(tmp_path, sink_broker, place, b"RECEIPT", 17, from_broker=True)
+    committed = len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*")))
+    assert committed == 1, "the kill was to fall into the second batch"
+    finish(tmp_path, sink_broker, place)
+    assert sorted(bodies(drained(sink_broker, place, len(lines)))) == sorted(lines)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_killed_again_and_again(tmp_path: Path, place: str, rng: random.Random) -> None:
+    """In batches at words drawn by the seed, and between batches; now and then the broker is killed, too."""
+    lines: list[str] = []
+    with crashing_broker(tmp_path) as crashing:
+        for round_number in range(8):
+            lines += files_in(tmp_path, 3, 3 * round_number)
+            if round_number % 4 == 3:
+                _killed_between_batches(tmp_path, crashing, place, 3 * round_number + 3)
+            else:
+                word, from_broker = rng.choice(
+                    [(b"BEGIN", False), (b"SEND", False), (b"COMMIT", False), (b"RECEIPT", True)]
+                )
+                nth = rng.randrange(1, 12 * (50 if word == b"SEND" else 1))
+                killed_at(tmp_path, crashing.broker, place, word, nth, from_broker=from_broker)
+            if rng.random() < 0.5:
+                crashing.crash()
+                crashing.start_again()
+        finish(tmp_path, crashing.broker, place)
+        assert sorted(bodies(drained(crashing.broker, place, len(lines)))) == sorted(lines)
+
+
+def _killed_between_batches(folder: Path, crashing: CrashingBroker, address: str, batches: int) -> None:
+    commits = folder / "checkpoint" / "commits"
+    with application(folder, crashing.broker.port, address) as running:
+        eventually("all batches", lambda: len(list(commits.glob("[0-9]*"))), lambda seen: seen == batches, 60)
+        running.kill()

@@ -1,0 +1,301 @@
+"""Routes with parameters, bodies of requests, answers that come later, and parts of files on real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from artemis_py.server.http import Handler, HttpLimits, HttpService, Request, Response, Route
+from artemis_py.server.http.messages import Answer, FileBody
+from artemis_py.server.http.ranges import file_response, wanted_range
+from artemis_py.server.http.routing import Routes
+from tests.unit.test_http import World, answer, answers
+
+HEAD = b"%s %s HTTP/1.1\r\nHost: broker\r\n%s\r\n"
+
+
+def put(path: bytes, body: bytes, *headers: bytes) -> bytes:
+    """A PUT request."""
+    lines = b"".join(header + b"\r\n" for header in (b"Content-Length: %d" % len(body), *headers))
+    return HEAD % (b"PUT", path, lines) + body
+
+
+# ---- routes --------------------------------------------------------------------------------------
+
+
+def nothing(_request: Request) -> Response:
+    return Response(200, "text/plain", b"")
+
+
+def test_parameters_are_parts_of_the_path() -> None:
+    routes = Routes([Route("/a/{x}", {"GET": nothing}), Route("/a/b/{y}/{z}", {"GET": nothing}), Route("/a/c", {})])
+
+    def found(path: str) -> tuple[str, dict[str, str]] | None:
+        match = routes.find(path)
+        return None if match is None else (match[0].path, match[1])
+
+    assert found("/a/1") == ("/a/{x}", {"x": "1"})
+    assert found("/a/%C3%A9%2F") == ("/a/{x}", {"x": "é/"})
+    assert found("/a/c") == ("/a/c", {})
+    assert found("/a/b/1/2") == ("/a/b/{y}/{z}", {"y": "1", "z": "2"})
+    for path in ("/a", "/a/", "/a/1/", "/a/b/1", "/a/b//2", "//a/1", "", "a/1"):
+        assert found(path) is None
+
+
+def test_methods_have_handlers_of_their_own() -> None:
+    def say(text: bytes) -> Handler:
+        return lambda request: Response(200, "text/plain", text + request.parameters["name"].encode() + request.body)
+
+    routes = [Route("/one/{name}", {"GET": say(b"got "), "PUT": say(b"put "), "DELETE": say(b"dropped ")})]
+    stream = HEAD % (b"GET", b"/one/a", b"") + put(b"/one/b", b" body") + HEAD % (b"DELETE", b"/one/c", b"")
+    for step in (1, 7, 1000):
+        transport = World(routes).talk(stream, step=step)
+        bodies = [body for _, _, body in answers(transport.written, "GET", "PUT", "DELETE")]
+        assert bodies == [b"got a", b"put b body", b"dropped c"]
+    status, headers, _ = answer(World(routes).talk(HEAD % (b"POST", b"/one/a", b"")), "POST")
+    assert (status, headers["allow"]) == (405, "GET, HEAD, PUT, DELETE")
+
+
+def test_a_body_is_read_only_where_somebody_wants_it() -> None:
+    bodies: list[bytes] = []
+
+    def keep(request: Request) -> Response:
+        bodies.append(request.body)
+        return Response(200, "text/plain", b"ok")
+
+    routes = [Route("/keep", {"GET": keep, "PUT": keep})]
+    chunked = HEAD % (b"PUT", b"/keep", b"Transfer-Encoding: chunked\r\n") + b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
+    World(routes).talk(chunked + HEAD % (b"GET", b"/keep", b"Content-Length: 3\r\n") + b"xyz")
+    assert bodies == [b"abcde", b""]
+    too_long = World(routes, HttpLimits(body_bytes_max=10)).talk(put(b"/keep", b"x" * 11))
+    assert answer(too_long, "PUT")[0] == 413
+    assert bodies == [b"abcde", b""]
+
+
+def test_a_client_that_asks_before_it_sends_a_body_is_told_to() -> None:
+    world = World([Route("/keep", {"PUT": lambda request: Response(200, "text/plain", request.body)})])
+    connection, transport = world.connect()
+    request = put(b"/keep", b"hello", b"Expect: 100-continue")
+    connection.data_received(request[:-5])
+    world.run()
+    assert bytes(transport.written).startswith(b"HTTP/1.1 100 ")
+    assert not transport.closed
+    connection.data_received(request[-5:])
+    world.run()
+    assert transport.written.endswith(b"hello")
+
+
+# ---- answers that come later ---------------------------------------------------------------------
+
+
+async def talking(
+    routes: list[Route], client: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+) -> HttpService:
+    """A service on a real socket, and a client of it."""
+    loop = asyncio.get_running_loop()
+    service = HttpService(
+        routes,
+        now_ms=lambda: int(loop.time() * 1000),
+        call_soon=loop.call_soon,
+        call_threadsafe=loop.call_soon_threadsafe,
+    )
+    server = await loop.create_server(service.connect, "127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname(), limit=1 << 24)
+    try:
+        await asyncio.wait_for(client(reader, writer), 20)
+    finally:
+        writer.close()
+        service.stop()
+        server.close()
+        await server.wait_closed()
+    return service
+
+
+def test_an_answer_may_come_later_and_keeps_its_place() -> None:
+    waiting: list[asyncio.Future[Response]] = []
+
+    def later(_request: Request) -> Answer:
+        waiting.append(asyncio.get_running_loop().create_future())
+        return waiting[-1]
+
+    def now(_request: Request) -> Response:
+        waiting[0].set_result(Response(200, "text/plain", b"never"))
+        return Response(200, "text/plain", b"now")
+
+    async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD % (b"GET", b"/later", b"") + HEAD % (b"GET", b"/fails", b"") + HEAD % (b"GET", b"/none", b""))
+        while not waiting:
+            await asyncio.sleep(0)
+        waiting[0].set_result(Response(200, "text/plain", b"later"))
+        while len(waiting) < 2:
+            await asyncio.sleep(0)
+        waiting[1].set_exception(ZeroDivisionError("secret"))
+        writer.write_eof()
+        found = answers(await reader.read(), "GET", "GET", "GET")
+        assert [(status, body) for status, _, body in found][:2] == [(200, b"later"), (500, b"internal error\n")]
+        assert found[2][0] == 404
+
+    routes = [Route("/later", {"GET": later}), Route("/fails", {"GET": later}), Route("/now", {"GET": now})]
+    asyncio.run(talking(routes, client))
+
+
+def test_a_client_that_leaves_does_not_wait_for_its_answer() -> None:
+    waiting: list[asyncio.Future[Response]] = []
+
+    def later(_request: Request) -> Answer:
+        waiting.append(asyncio.get_running_loop().create_future())
+        return waiting[-1]
+
+    async def client(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD % (b"GET", b"/later", b""))
+        while not waiting:
+            await asyncio.sleep(0)
+
+    asyncio.run(talking([Route("/later", {"GET": later})], client))
+    assert waiting[0].cancelled()
+
+
+# ---- parts of files ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("header", "size", "wanted"),
+    [
+        (None, 10, (0, 10)),
+        ("bytes=0-3", 10, (0, 4)),
+        ("bytes=3-", 10, (3, 7)),
+        ("bytes=-3", 10, (7, 3)),
+        ("bytes=-30", 10, (0, 10)),
+        ("bytes=3-300", 10, (3, 7)),
+        ("bytes=9-9", 10, (9, 1)),
+        ("bytes=10-", 10, None),
+        ("bytes=10-11", 10, None),
+        ("bytes=-0", 10, None),
+        ("bytes=0-", 0, None),
+        ("bytes=-5", 0, None),
+        ("bytes=-", 10, (0, 10)),
+        ("bytes=5-3", 10, (0, 10)),
+        ("bytes=0-1,3-4", 10, (0, 10)),
+        ("lines=0-1", 10, (0, 10)),
+        ("bytes=a-b", 10, (0, 10)),
+        ("Bytes = 2 - 3", 10, (2, 2)),
+    ],
+)
+def test_ranges(header: str | None, size: int, wanted: tuple[int, int] | None) -> None:
+    assert wanted_range(header, size) == wanted
+
+
+def serving(path: Path, size_bytes: int | None = None) -> list[Route]:
+    """A file at ``/file``."""
+
+    def serve(request: Request) -> Response:
+        descriptor = os.open(path, os.O_RDONLY)
+        return file_response(request, descriptor, path.stat().st_size if size_bytes is None else size_bytes)
+
+    return [Route("/file", {"GET": serve})]
+
+
+def open_descriptors() -> int:
+    """How many files this process has open."""
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_a_file_and_its_parts(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    content = os.urandom(5_000_000)
+    path.write_bytes(content)
+    ranges = (b"bytes=0-9", b"bytes=4999999-", b"bytes=5000000-", b"bytes=0-4999999", b"bytes=-7")
+
+    async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD % (b"HEAD", b"/file", b""))
+        writer.write(HEAD % (b"GET", b"/file", b""))
+        for text in ranges:
+            writer.write(HEAD % (b"GET", b"/file", b"Range: %s\r\n" % text))
+        writer.write(HEAD % (b"HEAD", b"/file", b"Range: bytes=0-1\r\n") + HEAD % (b"GET", b"/none", b""))
+        writer.write_eof()
+        methods = ["HEAD", *["GET"] * (1 + len(ranges)), "HEAD", "GET"]
+        found = answers(await reader.read(), *methods)
+        assert [status for status, _, _ in found] == [200, 200, 206, 206, 416, 206, 206, 206, 404]
+        assert found[0][1]["content-length"] == "5000000"
+        assert found[0][1]["accept-ranges"] == "bytes"
+        assert found[1][2] == content
+        assert [found[place][2] for place in (2, 3, 5, 6)] == [content[:10], content[-1:], content, content[-7:]]
+        assert found[2][1]["content-range"] == "bytes 0-9/5000000"
+        assert found[4][1]["content-range"] == "bytes */5000000"
+        assert found[6][1]["content-range"] == "bytes 4999993-4999999/5000000"
+        assert found[7][1]["content-length"] == "2"
+
+    asyncio.run(talking(serving(path), client))
+    before = open_descriptors()
+    asyncio.run(talking(serving(path), client))
+    assert open_descriptors() == before
+
+
+def test_a_file_that_is_shorter_than_said_cuts_the_connection(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * 1000)
+
+    async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD % (b"GET", b"/file", b"") * 2)
+        try:
+            text = await reader.read()
+        except ConnectionResetError:
+            return
+        assert text.count(b"HTTP/1.1") <= 1
+
+    asyncio.run(talking(serving(path, 2000), client))
+
+
+def test_a_client_that_does_not_read_holds_up_nobody_and_is_ended(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    with path.open("wb") as stream:
+        stream.truncate(1 << 28)
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        now = [0]
+        service = HttpService(
+            serving(path),
+            now_ms=lambda: now[0],
+            call_soon=loop.call_soon,
+            call_threadsafe=loop.call_soon_threadsafe,
+            limits=HttpLimits(idle_ms_max=1000),
+        )
+        server = await loop.create_server(service.connect, "127.0.0.1", 0)
+        address = server.sockets[0].getsockname()
+        lazy = socket.create_connection(address)
+        lazy.sendall(HEAD % (b"GET", b"/file", b""))
+        while service.connections_open < 1:
+            await asyncio.sleep(0)
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(HEAD % (b"GET", b"/file", b"Range: bytes=0-99\r\n"))
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
+        assert b" 206 " in head
+        assert await asyncio.wait_for(reader.readexactly(100), 10) == bytes(100)
+        writer.close()
+        stuck = False
+        while not stuck:  # until the kernel takes no more for the lazy one
+            now[0] += 10
+            service.tick(now[0])
+            stuck = service.connections_open == 0
+            await asyncio.sleep(0.001)
+        assert now[0] >= 1000
+        service.stop()
+        server.close()
+        await server.wait_closed()
+        lazy.close()
+
+    asyncio.run(asyncio.wait_for(scenario(), 30))
+
+
+def test_a_body_that_nobody_takes_closes_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x")
+    before = open_descriptors()
+    FileBody(os.open(path, os.O_RDONLY), 0, 1)
+    assert open_descriptors() == before
