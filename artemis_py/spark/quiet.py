@@ -25,8 +25,14 @@ def quiet_session(master: str, *, is_verbose: bool) -> Iterator[SparkSession]:
 
     Raises PipelineError.
     """
+    from pyspark.sql import SparkSession
+
     from artemis_py.spark import session
 
+    running = SparkSession.getActiveSession()
+    if running is not None:  # somebody calls the command from a program that uses Spark itself
+        yield running
+        return
     with _standard_error(into_file=not is_verbose) as said:
         try:
             spark = session("artemis-py pipeline", master)
