@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 HELP: Final = "analyse, archive or replay the broker's log, on Spark"
 _UNLIMITED: Final = 1_000_000
+_BROKER_TIMEOUT_S: Final = 10
+"""A person waits for the answer: less than a query that nobody watches."""
 _PASSWORD: Final = "ARTEMIS_PY_PASSWORD"
 
 
@@ -36,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "%(prog)s NAME …"
     parser.description = f"{HELP}\n\njobs:\n{listing}"
     parser.epilog = "artemis-py pipeline NAME --help tells the arguments of a job; docs/pipeline.md has examples"
-    commands = parser.add_subparsers(dest="job", required=True, metavar="NAME", title=None, help=argparse.SUPPRESS)
+    commands = parser.add_subparsers(dest="job", required=True, metavar="NAME", help=argparse.SUPPRESS)
     for name, job in JOBS.items():
         one = commands.add_parser(name, description=job.help)
         job.add_arguments(one)
@@ -48,7 +50,9 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     source.add_argument(
         "--journal", metavar="DIR", action="append", help="journal or retention directory; may be repeated"
     )
-    source.add_argument("--url", metavar="URL", action="append", help="a running broker, http://host:8161; may be repeated")
+    source.add_argument(
+        "--url", metavar="URL", action="append", help="a running broker, http://host:8161; may be repeated"
+    )
     source.add_argument("--archive", metavar="DIR", type=Path, help="what the job archive made", dest="archived")
     source.add_argument("--user", metavar="NAME", help="login at --url")
     source.add_argument("--password", metavar="TEXT", help=f"and password (default: from {_PASSWORD})")
@@ -75,8 +79,11 @@ def _moment(text: str, now_ms: int) -> int:
 def run(args: argparse.Namespace) -> int:
     """Runs one job and shows its result. Raises ArtemisError when pyspark is missing or the job cannot be done."""
     from artemis_py.spark.progress import Progress
+    from artemis_py.spark.session import require_packages
 
     source = source_of(args)
+    require_packages()
+    source.check()
     with ExitStack() as stack:
         progress = stack.enter_context(Progress(sys.stderr))
         result = _result(args, source, stack, progress)
@@ -94,6 +101,8 @@ def source_of(args: argparse.Namespace) -> Source:
     if args.archived is not None:
         return ArchiveTables(args.archived, span)
     options = {given[0]: ",".join(getattr(args, given[0]))}
+    if args.url:
+        options["brokerTimeoutSeconds"] = str(_BROKER_TIMEOUT_S)
     if args.addresses:
         options["subscribe"] = args.addresses
     if args.user:

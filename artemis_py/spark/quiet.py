@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _OWN: Final = re.compile(r"^(?:artemis_py\.[\w.]+|[\w.]*\b(?:PipelineError|JobError)): (?P<text>.+)$", re.MULTILINE)
-_SAID_MAX: Final = 2_000
+_COMPLAINT: Final = re.compile(
+    r"^(?:Error: |Exception in thread .*?: |.* ERROR \w+: |Caused by: [\w.$]+: )(.+)$", re.MULTILINE
+)
 
 
 @contextmanager
@@ -66,8 +68,10 @@ def _standard_error(*, into_file: bool) -> Iterator[Path | None]:
 
 
 def _short(said: Path | None, problem: Exception) -> str:
-    text = said.read_text("utf-8", "replace")[-_SAID_MAX:].strip() if said is not None else ""
-    return f"{problem}\n{text}".strip()
+    """Java's last complaint, or else Python's."""
+    complaints = _COMPLAINT.findall(said.read_text("utf-8", "replace")) if said is not None else []
+    first = str(problem).strip().splitlines()[:1]
+    return f"{(complaints or first or [type(problem).__name__])[-1]} (--verbose shows all that Java said)"
 
 
 @contextmanager

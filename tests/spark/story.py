@@ -47,8 +47,7 @@ class Ledger:
     poison: dict[str, str] = field(default_factory=dict)
     """Of the message that nobody acknowledged: its message-id and body."""
     holds_ms: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """Of each body in orders that was acknowledged: from its sending to the receipt of its acknowledgement, at least and
-    at most."""
+    """Of each body that was sent, taken and acknowledged alone: how long that took, at least and at most."""
 
 
 @dataclass

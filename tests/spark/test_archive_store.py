@@ -97,12 +97,12 @@ def run(root: Path, files: Files, told: list[int]) -> None:
             store.compact(partitions, merge)
 
 
-@pytest.mark.parametrize("has_exchange", [True, False])
-def test_killed_anywhere_and_started_again(tmp_path: Path, has_exchange: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_anywhere_and_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda _number: None)  # a killed process loses nothing that it wrote
-    if not has_exchange:
-        monkeypatch.setattr(archive_files, "_exchanged", lambda _one, _other: False)
+    exchanged = archive_files._exchanged
     killed = 0
+    # Where the system cannot exchange two directories in one step, it takes two: here every other time.
+    monkeypatch.setattr(archive_files, "_exchanged", lambda one, other: killed % 2 == 0 and exchanged(one, other))
     while True:
         root = tmp_path / str(killed)
         told: list[int] = []
@@ -117,7 +117,7 @@ def test_killed_anywhere_and_started_again(tmp_path: Path, has_exchange: bool, m
         run(root, Files(), again)
         assert seen(root) == sorted(LOG), f"killed before operation {killed}"
         assert told + again in (list(STEPS), sorted({*told, *again}))
-        assert not (root / "_archive" / "staging").exists()
+        assert list((root / "_archive").glob("staging*")) == []
         assert not (root / "_archive" / "move.json").exists()
         killed += 1
     assert killed > 20
@@ -168,13 +168,33 @@ def test_files_are_synced_before_the_archive_says_so(tmp_path: Path, monkeypatch
 
         def write(self, path: Path, value: object) -> None:
             if path.name == "move.json":
-                found = [path.parent / "staging", *(path.parent / "staging").rglob("*")]
+                [staging] = path.parent.glob("staging*")
+                found = [staging, *staging.rglob("*")]
                 assert len(found) >= 3
                 unsynced.extend(each for each in found if each.stat().st_ino not in synced)
             super().write(path, value)
 
     run(tmp_path, Watching(), [])
     assert unsynced == []
+
+
+def test_what_a_killed_process_still_writes_is_not_taken(tmp_path: Path) -> None:
+    """Its Java may live a moment longer than its Python."""
+    old: list[Path] = []
+
+    def die(staging: Path) -> None:
+        old.append(staging)
+        raise Killed
+
+    with pytest.raises(Killed), Store(tmp_path) as killed:
+        killed.add("a", 50, die)
+    with Store(tmp_path) as store:
+        rows_between(0, 50)(old[0])
+        store.add("a", 50, rows_between(0, 50))
+        rows_between(0, 50)(old[0])
+    assert seen(tmp_path) == [row for row in sorted(LOG) if row[0] <= 50]
+    with Store(tmp_path):
+        assert not old[0].exists()
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,7 +56,7 @@ def tables(spark: SparkSession, world: World) -> dict[str, DataFrame]:
 @pytest.fixture(scope="module")
 def archived(
     spark: SparkSession, world: World, tables: dict[str, DataFrame], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Path, WorldFeed]]:
+) -> tuple[Path, WorldFeed]:
     """An archive made by three runs: one that fails on its way, one that goes on, one of what came later."""
     directory = tmp_path_factory.mktemp("archive")
     last = max(row["offset"] for row in world.event_rows())
@@ -71,7 +70,7 @@ def archived(
     feed.durable = last
     result = archive(spark, [feed], directory, compact_before="2026-01-02")
     assert rows_of(result.table("brokers"))[0]["to"] == last
-    yield directory, feed
+    return directory, feed
 
 
 def test_every_row_once(spark: SparkSession, world: World, archived: tuple[Path, WorldFeed]) -> None:
@@ -79,7 +78,10 @@ def test_every_row_once(spark: SparkSession, world: World, archived: tuple[Path,
 
     directory, feed = archived
     source = ArchiveTables(directory)
-    columns = {"messages": ("messageId", "address", "value", "offset"), "events": ("offset", "event", "queue", "messageId")}
+    columns = {
+        "messages": ("messageId", "address", "value", "offset"),
+        "events": ("offset", "event", "queue", "messageId"),
+    }
     wanted = {"messages": world.message_rows(), "events": world.event_rows()}
     for table in TABLES:
         found = Counter(tuple(row) for row in source.table(spark, table, columns[table]).collect())

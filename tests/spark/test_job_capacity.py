@@ -105,7 +105,15 @@ def test_queues(result: Result, world: World) -> None:
     assert rows["ticks"]["replaced"] == sum(
         1 for _, life in lives(world, "ticks") if life.end is not None and life.end[2] == "replaced"
     )
-    assert any(note.startswith("DLQ: more comes") for note in result.notes)
+    assert [note for note in result.notes if "nobody acknowledged" in note] == [
+        "nobody acknowledged anything in "
+        + ", ".join(queue for queue, row in rows.items() if not row["serviceRate"])
+        + ": what comes there stays"
+    ]
+    losing = [
+        queue for queue, row in rows.items() if 0 < float(str(row["serviceRate"])) <= float(str(row["arrivalRate"]))
+    ]
+    assert [note.partition(":")[0] for note in result.notes if "never drains" in note] == losing
 
 
 def memory_bytes(message: Sent) -> int:
@@ -131,7 +139,9 @@ def test_addresses_count_a_message_once(result: Result, world: World) -> None:
         assert row["meanBytes"] == pytest.approx(sum(map(memory_bytes, messages)) / len(messages))
 
 
-def test_the_advice_is_accepted(result: Result, world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_advice_is_accepted(
+    result: Result, world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "broker.xml"
     [text] = result.texts
     file.write_text(text.body, "utf-8")
@@ -143,7 +153,11 @@ def test_the_advice_is_accepted(result: Result, world: World, tmp_path: Path, ca
         merged = load(file).settings_for(str(row["address"]))
         assert merged.max_size_bytes == row["maxSizeBytes"]
         if row["address"] == "ticks":
-            assert merged.default_ring_size == row["ringSize"] == ceil(ring_of(world, "ticks", service_of(world, "ticks")) * 1.25)
+            assert (
+                merged.default_ring_size
+                == row["ringSize"]
+                == ceil(ring_of(world, "ticks", service_of(world, "ticks")) * 1.25)
+            )
             assert merged.address_full_policy == "BLOCK"
         else:
             assert merged.default_ring_size == -1

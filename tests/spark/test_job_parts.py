@@ -17,9 +17,11 @@ NOW_MS = 1_769_860_800_000  # 2026-01-31T12:00:00Z
 @pytest.mark.parametrize(
     ("body", "shape"),
     [
-        (None, "not stored"), (b"", "empty"), (b'{"b": 1, "a": 2}', "JSON object: a, b"), (b" {} ", "JSON object without members"),
+        (None, "not stored"), (b"", "empty"), (b'{"b": 1, "a": 2}', "JSON object: a, b"),
+        (b" {} ", "JSON object without members"),
         (b"[]", "JSON array without elements"), (b"[1, 2]", "JSON array of int"),
-        (b'[{"a": 1}, {"a": 2}, "x"]', "JSON array of JSON object: a, str"), (b"{oops", "text that begins with { and is not JSON"),
+        (b'[{"a": 1}, {"a": 2}, "x"]', "JSON array of JSON object: a, str"),
+        (b"{oops", "text that begins with { and is not JSON"),
         (b"<?xml version='1.0'?>\n<!-- c --><ns:order>", "XML ns:order"), (b"< 3", "text"), (b"12.5", "number"),
         (b"hello", "text"), (b"\x1f\x8b..", "gzip"), (b"\xff\xfe\x00", "binary"), (b"a\x00b", "binary"),
         (b"[" * 100_000, "text that begins with [ and is not JSON"),
@@ -48,7 +50,8 @@ def test_previews(body: bytes | None, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "offset_ms"),
     [
-        ("now", 0), ("2h", -7_200_000), ("90s", -90_000), ("1.5d", -129_600_000), ("250ms", -250), ("2026-01-31T12:00", 0),
+        ("now", 0), ("2h", -7_200_000), ("90s", -90_000), ("1.5d", -129_600_000), ("250ms", -250),
+        ("2026-01-31T12:00", 0),
         ("2026-01-31T13:00+01:00", 0), ("2026-01-31", -43_200_000), ("10:00", -7_200_000), ("12:00:00.250", 250),
         (str(NOW_MS), 0),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,7 @@ def test_a_dry_run_tells_what_would_be_published(spark: SparkSession, source: Fr
 
 def test_a_condition_that_spark_refuses(spark: SparkSession, source: Frames) -> None:
     for where in ("adress = 'x'", "address = "):
-        with pytest.raises(JobError, match="is not understood: .* Columns are those of the table messages"):
+        with pytest.raises(JobError, match=r"is not understood: .* Columns are those of the table messages"):
             replay(spark, source, Target("fix", {}), where=where)
 
 
@@ -61,7 +62,13 @@ def test_published_again_in_order_at_a_rate_and_once(
         target = Target(None, {"url": url_of(broker)})
         for _ in range(2):  # the second finds that all of it was published
             result = replay(
-                spark, source, target, where="reason = 'max_deliveries'", rate=rate, run_id="run", sleep_until=moments.append
+                spark,
+                source,
+                target,
+                where="reason = 'max_deliveries'",
+                rate=rate,
+                run_id="run",
+                sleep_until=moments.append,
             )
         assert result.fact("messages") == len(wanted) > 10
         chunks = int(result.fact("chunks"))
@@ -73,5 +80,5 @@ def test_published_again_in_order_at_a_rate_and_once(
         assert message.header("n") == dict(each.headers)["n"]
         assert message.header("reason") is None
         assert message.header("_AMQ_ORIG_QUEUE") is None
-    steps = [later - earlier for earlier, later in zip(moments[: chunks - 1], moments[1:chunks], strict=True)]
+    steps = [later - earlier for earlier, later in pairwise(moments[:chunks])]
     assert steps == pytest.approx([int(rate * 2) / rate] * (chunks - 1))

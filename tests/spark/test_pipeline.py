@@ -1,4 +1,4 @@
-"""Every job on the log of a real broker with real traffic, through the command: its numbers are what the clients did."""
+"""Every job on the log of a real broker, through the command: its numbers are what the clients did."""
 
 from __future__ import annotations
 
@@ -123,7 +123,9 @@ def test_capacity(pipeline: Any, story: Story, tmp_path: Path, capsys: pytest.Ca
     assert main(["check", str(file)]) == 0, capsys.readouterr().out
 
 
-def test_archive_and_jobs_on_it(pipeline: Any, story: Story, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_archive_and_jobs_on_it(
+    pipeline: Any, story: Story, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     directory = str(tmp_path / "archive")
     value = pipeline("archive", directory, "--url", story.url)
     [row] = value["tables"]["brokers"]

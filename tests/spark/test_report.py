@@ -37,13 +37,19 @@ EVIL = "<script>alert('x')</script>\x1b[31m"
 
 def a_result() -> Result:
     """With one of everything."""
-    columns = (Column("broker", "broker"), Column("queue", "queue"), Column("count", "messages", COUNT), Column("at", "at", TIME))
+    columns = (
+        Column("broker", "broker"),
+        Column("queue", "queue"),
+        Column("count", "messages", COUNT),
+        Column("at", "at", TIME),
+    )
     rows = [("b", "orders", 1234, NOON), ("b", EVIL, 5, None)]
     return Result(
         "losses", "Losses & more",
         facts=[(Column("size", "size", BYTES), 3 * 1024**2)],
         tables=[Table("lost", "What went", columns, rows, count=12)],
-        plots=[Plot("Lost", COUNT, [Series(EVIL, [(0, 1), (60, 3)])]), Plot("Bars", MS, bars=[(EVIL, 3.0), ("b", 0.0)])],
+        plots=[Plot("Lost", COUNT, [Series(EVIL, [(0, 1), (60, 3)])]),
+               Plot("Bars", MS, bars=[(EVIL, 3.0), ("b", 0.0)])],
         texts=[Text("xml", "Fragment", "<core>\n</core>")],
         notes=["look & see"],
     )  # fmt: skip
@@ -89,7 +95,12 @@ def test_wide_characters_count_twice() -> None:
 def test_json() -> None:
     value = json.loads(as_json(a_result()))
     assert value["facts"] == {"size": 3 * 1024**2}
-    assert value["tables"]["lost"][0] == {"broker": "b", "queue": "orders", "count": 1234, "at": "2026-01-31T12:00:00.250Z"}
+    assert value["tables"]["lost"][0] == {
+        "broker": "b",
+        "queue": "orders",
+        "count": 1234,
+        "at": "2026-01-31T12:00:00.250Z",
+    }
     assert value["missing"] == {"lost": 10}
     assert value["texts"] == {"xml": "<core>\n</core>"}
 
@@ -142,7 +153,12 @@ def test_plots_are_whole_svg_with_every_point_inside() -> None:
 
 @pytest.mark.parametrize(
     ("low", "high", "wanted"),
-    [(0, 3, [0, 1, 2, 3]), (0, 97, [0, 20, 40, 60, 80, 100]), (0, 0.04, [0, 0.01, 0.02, 0.03, 0.04]), (0, 5, [0, 1, 2, 3, 4, 5])],
+    [
+        (0, 3, [0, 1, 2, 3]),
+        (0, 97, [0, 20, 40, 60, 80, 100]),
+        (0, 0.04, [0, 0.01, 0.02, 0.03, 0.04]),
+        (0, 5, [0, 1, 2, 3, 4, 5]),
+    ],
 )
 def test_ticks_are_round_and_reach_the_top(low: float, high: float, wanted: list[float]) -> None:
     assert ticks(low, high) == pytest.approx(wanted)

@@ -1,7 +1,7 @@
-"""A small world with a ledger: what a broker's log would say of it as rows, and the ledger to work out the truth from.
+"""A small world with a ledger: what a broker's log would say of it as rows, and the ledger for the truth.
 
-Time goes in steps of 10 ms. Producers, consumers, a ring, expiry, dead letters, schedules, a topic and a full address do
-their work; each thing that happens takes the next lsn. The same seed gives the same world.
+Time goes in steps of 10 ms. Producers, consumers, a ring, expiry, dead letters, schedules, a topic and a full address
+do their work; each thing that happens takes the next lsn. The same seed gives the same world.
 """
 
 from __future__ import annotations

@@ -21,6 +21,9 @@ class Frames(Source):
     tables: dict[str, DataFrame]
     span: Span = field(default_factory=Span)
 
+    def check(self) -> None:
+        """They are here."""
+
     def table(self, spark: SparkSession, name: str, columns: Sequence[str]) -> DataFrame:
         """From memory."""
         return self.span.cut(self.tables[name], TIME_COLUMNS[name]).select(*columns)

@@ -1,1 +1,1 @@
-"""Jobs over the tables of the log. Each is a function of a Spark session and a source; importing this starts no Java."""
+"""Jobs over the tables of the log: functions of a Spark session and a source. Importing this starts no Java."""

@@ -41,7 +41,7 @@ class Feed(ABC):
 
     @abstractmethod
     def confirm(self, lsn: int) -> None:
-        """Tells the broker that everything up to here is in safety. Called with the state before the first step, too."""
+        """Tells the broker that everything up to here is safe. Called with the state before the first step, too."""
 
 
 def archive(
@@ -83,14 +83,17 @@ def archive(
         Column("broker", "broker"), Column("from", "archived before, to lsn", COUNT), Column("to", "now", COUNT),
         Column("steps", "steps", COUNT), Column("messages", "messages", COUNT), Column("events", "events", COUNT),
     )  # fmt: skip
-    facts = [(Column("compacted", "compacted directories", COUNT), compacted), (Column("bytes", "size", BYTES), size_bytes)]
+    facts = [
+        (Column("compacted", "compacted directories", COUNT), compacted),
+        (Column("bytes", "size", BYTES), size_bytes),
+    ]
     title = f"Archive {directory}"
     return Result("archive", title, facts, [Table("brokers", "What was added", columns, rows)])
 
 
 @contextmanager
 def _configured(spark: SparkSession) -> Iterator[None]:
-    before = {name: spark.conf.get(name) for name in _CONF}
+    before = {name: spark.conf.get(name) or value for name, value in _CONF.items()}
     try:
         for name, value in _CONF.items():
             spark.conf.set(name, value)

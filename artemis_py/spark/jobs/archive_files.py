@@ -54,9 +54,11 @@ class Files:
         sync_directory(place.parent)
 
     def remove(self, path: Path) -> None:
-        """Removes a file or a directory with all that is in it; nothing happens when it is not there."""
+        """Removes a file or a directory with all that is in it; nothing happens when it is not there. What somebody
+        still writes into a directory may stay.
+        """
         if path.is_dir():
-            shutil.rmtree(path)
+            shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
 

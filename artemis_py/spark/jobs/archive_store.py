@@ -3,7 +3,7 @@
     messages/date=2026-01-31/address=orders/batch=<broker>-<from>-<to>/part-….parquet     what readers see
     events/…
     _archive/state.json      up to which lsn the log of each broker is archived
-    _archive/staging/…       what is being written; of no value without move.json
+    _archive/staging-…/…     what is being written, by one process; of no value without move.json
     _archive/move.json       what of it moves where: from here on a step is carried out, however often it is interrupted
     _archive/lock            held by the process that writes
 
@@ -16,6 +16,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
@@ -35,7 +36,8 @@ class Store:
         self._root = root
         self._files = files or Files()
         self._own = root / "_archive"
-        self._staging = self._own / "staging"
+        # Of this process alone: when another one was killed, its Java may go on writing for a moment.
+        self._staging = self._own / f"staging-{uuid.uuid4().hex}"
         self._move = self._own / "move.json"
         self._lock: IO[bytes] | None = None
         self._state: dict[str, int] = {}
@@ -58,7 +60,8 @@ class Store:
         move = self._files.read(self._move)
         if move is not None:
             self._carry_out(move)
-        self._files.remove(self._staging)
+        for staging in self._own.glob("staging-*"):
+            self._files.remove(staging)
 
     def close(self) -> None:
         """Lets go of the lock."""
@@ -77,8 +80,8 @@ class Store:
         return self._state.get(broker, 0)
 
     def add(self, broker: str, lsn: int, write: Callable[[Path], None]) -> None:
-        """Archives what lies behind ``archived_lsn(broker)`` up to ``lsn``. ``write`` puts it into the directory that it
-        is given, as ``<table>/date=…/address=…/*.parquet``.
+        """Archives what lies behind ``archived_lsn(broker)`` up to ``lsn``. ``write`` puts it into the directory that
+        it is given, as ``<table>/date=…/address=…/*.parquet``.
         """
         first = self.archived_lsn(broker) + 1
         self._files.remove(self._staging)
@@ -108,13 +111,13 @@ class Store:
         return found
 
     def compact(self, partitions: Sequence[Path], write: Callable[[Path, Sequence[Path]], None]) -> None:
-        """Puts one batch in the place of the batches of each partition. ``write`` gets a directory that is not there yet
-        and the partitions (``<table>/date=…/address=…``), and puts ``address=…/*.parquet`` of the same names into it.
+        """Puts one batch in the place of the batches of each partition. ``write`` gets a directory that is not there
+        yet and the partitions (``<table>/date=…/address=…``), and puts ``address=…/*.parquet`` of the same names into it.
         """
         self._files.remove(self._staging)
         write(self._staging, partitions)
         _tidy(self._staging)
-        swaps = []
+        swaps: list[list[str]] = []
         for partition in partitions:
             batches = sorted(path.name for path in partition.glob("batch=*"))
             name = "batch=compacted-" + hashlib.sha256("\n".join(batches).encode()).hexdigest()[:16]
@@ -128,23 +131,25 @@ class Store:
         self._decide({"moves": [], "swaps": swaps, "state": self._state})
 
     def _decide(self, move: dict[str, Any]) -> None:
+        move["staging"] = self._staging.name
         self._files.write(self._move, move)
         self._carry_out(move)
 
     def _carry_out(self, move: dict[str, Any]) -> None:
         """Each part is passed over when it was done before."""
+        staging = self._own / move["staging"]
         for old, new in move["moves"]:
-            staged, place = self._staging / old, self._root / new
+            staged, place = staging / old, self._root / new
             if staged.is_dir() and not place.is_dir():
                 self._files.move(staged, place)
         for made, target, name in move["swaps"]:
-            staged, place = self._staging / made, self._root / target
+            staged, place = staging / made, self._root / target
             if not (place / name).is_dir():
                 self._files.swap(staged, place)
         self._files.write(self._own / "state.json", {"format": FORMAT_VERSION, "brokers": move["state"]})
         self._state = dict(move["state"])
         self._files.remove(self._move)
-        self._files.remove(self._staging)
+        self._files.remove(staging)
 
 
 def _tidy(staging: Path) -> None:

@@ -1,4 +1,4 @@
-"""From the traffic seen: the memory, page and ring sizes that would have held it, and how long a backlog takes to drain.
+"""From the traffic seen: the memory, page and ring sizes that would have held it, and how long a backlog drains.
 
 How it is worked out, per queue and second: *arrivals* and *acknowledged* are counted, the backlog is followed record by
 record. A queue's consumers work at their *service rate*: the median of what was acknowledged in seconds at whose end
@@ -38,16 +38,15 @@ _ADDRESS_SHOWN: Final = (
 )  # fmt: skip
 _QUEUE_SHOWN: Final = (
     Column("broker", "broker"), Column("address", "address"), Column("queue", "queue"),
-    Column("arrivals", "arrivals", COUNT), Column("arrivalRate", "per s", RATE), Column("serviceRate", "service per s", RATE),
+    Column("arrivals", "arrivals", COUNT), Column("arrivalRate", "per s", RATE),
+    Column("serviceRate", "service per s", RATE),
     Column("peakDepth", "most at once", COUNT), Column("replaced", "lost by the ring", COUNT),
     Column("ring", "ring to hold all", COUNT), Column("outageBacklog", "after the outage", COUNT),
     Column("drainS", "s to drain", COUNT),
 )  # fmt: skip
 
 
-def capacity(
-    spark: SparkSession, source: Source, *, outage_s: int = 600, memory_bytes: int = 64 * MIB
-) -> Result:
+def capacity(spark: SparkSession, source: Source, *, outage_s: int = 600, memory_bytes: int = 64 * MIB) -> Result:
     """What each address and queue would have needed, an outage of all consumers for ``outage_s`` included, with at most
     ``memory_bytes`` of memory for each address. Advice as settings is in the text ``broker.xml``.
     """
@@ -58,7 +57,9 @@ def capacity(
     events = every.where("queue is not null").withColumn("n", amount)
     queues = _queues(events, outage_s).cache()
     addresses = _addresses(every.where("messageId is not null"), queues).cache()
-    of_addresses = collected("addresses", "Addresses", _ADDRESS_SHOWN, addresses.orderBy(F.desc("peakBytes"), *_ADDRESS))
+    of_addresses = collected(
+        "addresses", "Addresses", _ADDRESS_SHOWN, addresses.orderBy(F.desc("peakBytes"), *_ADDRESS)
+    )
     of_queues = collected("queues", "Queues", _QUEUE_SHOWN, queues.orderBy(F.desc("peakDepth"), *_QUEUE))
     advices = [advise(need, memory_bytes) for need in _needs(of_addresses, of_queues)]
     texts = [Text("broker.xml", "Settings that would have held it", as_xml(advices))] if advices else []
@@ -70,12 +71,21 @@ def capacity(
     notes = [
         f"{row[2]}: more comes ({row[4]:.1f} per s) than its consumers do ({row[5]:.1f}): a backlog never drains"
         for row in of_queues.rows
-        if row[9] and row[10] is None
+        if row[5] and row[10] is None
     ]
+    idle = [row[2] for row in of_queues.rows if not row[5]]
+    if idle:
+        notes.append(f"nobody acknowledged anything in {', '.join(idle)}: what comes there stays")
     depth = _timeline(events, _QUEUE)
     busiest = [row[2] for row in of_queues.rows[:8]]
     points = depth.where(F.col("queue").isin(busiest)).select("queue", F.unix_seconds("second"), "top").collect()
-    plots = [Plot("Messages in the queue, at most in each second", COUNT, lines([(q, float(t), float(n)) for q, t, n in points]))]
+    plots = [
+        Plot(
+            "Messages in the queue, at most in each second",
+            COUNT,
+            lines([(q, float(t), float(n)) for q, t, n in points]),
+        )
+    ]
     frames = {"capacity_addresses": addresses, "capacity_queues": queues}
     tables = [of_addresses, of_queues, _advice_table(advices)]
     return Result("capacity", "Capacity", facts, tables, plots if points else [], texts, notes, frames)
@@ -92,7 +102,9 @@ def _timeline(steps: DataFrame, keys: tuple[str, ...], amounts: tuple[str, ...] 
     over = Window.partitionBy(*keys).orderBy("second").rowsBetween(Window.unboundedPreceding, -1)
     so_far = within.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     running = steps.withColumn("second", bucket("timestamp", 1))
-    running = running.select(*keys, "second", *amounts, *(F.sum(name).over(so_far).alias(f"at_{name}") for name in amounts))
+    running = running.select(
+        *keys, "second", *amounts, *(F.sum(name).over(so_far).alias(f"at_{name}") for name in amounts)
+    )
     sums = [F.sum(name).alias(f"net_{name}") for name in amounts]
     tops = [F.greatest(F.max(f"at_{name}"), F.lit(0)).alias(f"in_{name}") for name in amounts]
     seconds = running.groupBy(*keys, "second").agg(*sums, *tops)
@@ -144,7 +156,9 @@ def _seconds(events: DataFrame, outage_s: int) -> DataFrame:
     acked = F.when(F.col("acked") > 0, F.col("acked"))
     busy = F.when(F.col("before") + F.col("net_n") > 0, acked)
     service = F.coalesce(
-        F.element_at(F.percentile_approx(busy, [0.5], ACCURACY).over(all_of_it), 1), F.max(acked).over(all_of_it), F.lit(0)
+        F.element_at(F.percentile_approx(busy, [0.5], ACCURACY).over(all_of_it), 1),
+        F.max(acked).over(all_of_it),
+        F.lit(0),
     )
     elapsed = F.unix_seconds("second") - F.min(F.unix_seconds("second")).over(all_of_it)
     earlier = F.coalesce(F.sum("arrivals").over(in_order.rowsBetween(Window.unboundedPreceding, -1)), F.lit(0))
@@ -187,7 +201,7 @@ def _addresses(events: DataFrame, queues: DataFrame) -> DataFrame:
 
 
 def _needs(of_addresses: Table, of_queues: Table) -> list[Need]:
-    """What each address needs, on whichever broker it needs most. One with a wildcard in it has no settings of its own."""
+    """What each address needs, on whichever broker it needs most. One with a wildcard in it has no settings."""
     queues: dict[str, dict[str, int | None]] = {}
     for _, address, queue, _, _, _, _, replaced, ring, _, _ in of_queues.rows:
         known = queues.setdefault(address, {})
@@ -196,7 +210,13 @@ def _needs(of_addresses: Table, of_queues: Table) -> list[Need]:
     for _, address, _, _, largest, peak_messages, peak_bytes, outage in of_addresses.rows:
         rings = {queue: ring for queue, ring in queues.get(address, {}).items() if ring is not None}
         need = Need(
-            address, peak_messages, peak_bytes, largest, outage, rings, bool(rings) and len(rings) == len(queues[address])
+            address,
+            peak_messages,
+            peak_bytes,
+            largest,
+            outage,
+            rings,
+            bool(rings) and len(rings) == len(queues[address]),
         )
         needs[address] = _larger(needs.get(address, need), need)
     return sorted((need for need in needs.values() if not is_wildcard(need.address)), key=lambda need: need.address)

@@ -89,7 +89,12 @@ def _archive(call: Call, args: argparse.Namespace) -> Result:
         raise JobError(f"no table {unknown[0]!r} to archive; there are {', '.join(TABLES)}")
     feeds = feeds_of(call.source, args.cursor, accepts_gap=args.accept_gap)
     return archive(
-        call.spark, feeds, args.directory, tables=tables, compact_before=args.compact_before and args.compact_before.isoformat(), on_step=call.say
+        call.spark,
+        feeds,
+        args.directory,
+        tables=tables,
+        compact_before=args.compact_before and args.compact_before.isoformat(),
+        on_step=call.say,
     )
 
 
@@ -150,9 +155,7 @@ def _replay(call: Call, args: argparse.Namespace) -> Result:
     run_id = (args.run_id or f"replay-{uuid.uuid4().hex[:12]}") if args.publish else None
     if run_id is not None:
         call.say(f"run id {run_id}")
-    return replay(
-        call.spark, call.source, target, where=args.where, rate=args.rate, run_id=run_id, on_step=call.say
-    )
+    return replay(call.spark, call.source, target, where=args.where, rate=args.rate, run_id=run_id, on_step=call.say)
 
 
 def _capacity_arguments(parser: argparse.ArgumentParser) -> None:
@@ -195,11 +198,15 @@ def _trace(call: Call, args: argparse.Namespace) -> Result:
 
 
 JOBS: Final[dict[str, Job]] = {
-    "archive": Job("the log as Parquet by date and address; the broker may drop what is in it", _archive_arguments, _archive),
+    "archive": Job(
+        "the log as Parquet by date and address; the broker may drop what is in it", _archive_arguments, _archive
+    ),
     "latency": Job("publish → deliver → acknowledge, percentiles per queue and minute", _interval, _latency),
     "throughput": Job("messages per second in and out, and the busiest second", _interval, _throughput),
     "fairness": Job("how a queue's messages were shared out among its consumers", _interval, _fairness),
-    "losses": Job("what rings, full addresses, expiry and failed deliveries removed: whose, when, why", _interval, _losses),
+    "losses": Job(
+        "what rings, full addresses, expiry and failed deliveries removed: whose, when, why", _interval, _losses
+    ),
     "dead-letters": Job("dead and expired messages by cause, origin, headers and body", _no_arguments, _dead_letters),
     "replay": Job("publish a selection of the log again; a dry run first", _replay_arguments, _replay),
     "capacity": Job("memory, page and ring sizes that would have held the traffic", _capacity_arguments, _capacity),

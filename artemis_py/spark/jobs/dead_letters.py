@@ -35,7 +35,8 @@ def dead_letters(spark: SparkSession, source: Source, *, examples: int = 2) -> R
     """Groups, the largest first, and of each the first and the last example (``examples`` 0: none, 1: the first)."""
     groups = _groups(_shaped(spark, source)).cache()
     table = collected("groups", "Dead and expired messages", _SHOWN, groups)
-    facts = [(Column("messages", "messages", COUNT), groups.agg(F.coalesce(F.sum("messages"), F.lit(0))).first()[0])]
+    count = groups.agg(F.coalesce(F.sum("messages"), F.lit(0))).collect()[0][0]
+    facts = [(Column("messages", "messages", COUNT), count)]
     causes = groups.groupBy("reason").agg(F.sum("messages").alias("n")).orderBy(F.desc("n"), "reason").limit(24)
     bars = [(str(reason), float(count)) for reason, count in causes.collect()]
     plots = [Plot("Messages per cause", COUNT, bars=bars)] if bars else []

@@ -43,7 +43,9 @@ def fairness(spark: SparkSession, source: Source, *, interval_s: int = _INTERVAL
     queues = _queues(consumers)
     tables = [
         collected("queues", "Queues, the least fair first", _QUEUE_COLUMNS, queues),
-        collected("consumers", "Consumers", _CONSUMER_COLUMNS, consumers.orderBy(*_QUEUE, F.desc("delivered"), "consumer")),
+        collected(
+            "consumers", "Consumers", _CONSUMER_COLUMNS, consumers.orderBy(*_QUEUE, F.desc("delivered"), "consumer")
+        ),
     ]
     frames = {"fairness_queues": queues, "fairness_consumers": consumers}
     bars = [(f"{row[2]} · {row[3]}", float(row[4])) for row in tables[1].rows[:24]]
@@ -53,7 +55,8 @@ def fairness(spark: SparkSession, source: Source, *, interval_s: int = _INTERVAL
 
 _QUEUE_COLUMNS: Final = (
     Column("broker", "broker"), Column("address", "address"), Column("queue", "queue"),
-    Column("consumers", "consumers", COUNT), Column("delivered", "delivered", COUNT), Column("jain", "Jain's index", SHARE),
+    Column("consumers", "consumers", COUNT), Column("delivered", "delivered", COUNT),
+    Column("jain", "Jain's index", SHARE),
     Column("shareMin", "least share", SHARE), Column("shareMax", "largest share", SHARE),
     Column("starved", "starved intervals", COUNT),
 )  # fmt: skip
@@ -61,7 +64,8 @@ _CONSUMER_COLUMNS: Final = (
     Column("broker", "broker"), Column("address", "address"), Column("queue", "queue"), Column("consumer", "consumer"),
     Column("delivered", "delivered", COUNT), Column("acked", "acked", COUNT), Column("returned", "returned", COUNT),
     Column("share", "share", SHARE), Column("hold50", "hold p50", MS), Column("hold99", "hold p99", MS),
-    Column("starved", "starved intervals", COUNT), Column("firstAt", "first seen", TIME), Column("lastAt", "last seen", TIME),
+    Column("starved", "starved intervals", COUNT), Column("firstAt", "first seen", TIME),
+    Column("lastAt", "last seen", TIME),
 )  # fmt: skip
 
 

@@ -36,7 +36,7 @@ class LogFeed(Feed):
         self._step_bytes = step_bytes
 
     def step_ends(self, after_lsn: int) -> list[int]:
-        """Ends of segments, and that of what is durable. Raises JobError when retention has removed what would be next."""
+        """Ends of segments, and of what is durable. Raises JobError when retention has removed what would be next."""
         listing = self._log.listing(after_lsn)
         if 0 < after_lsn < listing.first_lsn - 1 and not self._accepts_gap:
             raise JobError(

@@ -29,8 +29,8 @@ _EVENTS: Final = (*names.ARRIVALS, names.DUE, names.DELIVERED, names.ACKED)
 
 
 def latency(spark: SparkSession, source: Source, *, interval_s: int = 60) -> Result:
-    """Percentiles of three times, in ms. A scheduled message begins when it falls due; the first delivery ends its wait,
-    and the last one before the acknowledgement begins its hold. An interval has the messages that began in it.
+    """Percentiles of three times, in ms. A scheduled message begins when it falls due; the first delivery ends its
+    wait, and the last one before the acknowledgement begins its hold. An interval has the messages that began in it.
     """
     lives = _lives(source.table(spark, "events", _COLUMNS), interval_s)
     measured = _percentiles(lives).cache()

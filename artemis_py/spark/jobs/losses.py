@@ -25,7 +25,8 @@ _MESSAGE_COLUMNS: Final = (
 _GROUP: Final = ("broker", "cause", "reason", "address", "queue", "origin", "user")
 _SHOWN: Final = (
     Column("broker", "broker"), Column("cause", "cause"), Column("reason", "reason"), Column("address", "address"),
-    Column("queue", "queue"), Column("origin", "sent by"), Column("user", "user"), Column("messages", "messages", COUNT),
+    Column("queue", "queue"), Column("origin", "sent by"), Column("user", "user"),
+    Column("messages", "messages", COUNT),
     Column("kept", "kept elsewhere", COUNT), Column("keptIn", "in"), Column("lost", "lost", COUNT),
     Column("bytes", "bytes", BYTES), Column("age50", "age p50", MS), Column("firstAt", "first", TIME),
     Column("lastAt", "last", TIME),
@@ -47,11 +48,14 @@ def losses(spark: SparkSession, source: Source, *, interval_s: int = 60) -> Resu
     causes = groups.groupBy("cause").agg(*(F.sum(name).alias(name) for name in ("messages", "kept", "lost")))
     by_cause = {row["cause"]: row for row in causes.collect()}
     facts = [
-        (Column(name, name, COUNT), sum(row[name] for row in by_cause.values())) for name in ("messages", "kept", "lost")
+        (Column(name, name, COUNT), sum(row[name] for row in by_cause.values()))
+        for name in ("messages", "kept", "lost")
     ]
     notes = [f"{cause}: {text}" for cause, text in names.LOSSES.items() if cause in by_cause]
     rows = intervals.groupBy("cause", F.unix_seconds("bucket").alias("at")).agg(F.sum("messages")).collect()
-    plots = [Plot("Messages that left without being consumed", COUNT, lines([(c, float(t), float(n)) for c, t, n in rows]))]
+    plots = [
+        Plot("Messages that left without being consumed", COUNT, lines([(c, float(t), float(n)) for c, t, n in rows]))
+    ]
     frames = {"losses": groups, "losses_intervals": intervals}
     return Result("losses", "Losses", facts, [table], plots if rows else [], notes=notes, frames=frames)
 

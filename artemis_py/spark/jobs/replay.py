@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from artemis_py.spark.jobs.source import Source
 
 _COLUMNS: Final = (
-    "broker", "offset", "messageId", "address", "publishedAt", "value", "headers", "bodyBytes", "priority", "routingType",
-    "key", "queues", "origin", "user", "originalAddress", "originalQueue", "originalMessageId", "reason", "expiration",
+    "broker", "offset", "messageId", "address", "publishedAt", "value", "headers", "bodyBytes", "priority",
+    "routingType", "key", "queues", "origin", "user", "originalAddress", "originalQueue", "originalMessageId", "reason", "expiration",
     "deliverAt", "timestamp",
 )  # fmt: skip
 _NOT_REPEATED: Final = (
@@ -66,8 +66,8 @@ def replay(
     on_step: Callable[[str], None] = lambda _text: None,
     sleep_until: Callable[[float], None] = lambda at_s: time.sleep(max(0.0, at_s - time.monotonic())),
 ) -> Result:
-    """Publishes what the SQL condition ``where`` selects, oldest first, at most ``rate`` messages per second on average.
-    Without a ``run_id`` nothing is published: the result tells what would be.
+    """Publishes what the SQL condition ``where`` selects, oldest first, at most ``rate`` messages per second on
+    average. Without a ``run_id`` nothing is published: the result tells what would be.
 
     The condition may use every column of the table ``messages``, ``header['name']`` and ``text`` (the body). Each chunk
     has a name of ``run_id`` and what it holds: a replay that was interrupted and is started again with the same
@@ -96,8 +96,10 @@ def _chosen(messages: DataFrame, where: str | None) -> DataFrame:
     from pyspark.errors import AnalysisException, ParseException
 
     names = F.array_distinct(F.transform("headers", lambda header: header["key"]))
-    values = F.transform(names, lambda name: _first_value(name))
-    rich = messages.withColumn("header", F.map_from_arrays(names, values)).withColumn("text", F.col("value").cast("string"))
+    values = F.transform(names, _first_value)
+    rich = messages.withColumn("header", F.map_from_arrays(names, values)).withColumn(
+        "text", F.col("value").cast("string")
+    )
     if where is None:
         return rich
     try:
@@ -105,8 +107,8 @@ def _chosen(messages: DataFrame, where: str | None) -> DataFrame:
     except (AnalysisException, ParseException) as problem:
         line = str(problem).strip().splitlines()[0]
         raise JobError(
-            f"the condition {where!r} is not understood: {line}. Columns are those of the table messages, header['name']"
-            " and text (docs/pipeline.md)"
+            f"the condition {where!r} is not understood: {line}. Columns are those of the table messages,"
+            " header['name'] and text (docs/pipeline.md)"
         ) from None
 
 
@@ -195,7 +197,8 @@ def _chunks(places: DataFrame, rows: int) -> list[_Chunk]:
     starts = places.where(F.col("number") % rows == 0).select("broker", "offset").orderBy("broker", "offset").collect()
     following = [*starts[1:], None]
     return [
-        _Chunk(start["broker"], start["offset"], _end(start["broker"], after)) for start, after in zip(starts, following, strict=True)
+        _Chunk(start["broker"], start["offset"], _end(start["broker"], after))
+        for start, after in zip(starts, following, strict=True)
     ]
 
 

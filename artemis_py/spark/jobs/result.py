@@ -113,7 +113,9 @@ def _value(value: Any) -> Any:
 
 def collected(name: str, title: str, columns: Sequence[Column], frame: DataFrame) -> Table:
     """The first rows of a sorted frame as a table; counts the rest when there is more."""
-    rows = [tuple(map(_value, row)) for row in frame.select(*[column.name for column in columns]).take(ROWS_SHOWN_MAX + 1)]
+    rows = [
+        tuple(map(_value, row)) for row in frame.select(*[column.name for column in columns]).take(ROWS_SHOWN_MAX + 1)
+    ]
     if len(rows) <= ROWS_SHOWN_MAX:
         return Table(name, title, columns, rows)
     return Table(name, title, columns, rows[:ROWS_SHOWN_MAX], frame.count())

@@ -12,7 +12,9 @@ from typing import Any, Final
 _NAMES_MAX: Final = 12
 _PARSED_BYTES_MAX: Final = 1 << 20
 """Longer texts are not parsed: what a shape costs stays small beside reading the body."""
-_XML_ROOT: Final = re.compile(r"\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*|<!DOCTYPE[^>]*>\s*)*<([A-Za-z_][\w.:-]*)", re.DOTALL)
+_XML_ROOT: Final = re.compile(
+    r"\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*|<!DOCTYPE[^>]*>\s*)*<([A-Za-z_][\w.:-]*)", re.DOTALL
+)
 _MAGIC: Final = (
     (b"\x1f\x8b", "gzip"), (b"PK\x03\x04", "zip"), (b"\x89PNG", "PNG"), (b"\xff\xd8\xff", "JPEG"), (b"%PDF", "PDF"),
     (b"\x28\xb5\x2f\xfd", "zstd"), (b"Obj\x01", "Avro"), (b"PAR1", "Parquet"), (b"\xac\xed\x00\x05", "Java object"),

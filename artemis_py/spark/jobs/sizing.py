@@ -18,7 +18,7 @@ _PAGES_WANTED: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What one address was seen to need. Bytes are those that the broker counts: body, headers, and its own overhead."""
+    """What one address was seen to need. Bytes are those that the broker counts: body, headers, its own overhead."""
 
     address: str
     peak_messages: int
@@ -90,8 +90,8 @@ def _setting(advice: Advice) -> list[str]:
     need = advice.need
     lines = [
         f"<address-setting match={quoteattr(need.address)}>",
-        f"  <!-- seen: at most {need.peak_messages:,} messages, {_size(need.peak_bytes)};"
-        f" an outage would bring {_size(need.outage_bytes)} -->",
+        f"  <!-- seen: at most {need.peak_messages:,} messages, {_size(need.peak_bytes)}; an outage would bring"
+        + f" {_size(need.outage_bytes)} -->",
         f"  <max-size-bytes>{advice.max_size_bytes // MIB}MiB</max-size-bytes>",
     ]
     if advice.page_size_bytes is not None:

@@ -33,6 +33,10 @@ class Source(ABC):
         only when ``value`` and ``headers`` are among the columns. Raises JobError when there is no such table.
         """
 
+    @abstractmethod
+    def check(self) -> None:
+        """Looks, before Spark is started, whether there is anything to read. Raises PipelineError."""
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -59,6 +63,19 @@ class LogTables(Source):
     options: dict[str, str]
     span: Span = field(default_factory=Span)
 
+    def check(self) -> None:
+        """Opens the logs."""
+        from artemis_py.spark.options import read_options
+        from artemis_py.spark.plan import opened
+
+        logs = opened(read_options(self.options))
+        if not any(log.listing().segments for _, log in logs.values()):
+            where = self.options.get("journal") or self.options.get("url")
+            raise JobError(
+                f"there is no log in {where}: a retention directory gets a file when that is closed, the current ones are"
+                " in journal-directory (give both, with a comma between)"
+            )
+
     def table(self, spark: SparkSession, name: str, columns: Sequence[str]) -> DataFrame:
         """Read by the data source ``artemis``, which leaves out segments outside of the time span."""
         wanted = set(columns) | {TIME_COLUMNS[name]}
@@ -79,6 +96,11 @@ class ArchiveTables(Source):
 
     directory: Path
     span: Span = field(default_factory=Span)
+
+    def check(self) -> None:
+        """Is it there?"""
+        if not (self.directory / "_archive").is_dir():
+            raise JobError(f"{self.directory} is no archive: artemis-py pipeline archive makes one")
 
     def table(self, spark: SparkSession, name: str, columns: Sequence[str]) -> DataFrame:
         """Read from Parquet; the dates outside of the time span are left out."""

@@ -122,7 +122,7 @@ def _stories(family: dict[int, dict[str, Any]], events: list[dict[str, Any]]) ->
     stories = {number: _Story(family[number]) for number in sorted(family)}
     for event in events:
         stories[event["messageId"]].events.append(event)
-    roots = []
+    roots: list[_Story] = []
     for story in stories.values():
         original = stories.get(int(story.message["originalMessageId"] or -1))
         (roots if original is None else original.copies).append(story)
@@ -170,7 +170,8 @@ def _picture(story: _Story, began: datetime) -> list[str]:
 
 
 def _headline(message: dict[str, Any]) -> str:
-    return f"message {message['messageId']} to {message['address']}: {message['bodyBytes']} bytes, priority {message['priority']}"
+    what = f"{message['bodyBytes']} bytes, priority {message['priority']}"
+    return f"message {message['messageId']} to {message['address']}: {what}"
 
 
 def _branch(queue: str, events: list[dict[str, Any]], copies: list[_Story], began: datetime) -> list[str]:

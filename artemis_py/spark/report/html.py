@@ -11,7 +11,8 @@ from artemis_py.spark.report.units import NUMBERS, escaped, shown, time_shown
 
 _STYLE: Final = """
 :root { color-scheme: light dark; --paper: #fdfdfc; --ink: #1c2330; --faint: #667085; --rule: #dfe3ea; --card: #fff;
-  --c0: #2563eb; --c1: #d9480f; --c2: #0f8a5f; --c3: #9333ea; --c4: #b45309; --c5: #0891b2; --c6: #be185d; --c7: #52525b; }
+  --c0: #2563eb; --c1: #d9480f; --c2: #0f8a5f; --c3: #9333ea; --c4: #b45309; --c5: #0891b2; --c6: #be185d;
+  --c7: #52525b; }
 @media (prefers-color-scheme: dark) { :root { --paper: #14171c; --ink: #e6e9ef; --faint: #98a2b3; --rule: #303743;
   --card: #1b2027; --c0: #7aa7ff; --c1: #ff9466; --c2: #4fd1a1; --c3: #c69bff; --c4: #f0b757; --c5: #5fd4ea;
   --c6: #ff8ac0; --c7: #b4bac4; } }
@@ -31,10 +32,12 @@ th { color: var(--faint); font-weight: 600; white-space: nowrap; } tr:last-child
 pre { background: var(--card); border: 1px solid var(--rule); border-radius: .6rem; padding: 1rem; overflow-x: auto;
   font: 13px/1.45 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
 figure { margin: 0; padding: .8rem; background: var(--card); border: 1px solid var(--rule); border-radius: .6rem; }
-svg { display: block; width: 100%; height: auto; } .grid { stroke: var(--rule); } .mark { fill: var(--faint); font-size: 12px; }
+svg { display: block; width: 100%; height: auto; } .grid { stroke: var(--rule); }
+.mark { fill: var(--faint); font-size: 12px; }
 .end { text-anchor: end; } .middle { text-anchor: middle; } .bar { fill: var(--c0); }
 .line { fill: none; stroke-width: 1.8; stroke-linejoin: round; }
-.legend { display: flex; flex-wrap: wrap; gap: .25rem 1rem; list-style: none; margin: .4rem 0 0; padding: 0; font-size: .85rem; }
+.legend { display: flex; flex-wrap: wrap; gap: .25rem 1rem; list-style: none; margin: .4rem 0 0; padding: 0;
+  font-size: .85rem; }
 .swatch { display: inline-block; width: .8rem; height: .8rem; border-radius: .2rem; margin-right: .4rem; }
 .note { border-left: 3px solid var(--c4); padding-left: .8rem; margin: .5rem 0; }
 """
@@ -52,9 +55,10 @@ def as_html(result: Result, made: datetime) -> str:
         f"<div><dt>{escaped(column.title)}</dt><dd>{escaped(shown(column.kind, value))}</dd></div>"
         for column, value in result.facts
     )
+    when = time_shown(made.astimezone(UTC).replace(microsecond=0))
     parts = [
         f"<h1>{title}</h1>",
-        f'<p class="when">artemis-py pipeline {escaped(result.job)}, {time_shown(made.astimezone(UTC).replace(microsecond=0))} UTC</p>',
+        f'<p class="when">artemis-py pipeline {escaped(result.job)}, {when} UTC</p>',
         f"<dl>{facts}</dl>" if facts else "",
         *(f'<p class="note">{escaped(note)}</p>' for note in result.notes),
         *map(_plot, result.plots),
@@ -65,7 +69,11 @@ def as_html(result: Result, made: datetime) -> str:
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title}</title><style>{_STYLE}{_COLOURS}</style>"
     )
-    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>\n' + "\n".join(filter(None, parts)) + "\n</body></html>\n"
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>\n'
+        + "\n".join(filter(None, parts))
+        + "\n</body></html>\n"
+    )
 
 
 def _plot(plot: Plot) -> str:
@@ -81,7 +89,9 @@ def _table(table: Table) -> str:
     if not table.rows:
         return f'{title}<p class="none">nothing</p>'
     classes = [' class="number"' if column.kind in NUMBERS else "" for column in table.columns]
-    heads = "".join(f"<th{css}>{escaped(column.title)}</th>" for column, css in zip(table.columns, classes, strict=True))
+    heads = "".join(
+        f"<th{css}>{escaped(column.title)}</th>" for column, css in zip(table.columns, classes, strict=True)
+    )
     rows = "".join(
         "<tr>"
         + "".join(
@@ -92,4 +102,6 @@ def _table(table: Table) -> str:
         for row in table.rows
     )
     missing = f'<p class="missing">and {table.missing:,} more, in Parquet</p>' if table.missing else ""
-    return f'{title}<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>{missing}'
+    return (
+        f'{title}<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>{missing}'
+    )

@@ -11,11 +11,13 @@ from artemis_py.spark.jobs.result import Result
 
 
 def as_json(result: Result) -> str:
-    """One object: ``job``, ``facts`` by name, ``tables`` by name as lists of objects, ``texts`` by name, ``notes``. Times
-    are ISO 8601 in UTC; ``missing`` says of which tables rows were left out, and how many.
+    """One object: ``job``, ``facts`` by name, ``tables`` by name as lists of objects, ``texts`` by name, ``notes``.
+    Times are ISO 8601 in UTC; ``missing`` says of which tables rows were left out, and how many.
     """
     tables = {
-        table.name: [{column.name: value for column, value in zip(table.columns, row, strict=True)} for row in table.rows]
+        table.name: [
+            {column.name: value for column, value in zip(table.columns, row, strict=True)} for row in table.rows
+        ]
         for table in result.tables
     }
     value = {

@@ -67,7 +67,8 @@ def _lines(plot: Plot, series: Sequence[Series]) -> str:
         parts.append(_line(each, number, [at(x, y) for x, y in each.points], plot.kind))
     parts.append("</svg>")
     legend = "".join(
-        f'<li><span class="swatch c{number % COLOURS}"></span>{escaped(each.name)}</li>' for number, each in enumerate(series)
+        f'<li><span class="swatch c{number % COLOURS}"></span>{escaped(each.name)}</li>'
+        for number, each in enumerate(series)
     )
     return "".join(parts) + f'<ul class="legend">{legend}</ul>'
 
@@ -78,8 +79,9 @@ def _line(series: Series, number: int, places: Sequence[tuple[float, float]], ki
     line = f'<polyline class="line {colour}" points="{path}"/>'
     if len(places) > 120:
         return line
+    name = escaped(series.name)
     dots = (
-        f'<circle class="dot {colour}" cx="{x:.1f}" cy="{y:.1f}" r="2.5"><title>{escaped(series.name)}, {_time(at, 0)}: '
+        f'<circle class="dot {colour}" cx="{x:.1f}" cy="{y:.1f}" r="2.5"><title>{name}, {_time(at, 0)}: '
         f"{escaped(shown(kind, value))}</title></circle>"
         for (x, y), (at, value) in zip(places, series.points, strict=True)
     )
@@ -88,7 +90,13 @@ def _line(series: Series, number: int, places: Sequence[tuple[float, float]], ki
 
 def _time(epoch_s: float, span_s: float) -> str:
     moment = datetime.fromtimestamp(epoch_s, UTC)
-    return f"{moment:%Y-%m-%d}" if span_s > 4 * 86400 else f"{moment:%m-%d %H:%M}" if span_s > 86400 else f"{moment:%H:%M:%S}"
+    return (
+        f"{moment:%Y-%m-%d}"
+        if span_s > 4 * 86400
+        else f"{moment:%m-%d %H:%M}"
+        if span_s > 86400
+        else f"{moment:%H:%M:%S}"
+    )
 
 
 def _bars(plot: Plot) -> str:
@@ -99,8 +107,13 @@ def _bars(plot: Plot) -> str:
         y = 4 + place * _BAR_HEIGHT
         width = value / most * (_WIDTH - _BAR_LEFT - 110)
         cut = name if len(name) <= 42 else name[:41] + "…"
-        parts.append(f'<text class="mark end" x="{_BAR_LEFT - 8}" y="{y + 13}"><title>{escaped(name)}</title>{escaped(cut)}</text>')
-        parts.append(f'<rect class="bar" x="{_BAR_LEFT}" y="{y}" width="{max(width, 1):.1f}" height="{_BAR_HEIGHT - 4}"/>')
+        parts.append(
+            f'<text class="mark end" x="{_BAR_LEFT - 8}" y="{y + 13}">'
+            f"<title>{escaped(name)}</title>{escaped(cut)}</text>"
+        )
+        parts.append(
+            f'<rect class="bar" x="{_BAR_LEFT}" y="{y}" width="{max(width, 1):.1f}" height="{_BAR_HEIGHT - 4}"/>'
+        )
         text = escaped(shown(plot.kind, int(value) if value == int(value) else value))
         parts.append(f'<text class="mark" x="{_BAR_LEFT + width + 6:.1f}" y="{y + 13}">{text}</text>')
     parts.append("</svg>")

@@ -39,7 +39,10 @@ def _table(table: Table, width: int, paint: Paint, rows_max: int) -> str:
         return f"{title}\n  nothing"
     columns = [index for index in range(len(table.columns)) if _says_something(table, index)]
     kinds = [table.columns[index].kind for index in columns]
-    cells = [[printable(shown(kind, row[index])) for kind, index in zip(kinds, columns, strict=True)] for row in table.rows[:rows_max]]
+    cells = [
+        [printable(shown(kind, row[index])) for kind, index in zip(kinds, columns, strict=True)]
+        for row in table.rows[:rows_max]
+    ]
     heads = [table.columns[index].title for index in columns]
     widths = [max(map(text_width, column)) for column in zip(heads, *cells, strict=True)]
     _narrow(widths, kinds, width - 2)

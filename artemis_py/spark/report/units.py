@@ -67,10 +67,12 @@ def _rate(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
 
-_NUMBERS_SHOWN: Final = {
-    COUNT: lambda value: f"{value:,}" if isinstance(value, int) else f"{value:,.1f}".removesuffix(".0"),
-    BYTES: _size,
-    MS: _duration,
-    RATE: _rate,
-    SHARE: lambda value: f"{value:.3f}",
-}
+def _count(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}".removesuffix(".0")
+
+
+def _share(value: float) -> str:
+    return f"{value:.3f}"
+
+
+_NUMBERS_SHOWN: Final = {COUNT: _count, BYTES: _size, MS: _duration, RATE: _rate, SHARE: _share}
