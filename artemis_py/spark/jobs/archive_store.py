@@ -112,7 +112,8 @@ class Store:
 
     def compact(self, partitions: Sequence[Path], write: Callable[[Path, Sequence[Path]], None]) -> None:
         """Puts one batch in the place of the batches of each partition. ``write`` gets a directory that is not there
-        yet and the partitions (``<table>/date=…/address=…``), and puts ``address=…/*.parquet`` of the same names into it.
+        yet and the partitions (``<table>/date=…/address=…``), and puts ``address=…/*.parquet`` of the same names into
+        it.
         """
         self._files.remove(self._staging)
         write(self._staging, partitions)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _COLUMNS: Final = (
     "broker", "offset", "messageId", "address", "publishedAt", "value", "headers", "bodyBytes", "priority",
-    "routingType", "key", "queues", "origin", "user", "originalAddress", "originalQueue", "originalMessageId", "reason", "expiration",
-    "deliverAt", "timestamp",
+    "routingType", "key", "queues", "origin", "user", "originalAddress", "originalQueue", "originalMessageId", "reason",
+    "expiration", "deliverAt", "timestamp",
 )  # fmt: skip
 _NOT_REPEATED: Final = (
     "_AMQ_ORIG_%", "_AMQ_DUPL_ID", "reason", "destination", "priority", "persistent", "expires", "destination-type",

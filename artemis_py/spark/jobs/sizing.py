@@ -88,10 +88,10 @@ def as_xml(advices: Sequence[Advice], broker_name: str = "capacity") -> str:
 
 def _setting(advice: Advice) -> list[str]:
     need = advice.need
+    seen = f"{need.peak_messages:,} messages, {_size(need.peak_bytes)}"
     lines = [
         f"<address-setting match={quoteattr(need.address)}>",
-        f"  <!-- seen: at most {need.peak_messages:,} messages, {_size(need.peak_bytes)}; an outage would bring"
-        + f" {_size(need.outage_bytes)} -->",
+        f"  <!-- seen: at most {seen}; an outage would bring {_size(need.outage_bytes)} -->",
         f"  <max-size-bytes>{advice.max_size_bytes // MIB}MiB</max-size-bytes>",
     ]
     if advice.page_size_bytes is not None:

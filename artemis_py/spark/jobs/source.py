@@ -72,8 +72,8 @@ class LogTables(Source):
         if not any(log.listing().segments for _, log in logs.values()):
             where = self.options.get("journal") or self.options.get("url")
             raise JobError(
-                f"there is no log in {where}: a retention directory gets a file when that is closed, the current ones are"
-                " in journal-directory (give both, with a comma between)"
+                f"there is no log in {where}: a retention directory gets a file when that is closed, the current ones"
+                " are in journal-directory (give both, with a comma between)"
             )
 
     def table(self, spark: SparkSession, name: str, columns: Sequence[str]) -> DataFrame:
