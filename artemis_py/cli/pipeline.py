@@ -78,14 +78,14 @@ def _moment(text: str, now_ms: int) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Runs one job and shows its result. Raises ArtemisError when pyspark is missing or the job cannot be done."""
-    from artemis_py.spark.progress import Progress
+    from artemis_py.spark.progress import Progress, own_stream
     from artemis_py.spark.session import require_packages
 
     source = source_of(args)
     require_packages()
     source.check()
     with ExitStack() as stack:
-        progress = stack.enter_context(Progress(sys.stderr))
+        progress = stack.enter_context(Progress(own_stream(sys.stderr)))
         result = _result(args, source, stack, progress)
     _show(args, result)
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 import time
@@ -13,6 +14,13 @@ if TYPE_CHECKING:
 
 _PERIOD_S: Final = 0.2
 _BAR_WIDTH: Final = 24
+
+
+def own_stream(stream: TextIO) -> TextIO:
+    """Another way to the same terminal, which stays when standard error is led elsewhere while Java starts; the stream
+    itself when it is no terminal.
+    """
+    return os.fdopen(os.dup(stream.fileno()), "w", encoding=stream.encoding) if stream.isatty() else stream
 
 
 class Progress:

@@ -52,8 +52,9 @@ class Pipeline:
         self.story = story
         self.capsys = capsys
         self.places = {
-            "http://localhost:8161": story.url, "tcp://localhost:61613": story.stomp, "12-345": story.ledger.poison["id"],
+            "http://localhost:8161": story.url, "tcp://localhost:61613": story.stomp,
             "/data/archive": str(folder / "archive"), "latency.html": str(folder / "latency.html"),
+            "12-345": story.ledger.poison["id"],
             "advice.xml": str(folder / "advice.xml"),
         }  # fmt: skip
 
