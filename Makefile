@@ -4,24 +4,41 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 CONFIG ?= broker.xml
 ARGS ?=
+COMPILED_TESTS := tests/unit/core tests/unit/stomp tests/unit/storage tests/wire tests/model tests/sim tests/e2e
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run test check bench soak docs clean
+.PHONY: help install compile interpreted fresh run test test-compiled check bench soak docs clean
 
 help: ## list the targets
 	@echo "artemis_py: a message broker in Python. Targets:"
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo "Variables: PYTHON=python3.12 (interpreter), CONFIG=broker.xml (make run), ARGS='…' (make run, test, bench, soak)"
 
 install: $(VENV)/.installed ## create .venv with the command artemis-py
 	@echo "Ready: $(VENV)/bin/artemis-py"
 
-run: $(VENV)/.installed ## start the broker on broker.xml, in the foreground
+compile: $(VENV)/.installed-dev ## compile the hot modules with mypyc: twice as fast (needs a C compiler, one minute)
+	@$(PY) tools/compile.py
+
+interpreted: ## go back from compiled modules to the sources
+	@$(PY) tools/compile.py --remove
+
+fresh: | $(PY) ## go back to the sources if they are newer than what was compiled (others do this first)
+	@$(PY) tools/compile.py --stale
+
+run: $(VENV)/.installed fresh ## start the broker on broker.xml, in the foreground
 	@exec $(VENV)/bin/artemis-py run $(CONFIG) $(ARGS)
 
-test: $(VENV)/.installed-test ## run all tests; prints the slowest and the seed
+test: $(VENV)/.installed-test fresh ## run all tests; prints the slowest and the seed
 	$(PY) -m pytest $(ARGS)
+
+test-compiled: $(VENV)/.installed-dev ## run the tests of the hot modules, and end to end, on compiled modules
+	@if ! command -v cc >/dev/null && ! command -v gcc >/dev/null; then \
+		echo "SKIPPED make test-compiled: there is no C compiler on this machine"; exit 0; fi; \
+	$(PY) tools/compile.py || exit 1; \
+	$(PY) -m pytest $(COMPILED_TESTS) $(ARGS); result=$$?; \
+	$(PY) tools/compile.py --remove; exit $$result
 
 check: $(VENV)/.installed-dev ## ruff, mypy --strict and the tidy tests
 	@failed=0; \
@@ -30,10 +47,11 @@ check: $(VENV)/.installed-dev ## ruff, mypy --strict and the tidy tests
 	$(PY) -m pytest -q --durations=0 tests/tidy || failed=1; \
 	exit $$failed
 
-bench: $(VENV)/.installed ## start the broker and the peers found here, measure them, print one table
+bench: $(VENV)/.installed-dev ## start the broker (compiled, where that can be) and the peers found here, measure them, print one table
+	-@$(PY) tools/compile.py
 	$(PY) -m bench $(ARGS)
 
-soak: $(VENV)/.installed-test ## run the model and slow tests with many more examples
+soak: $(VENV)/.installed-test fresh ## run the model and slow tests with many more examples
 	$(PY) -m pytest -m "model or slow" --hypothesis-profile=soak --timeout=3600 $(ARGS)
 
 docs: $(VENV)/.installed ## regenerate docs/configuration.md from the settings
@@ -42,6 +60,7 @@ docs: $(VENV)/.installed ## regenerate docs/configuration.md from the settings
 	@mv docs/.configuration.md docs/configuration.md
 
 clean: ## remove .venv, caches and build results (never the broker's data)
+	rm -f *__mypyc.*.so && find artemis_py -name '*.so' -delete
 	rm -rf $(VENV) .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
 	find artemis_py tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 

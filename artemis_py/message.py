@@ -11,6 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 MESSAGE_OVERHEAD_BYTES: Final = 200
 """What a message costs in memory beside its header block and body; part of an address' size."""
 
@@ -156,6 +158,7 @@ class Head:
         )
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class BodyFiles(ABC):
     """Who keeps bodies in files of their own. A file has holders and goes when the last of them releases it."""
 

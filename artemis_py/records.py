@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from mypy_extensions import mypyc_attr
+
 from artemis_py.errors import ArtemisError
 from artemis_py.message import Account, Message
 from artemis_py.paged import Page, PagedMessage, Settled
@@ -105,6 +107,7 @@ class Depth:
     scheduled_count: int
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class RecordLog(ABC):
     """Where the core writes what a crash must not undo.
 
@@ -128,6 +131,8 @@ class RecordLog(ABC):
     """
     inline: bool
     """May ``seal`` wait for the disk? Set by the turn when nobody else would wait with it."""
+    was_inline: bool
+    """Did the last ``seal`` wait for the disk?"""
 
     @abstractmethod
     def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
@@ -307,6 +312,7 @@ class Found:
     end: int
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Chunk(ABC):
     """A part of a page, as it was fetched. ``page`` and ``offset`` say what was asked for; the next part begins at
     ``end``.
@@ -323,6 +329,7 @@ class Chunk(ABC):
         """
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class PageLog(ABC):
     """Where addresses put what finds no room in memory, and fetch it again: bytes in files, by page.
 
@@ -357,6 +364,7 @@ class PageLog(ABC):
         """Nobody needs a page any more; its file goes when everything written to the log so far is durable."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class MemoryLog(RecordLog):
     """Keeps nothing: every lsn is 0, which every connection may release at once. For a broker without persistence."""
 
@@ -367,6 +375,7 @@ class MemoryLog(RecordLog):
         self.message_id = 0
         self.queue_id = 0
         self.inline = False
+        self.was_inline = False
 
     def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
         return 0

@@ -1,7 +1,14 @@
-"""The version of the package, in one place: the build, ``--version`` and ``artemis_build_info`` read it here."""
+"""The version of the package, in one place (the build, ``--version`` and ``artemis_build_info`` read it here), and
+whether the hot modules are compiled.
+"""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Final
 
 VERSION: Final = "0.1.0"
+
+_SAMPLE: Final = find_spec("artemis_py.message")
+IS_COMPILED: Final = _SAMPLE is not None and _SAMPLE.origin is not None and not _SAMPLE.origin.endswith(".py")
+"""Do the modules that run per message run compiled (``make compile``), or from their sources?"""

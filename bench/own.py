@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from artemis_py.version import VERSION
+from artemis_py.version import IS_COMPILED, VERSION
 from bench.broker import DURABLE, LOOPBACK, Broker, free_port
 
 # What a user would write, with limits on memory out of the way: a queue is filled on purpose.
@@ -52,7 +52,7 @@ class ArtemisPy(Broker):
 
     def version(self) -> str:
         """The version of this checkout."""
-        return VERSION
+        return f"{VERSION} ({'compiled' if IS_COMPILED else 'interpreted'})"
 
     def command(self, home: Path, port: int) -> list[str]:
         """A configuration of its own, run by this interpreter."""

@@ -9,6 +9,7 @@ from collections.abc import Generator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from artemis_py.version import IS_COMPILED
 from tests.prometheus_tools import find_tool
 
 SEED_BITS = 32
@@ -33,9 +34,18 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = str(config.option.seed)
 
 
-def pytest_report_header(config: pytest.Config) -> str:
-    """Shows the seed at the top of every run."""
-    return f"seed: {config.option.seed} (repeat with --seed {config.option.seed})"
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Shows the seed at the top of every run, and whether the hot modules are compiled."""
+    kind = "compiled" if IS_COMPILED else "interpreted"
+    return [f"seed: {config.option.seed} (repeat with --seed {config.option.seed})", f"hot modules: {kind}"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Says of each test that replaces parts of the core why it cannot run on compiled modules."""
+    if IS_COMPILED:
+        for item in items:
+            if item.get_closest_marker("interpreted") is not None:
+                item.add_marker(pytest.mark.skip(reason="replaces a part of what is compiled; runs on the sources"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

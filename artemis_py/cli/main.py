@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol, cast
 
 from artemis_py.errors import ArtemisError, ConfigError
-from artemis_py.version import VERSION
+from artemis_py.version import IS_COMPILED, VERSION
 
 PROGRAM: Final = "artemis-py"
 EXIT_OK: Final = 0
@@ -80,7 +80,7 @@ def dispatch(arguments: Sequence[str]) -> int:
     if name in COMMANDS:
         return run_command(name, rest)
     if name in ("--version", "-V"):
-        print(f"{PROGRAM} {VERSION}")
+        print(f"{PROGRAM} {VERSION} ({'compiled' if IS_COMPILED else 'interpreted'})")
         return EXIT_OK
     if name in ("help", "--help", "-h"):
         if rest and rest[0] in COMMANDS:

@@ -113,6 +113,14 @@ _LIMITS: Final = (
         unit="bytes",
         check=POSITIVE,
     ),
+    _param(
+        LONG,
+        "maxLogBytesPerSecond",
+        268435456,
+        "how fast the log is sent to all HTTP clients together, so that they leave the broker its share; -1: any speed",
+        unit="bytes",
+        check=OFF_OR_POSITIVE,
+    ),
     _param(LONG, "maxSubscriptions", 1024, "most subscriptions of a connection", check=POSITIVE),
     _param(LONG, "maxTransactions", 256, "most open transactions of a connection", check=POSITIVE),
     _param(

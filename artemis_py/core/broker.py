@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from artemis_py.config.settings import BrokerConfig, QueueConfig
 from artemis_py.core.address import MULTICAST, Address
 from artemis_py.core.commits import NO_ADDRESS
@@ -23,6 +25,7 @@ from artemis_py.records import Keepsake, PageLog, RecordLog
 _FORWARD_ROUNDS_MAX: Final = 32
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Broker(Registry, Publisher):
     """Addresses, queues, routing, dispatch and time. It does no I/O; the server drives it once a turn (see
     ``server/turns.py``).
@@ -353,7 +356,8 @@ class Broker(Registry, Publisher):
         if route is None:
             return
         account = route.address.account
-        message = Message(forward.head, forward.body, self.next_message_id(), now_ms, forward.expires_ms, account, 0)
+        number = self.next_message_id()
+        message = Message(forward.head, forward.body, number, now_ms, forward.expires_ms, account, forward.origin)
         self.router.publish(
             Batch(route, [message], message.size_bytes, now_ms, plain=False, due_ms=forward.due_ms, hops=forward.hops),
             admitted=True,

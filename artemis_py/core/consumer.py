@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from mypy_extensions import mypyc_attr
+
 from artemis_py.core.entry import Entry
 from artemis_py.core.order.priority import Cursor
 from artemis_py.message import Head, Message
@@ -23,6 +25,7 @@ def encoded_size(message: Message) -> int:
     return message.size_bytes
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Consumer:
     """State of one reader. The queue moves entries; the session that owns the consumer turns its outbox into frames.
 

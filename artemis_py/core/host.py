@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+from mypy_extensions import mypyc_attr, trait
+
 from artemis_py.records import RecordLog
 
 if TYPE_CHECKING:
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     from artemis_py.core.queue import Queue
 
 
+@trait
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Host(ABC):
     """None of these runs any queue: they only note work for later in the turn."""
 

@@ -6,6 +6,8 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any, Final
 
+from mypy_extensions import mypyc_attr
+
 from artemis_py.config.settings import BrokerConfig, DivertConfig, QueueConfig
 from artemis_py.config.wildcards import WildcardIndex, is_wildcard
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, Memory
@@ -22,6 +24,7 @@ from artemis_py.selector import compile_selector
 ROUTING_TYPES: Final = (ANYCAST, MULTICAST)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Registry(Bindings, Host):
     """Creates, finds and deletes addresses and queues. Subclassed once, by the broker, which gives queues their
     host.

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from mypy_extensions import mypyc_attr, trait
+
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, DuplicateIds, Plan
 from artemis_py.core.commits import Commits
 from artemis_py.core.entry import Entry
@@ -46,8 +48,12 @@ class Forward:
     due_ms: int = 0
     creates: bool = False
     """May the target address be created, as for a sender's message?"""
+    origin: int = 0
+    """The connection that sent the original of a diverted copy, which may be nowhere else; 0 for other copies."""
 
 
+@trait
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Bindings(ABC):
     """What the router asks of the registry of addresses."""
 
@@ -258,8 +264,10 @@ class Router:
             head = message.head.forwarded(target, changes, drop)
             if routing_type is not None:
                 head.routing_type = routing_type
-            hops = batch.hops + 1
-            self._forward(Forward(target, head, message.body, message.expires_ms, hops, batch.due_ms, creates=True))
+            hops, expires_ms = batch.hops + 1, message.expires_ms
+            self._forward(
+                Forward(target, head, message.body, expires_ms, hops, batch.due_ms, creates=True, origin=message.origin)
+            )
 
     def _forward(self, forward: Forward) -> None:
         if forward.hops > HOPS_MAX:

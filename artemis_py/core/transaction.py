@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from mypy_extensions import mypyc_attr, trait
+
 from artemis_py.core.address import Address
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import ABORTED, NACKED, Entry
@@ -13,6 +15,8 @@ from artemis_py.errors import AddressFullError, DuplicateError
 from artemis_py.message import LargeBody, Message
 
 
+@trait
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Publisher(ABC):
     """Who carries out what a commit sends: the broker."""
 
@@ -44,6 +48,11 @@ class Transaction:
         """Keep a message until COMMIT."""
         self.sends.append((route, message, due_ms))
         self.size_bytes += message.memory_bytes
+
+    def send_run(self, route: Route, messages: list[Message], size_bytes: int) -> None:
+        """Keep messages for one destination until COMMIT; ``size_bytes`` is what they hold in memory."""
+        self.sends.extend([(route, message, 0) for message in messages])
+        self.size_bytes += size_bytes
 
     def blocked_by(self) -> Address | None:
         """An address that takes nothing now, and that the commit must wait for, or None."""

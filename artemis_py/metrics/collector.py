@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 from artemis_py.metrics.catalogue import ADDRESS_GAUGES, CURSOR_GAUGES, LARGE_GAUGES, LOG_GAUGES, QUEUE_GAUGES
 from artemis_py.metrics.exposition import shown_addresses, shown_queues
 from artemis_py.metrics.views import ServerView
-from artemis_py.version import VERSION
+from artemis_py.version import IS_COMPILED, VERSION
 
 if TYPE_CHECKING:
     from artemis_py.core.broker import Broker
@@ -179,7 +179,8 @@ class BrokerCollector(Collector):
 
     def _build(self) -> Metric:
         family = GaugeMetricFamily(
-            "artemis_build_info", "What runs here; always 1", labels=["broker", "python", "version"]
+            "artemis_build_info", "What runs here; always 1", labels=["broker", "compiled", "python", "version"]
         )
-        family.add_metric([self._broker.name, platform.python_version(), VERSION], 1)
+        compiled = str(IS_COMPILED).lower()
+        family.add_metric([self._broker.name, compiled, platform.python_version(), VERSION], 1)
         return family

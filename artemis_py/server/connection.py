@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from os import readv
+from time import perf_counter_ns
 from typing import Any, Final, cast
 
 from artemis_py.server.outflow import HIGH_BYTES, Outflow
@@ -42,6 +44,7 @@ class Connection(asyncio.BufferedProtocol):
     __slots__ = (
         "_acceptance",
         "_counted",
+        "_descriptor",
         "_dirty",
         "_eof",
         "_flow",
@@ -61,6 +64,8 @@ class Connection(asyncio.BufferedProtocol):
         self._counted = False
         self._dirty = False
         self._eof = False
+        self._descriptor = -1
+        """The socket, where its bytes are the client's own; -1 otherwise."""
         self._flow: Outflow | None = None
         """What waits behind a large body that is being sent. Nobody is given room meanwhile."""
         self._transport: asyncio.Transport | None = None
@@ -77,6 +82,9 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.set_write_buffer_limits(WRITE_HIGH_BYTES, WRITE_LOW_BYTES)
         self.session.peer = _shown_address(transport.get_extra_info("peername"))
         turns = self._turns
+        sock = transport.get_extra_info("socket")
+        if sock is not None and transport.get_extra_info("sslcontext") is None:
+            self._descriptor = sock.fileno()
         acceptance = self._acceptance
         turns.stats.connections.add(self)
         turns.stats.connections_total += 1
@@ -104,7 +112,30 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._inbox = data
         turns.readable.append(self)
-        turns.arrived()
+        turns.arrived(self)
+
+    def poll(self, wait_ns: int) -> bool:
+        """Look for bytes in the socket for ``wait_ns`` nanoseconds, past the event loop; True when some came."""
+        transport = self._transport
+        if transport is None or self._descriptor < 0 or not transport.is_reading():
+            return False
+        buffer = [self._turns.read_buffer]
+        until_ns = perf_counter_ns() + wait_ns
+        while True:
+            try:
+                count = readv(self._descriptor, buffer)
+            except BlockingIOError:
+                if perf_counter_ns() > until_ns:
+                    return False
+                continue
+            except OSError:
+                return False  # the loop will find it, too
+            if count:
+                turns = self._turns
+                self._inbox = bytes(turns.read_buffer[:count])
+                turns.stats.bytes_in += count
+                turns.readable.append(self)
+            return count > 0
 
     def eof_received(self) -> bool:
         """The client closed its sending side; what it sent is still carried out and answered."""
@@ -117,6 +148,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         turns = self._turns
         self._transport = None
+        self._descriptor = -1
         self._flow = None
         self.writable = False
         if self._counted:

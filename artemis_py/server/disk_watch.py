@@ -81,14 +81,14 @@ class DiskWatch:
                 return
         self._could_look = True
         fullest = next((directory for directory, space in spaces.items() if is_full(self._config, space)), None)
-        if fullest is not None:
-            self._schedule()  # in a turn retention can remove what it was asked to hold back: the broker may be at rest
-        if (fullest is not None) == self._broker.disk_full:
+        is_news = (fullest is not None) != self._broker.disk_full
+        if is_news or fullest is not None:
+            self._schedule()  # also without news: in a turn retention removes what somebody wanted to hold back
+        if not is_news:
             return
         self._broker.disk_full = fullest is not None
         self._full_directory = fullest or self._full_directory
         self._say(self._news(self._full_directory, spaces[self._full_directory]))
-        self._schedule()
 
     def _news(self, directory: str, space: DiskSpace) -> str:
         figures = f"{space.used_fraction:.0%} used, {space.free_bytes // _MEBIBYTE:,} MiB free"

@@ -20,7 +20,7 @@ from artemis_py.errors import ArtemisError
 from artemis_py.metrics import MetricsExporter
 from artemis_py.server.connection import Acceptance
 from artemis_py.server.disk_watch import DiskWatch
-from artemis_py.server.http import HttpService, Response
+from artemis_py.server.http import HttpLimits, HttpService, Response
 from artemis_py.server.http.cursor_routes import cursor_routes
 from artemis_py.server.http.log_routes import log_routes
 from artemis_py.server.http.routes import health_routes, metrics_routes
@@ -78,13 +78,11 @@ class Server:
             global_max_size_bytes=memory_bytes,
             store_directory=Path(config.journal_directory) if keeps else None,
         )
-        routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because)
-        routes += log_routes(store.log_view, config.name, clock_ms, partial(loop.run_in_executor, None))
+        self._routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because)
+        self._routes += log_routes(store.log_view, config.name, clock_ms, partial(loop.run_in_executor, None))
         if store.cursor_desk is not None:
-            routes += cursor_routes(store.cursor_desk, self._durably)
-        self._http = HttpService(
-            routes, now_ms=clock_ms, call_soon=loop.call_soon, call_threadsafe=loop.call_soon_threadsafe
-        )
+            self._routes += cursor_routes(store.cursor_desk, self._durably)
+        self._http_services: list[HttpService] = []
 
     def _wake(self) -> None:
         """Called by the disk's threads when something is done, also while the broker is still being made."""
@@ -154,13 +152,22 @@ class Server:
             server = await self._loop.create_server(acceptance.connect, sock=bound, backlog=backlog)
             self._stomp_servers.append(server)
         else:
-            server = await self._loop.create_server(self._http.connect, sock=bound, backlog=backlog)
+            http = HttpService(
+                self._routes,
+                now_ms=clock_ms,
+                call_soon=self._loop.call_soon,
+                call_threadsafe=self._loop.call_soon_threadsafe,
+                limits=HttpLimits(file_bytes_per_second_max=acceptor.int_param("maxLogBytesPerSecond")),
+            )
+            self._http_services.append(http)
+            server = await self._loop.create_server(http.connect, sock=bound, backlog=backlog)
             self._http_servers.append(server)
         host, port = bound.getsockname()[:2]
         self.bound.append((acceptor, host, port))
 
     def _tick_http(self) -> None:
-        self._http.tick(clock_ms())
+        for service in self._http_services:
+            service.tick(clock_ms())
         if not self._is_stopping:
             self._loop.call_later(_HTTP_TICK_S, self._tick_http)
 
@@ -186,7 +193,8 @@ class Server:
             await asyncio.sleep(0.01)
         for connection in list(self.stats.connections):
             connection.cut()
-        self._http.stop()
+        for service in self._http_services:
+            service.stop()
         for server in self._http_servers:
             server.close()
         self.store.close()

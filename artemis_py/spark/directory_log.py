@@ -13,17 +13,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from artemis_py.errors import PipelineError
 from artemis_py.spark.log import GoneError, Listing, Log, Place, Segment
 from artemis_py.spark.tail import Tail
+from artemis_py.spark.walk import Piece, walk
 from artemis_py.storage import codec
 from artemis_py.storage.body_names import find_body
 from artemis_py.storage.codec import CodecError
 from artemis_py.storage.scan import LogFile, log_file, log_files
-from artemis_py.storage.segment_index import index_fields
+from artemis_py.storage.segment_index import index_fields, index_name
 
 _REST_S: Final = 1.0
 _ATTEMPTS: Final = 3
+_FILES_ASKED: Final = 3
+_BEGINNING_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,28 +43,50 @@ class Directories(Place):
 
 
 def find_directories(text: str, broker: str | None) -> list[Directories]:
-    """What the option ``journal`` names. Each directory may hold journal files or folders that do. Raises PipelineError
-    when there is nothing.
+    """What the option ``journal`` names. Each directory may hold journal files or folders that do. Those without a name
+    are one broker's, but for those that a pattern matches: each of them is one broker's. A broker is called as said, or
+    as its log calls it, which it does with retention, or after the directory. Raises PipelineError when there is nothing.
     """
     found: dict[str, list[Path]] = {}
-    default = broker
-    for item in text.split(","):
-        name, separator, pattern = item.strip().partition("=")
-        if not separator:
-            name, pattern = "", name
-        if not pattern:
-            continue
-        if not glob.has_magic(pattern):
-            path = Path(pattern)
-            default = default or path.resolve().name
-            found.setdefault(name or default, []).extend(_with_folders(path))
-            continue
-        for match in sorted(glob.glob(pattern)):
-            if Path(match).is_dir():
-                found.setdefault(name or Path(match).name, []).extend(_with_folders(Path(match)))
+    said: dict[str, str | None] = {}
+    first: dict[str, str] = {}
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        name, pattern = _named(item)
+        is_pattern = glob.has_magic(pattern)
+        matches = [path for path in sorted(glob.glob(pattern)) if Path(path).is_dir()] if is_pattern else [pattern]
+        for match in matches:
+            key = name or (match if is_pattern else "")
+            said[key] = name or (None if is_pattern else broker)
+            first.setdefault(key, Path(match).resolve().name)
+            found.setdefault(key, []).extend(_with_folders(Path(match)))
     if not found:
         raise PipelineError(f"option journal is {text!r}, which matches no directory")
-    return [Directories(name, tuple(dict.fromkeys(paths))) for name, paths in found.items()]
+    return [
+        Directories(said[key] or _told_name(paths) or first[key], tuple(dict.fromkeys(paths)))
+        for key, paths in found.items()
+    ]
+
+
+def _named(item: str) -> tuple[str, str]:
+    """The name before a directory, if there is one: ``name=directory``."""
+    name, separator, path = item.partition("=")
+    return (name.strip(), path.strip()) if separator and "/" not in name else ("", item)
+
+
+def _told_name(paths: Sequence[Path]) -> str | None:
+    """What the log says that its broker is called: each segment does at its beginning, if it is retained."""
+    for file in reversed(log_files(paths)[-_FILES_ASKED:]):
+        try:
+            with file.path.open("rb") as stream:
+                data = stream.read(_BEGINNING_BYTES)[codec.FILE_HEADER_BYTES :]
+        except OSError:
+            continue
+        found = walk(Piece(file.path.name, data, codec.FILE_HEADER_BYTES, None, is_last=True), [])
+        for record in np.flatnonzero(found.kinds == codec.BROKER).tolist():
+            name: str = codec.decode_fields(found.payload(record))["name"]
+            if name:
+                return name
+    return None
 
 
 def _with_folders(path: Path) -> list[Path]:
@@ -158,7 +185,7 @@ class DirectoryLog(Log):
             raise PipelineError(f"{file.path}: {error.strerror}") from None
 
     def _last_segment(self, file: LogFile) -> Segment | None:
-        if file.closed_ms is not None:
+        if file.closed_ms is not None or file.path.with_name(index_name(file.path.name)).exists():
             return self._closed_segment(file)
         if self._tail is None or self._tail.number != file.number:
             self._tail = Tail(file.number, file.path)

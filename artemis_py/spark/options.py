@@ -51,7 +51,7 @@ _UNITS_MS: Final = {
     "millisecond": 1, "ms": 1, "second": 1000, "s": 1000, "minute": 60_000, "min": 60_000, "m": 60_000,
     "hour": 3_600_000, "h": 3_600_000, "day": 86_400_000, "d": 86_400_000,
 }  # fmt: skip
-_SPAN: Final = re.compile(r"\s*(\d+)\s*([a-z]+?)s?\s*", re.ASCII)
+_SPAN: Final = re.compile(r"\s*(\d+)\s*([a-z]+)\s*", re.ASCII)
 _FOLDED: Final = frozenset({"queues", "pages", "metrics"})
 
 Place = str | Mapping[str, int]
@@ -246,7 +246,7 @@ def _time(texts: Mapping[str, str], name: str) -> int | None:
 
 def _span(texts: Mapping[str, str], name: str, default: str) -> int:
     match = _SPAN.fullmatch(texts.get(name, default).lower())
-    unit = None if match is None else _UNITS_MS.get(match[2]) or _UNITS_MS.get(match[2] + "s")
+    unit = None if match is None else _UNITS_MS.get(match[2]) or _UNITS_MS.get(match[2].removesuffix("s"))
     if match is None or unit is None or not int(match[1]):
         raise _refused(texts, name)
     return int(match[1]) * unit

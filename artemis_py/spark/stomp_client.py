@@ -20,8 +20,10 @@ TRANSACTION: Final = "t"
 UNCONFIRMED_MAX: Final = 2
 """So many transactions may be under way: the next is made and sent while the broker syncs the one before."""
 
-_NO_ROOM: Final = "This acceptor allows"  # connectionsAllowed is reached: another one may end soon
+# ERRORs after which another connection may do: connectionsAllowed, and a connectionTtl in which Spark had no rows.
+_PASSING: Final = ("This acceptor allows", "Nothing received for")
 _READ_BYTES: Final = 65536
+_CONNECT_S: Final = 5.0
 _PAUSE_FIRST_S: Final = 0.1
 _PAUSE_MAX_S: Final = 3.0
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", ":": "\\c", "\r": "\\r"})
@@ -98,14 +100,14 @@ class StompClient:
 
         Raises PipelineError when the broker refuses it, or confirms nothing within the time.
         """
-        if not self._waiting:
-            self._renew_deadline()
+        self._renew_deadline()
         self._number += 1
         self._waiting.append((self._number, transaction))
         self._run(UNCONFIRMED_MAX - 1, is_new=True)
 
     def finish(self) -> Confirmed:
         """Wait for every receipt and close the connection. Raises PipelineError as ``send`` does."""
+        self._renew_deadline()
         self._run(0, is_new=False)
         self.close()
         return self.confirmed
@@ -126,7 +128,7 @@ class StompClient:
                     if not self._waiting:
                         return
                     self._connect()
-                    for number, transaction in self._waiting:
+                    for number, transaction in list(self._waiting):  # some are confirmed while others are written
                         self._write(transaction.frames(number))
                 elif is_new:
                     number, transaction = self._waiting[-1]
@@ -145,7 +147,7 @@ class StompClient:
         place = self._places[self._turn % len(self._places)]
         self._turn += 1
         try:
-            self._socket = socket.create_connection(place, max(0.05, self._left_s()))
+            self._socket = socket.create_connection(place, min(_CONNECT_S, max(0.05, self._left_s())))
         except OSError as error:
             raise _Lost(f"{_shown(place)}: {error}") from None
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -157,7 +159,7 @@ class StompClient:
             self._await(writes=False)
         if frame[0] != "CONNECTED":
             reason = _reason(frame)
-            if _NO_ROOM in reason:
+            if reason.startswith(_PASSING):
                 raise _Lost(f"{_shown(place)}: {reason}")
             raise PipelineError(f"{_shown(place)} refuses the connection: {reason}")
         self._pause_s = _PAUSE_FIRST_S
@@ -243,9 +245,11 @@ class StompClient:
         self._renew_deadline()
 
     def _refusal(self, frame: tuple[str, dict[str, str]]) -> PipelineError:
-        """The broker's own words, and what can be done."""
-        self.close()
+        """The broker's own words, and what can be done. Raises _Lost when that is to try again."""
         reason = _reason(frame)
+        if reason.startswith(_PASSING):
+            raise _Lost(f"{self._shown_place()}: {reason}")
+        self.close()
         advice = ""
         if reason.endswith("is full"):
             advice = (

@@ -72,10 +72,11 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         room = _Room(self._options, limit, len(listings))
         for broker, listing in listings.items():
             begin = self._begin(start, broker)
-            gone = listing.first_lsn - 1 - begin if listing.segments or listing.end_lsn > begin else 0
-            if gone > 0 and begin > 0:
-                self._lose(broker, begin, listing)
-                lost[broker] = lost.get(broker, 0) + gone
+            gone = listing.first_lsn - 1 - begin
+            if gone > 0:
+                if broker in start:
+                    self._lose(broker, begin, listing)
+                    lost[broker] = lost.get(broker, 0) + gone
                 begin = listing.first_lsn - 1
             top = listing.end_lsn
             if self._target is not None:
@@ -126,17 +127,17 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             begin, top = int(start.get(broker, 0)), int(end.get(broker, 0))
             self._move_cursor(broker, begin)
             if top > begin:
-                found += self._shares(place, log, begin, top)
+                found += self._shares(place, log, begin, top, is_known=broker in start)
         return found
 
-    def _shares(self, place: Place, log: Log, begin: int, top: int) -> list[InputPartition]:
+    def _shares(self, place: Place, log: Log, begin: int, top: int, *, is_known: bool) -> list[InputPartition]:
         listing = log.listing(begin)
         if listing.end_lsn < top:
             raise PipelineError(
                 f"the log of broker {log.broker} ends at offset {listing.end_lsn}, and this query has planned up to {top}:"
                 " it is another log, or an older copy; start with a new checkpoint"
             )
-        if begin and listing.first_lsn > begin + 1:
+        if is_known and listing.first_lsn > begin + 1:
             self._lose(log.broker, begin, listing)
         names = self._learned(log, listing)
         options = self._options

@@ -71,14 +71,14 @@ class Dialect:
             return self.read(block)
         known = self.memo.get(others)
         if known is not None and block.count(b"\n") <= self.limits.headers_max:
-            return Send(known.head, known.shape, known.content_length, value.decode(), None)
+            return Send(known.head, known.shape, known.content_length, value.decode(), known.transaction)
         frame = self.read(block)
         if isinstance(frame, Send) and frame.transaction is None:
             self.remember(others, Send(frame.head, frame.shape, frame.content_length, None, None))
         return frame
 
     def remember(self, block: bytes, send: Send) -> None:
-        """Keep a frame without hop headers for the next one with the same bytes, if these bytes came before."""
+        """Keep a frame without a receipt for the next one with the same bytes, if these bytes came before."""
         number = hash(block)
         if number not in self._seen:
             if len(self._seen) >= MEMO_ENTRIES_MAX:

@@ -99,9 +99,11 @@ class Shape:
 
 
 class Send:
-    """A SEND frame. ``quick`` means: no transaction, and a simple shape."""
+    """A SEND frame. ``quick`` means: no transaction, and a simple shape; ``gathers``: in a transaction, with a simple
+    shape and no receipt.
+    """
 
-    __slots__ = ("content_length", "head", "quick", "receipt", "shape", "transaction")
+    __slots__ = ("content_length", "gathers", "head", "quick", "receipt", "shape", "transaction")
 
     def __init__(
         self, head: Head, shape: Shape, content_length: int, receipt: str | None, transaction: str | None
@@ -112,6 +114,7 @@ class Send:
         self.receipt = receipt
         self.transaction = transaction
         self.quick = shape.simple and transaction is None
+        self.gathers = shape.simple and transaction is not None and receipt is None
 
 
 class LargeSend(Send):
@@ -122,7 +125,7 @@ class LargeSend(Send):
     def __init__(self, send: Send, upload: Upload) -> None:
         super().__init__(send.head, send.shape, send.content_length, send.receipt, send.transaction)
         self.upload = upload
-        self.quick = False
+        self.quick = self.gathers = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,7 +220,7 @@ class Parser:
         if receipt_at >= 0 and block.startswith(b"SEND\n"):
             return self._read_with_receipt(block, receipt_at)
         frame = self.dialect.read(block)
-        if isinstance(frame, Send) and frame.receipt is None and frame.transaction is None:
+        if isinstance(frame, Send) and frame.receipt is None:
             self.dialect.remember(block, frame)
         return frame
 

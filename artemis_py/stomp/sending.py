@@ -5,15 +5,15 @@ from __future__ import annotations
 from artemis_py.core.router import Batch, Route
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import AddressFullError, ArtemisError, LimitError
-from artemis_py.message import Head, LargeBody, Message
+from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, LargeBody, Message
 from artemis_py.stomp.destinations import temporary_address
 from artemis_py.stomp.frames import FrameError, LargeSend, Send, Shape
 from artemis_py.stomp.parser import AnyFrame
-from artemis_py.stomp.state import SessionState
+from artemis_py.stomp.subscribing import Subscribing
 from artemis_py.stomp.subscription import obtain_temporary
 
 
-class Sending(SessionState):
+class Sending(Subscribing):
     """From SEND frames to messages on addresses."""
 
     __slots__ = ()
@@ -108,7 +108,7 @@ class Sending(SessionState):
         message = broker.message(route, head, body, now_ms, shape.expires_ms, self.origin)
         if transaction is not None:
             if self._transaction_bytes() + message.memory_bytes > self.service.limits.transaction_bytes_max:
-                raise LimitError(f"Open transactions hold more than {self.service.limits.transaction_bytes_max} bytes")
+                raise LimitError(self._transactions_full)
             transaction.send(route, message, due_ms)
         elif not self._publish(Batch(route, [message], message.size_bytes, now_ms, shape.plain, due_ms)):
             if route.address.refusal == "BLOCK":
@@ -148,6 +148,48 @@ class Sending(SessionState):
         return head.with_header("reply-to", temporary[0])
 
     # ---- transactions ----------------------------------------------------------------------------
+
+    def keep_run(self, frames: list[tuple[AnyFrame, bytes]], start: int, now_ms: int) -> int:
+        """Keep the run of SENDs with one shape for their transaction, from ``start``; returns where to go on."""
+        first = frames[start][0]
+        assert isinstance(first, Send)
+        assert first.transaction is not None
+        shape, name = first.shape, first.transaction
+        traffic = self.service.traffic
+        try:
+            transaction = self._transaction(name)
+            route = self._route(shape)
+        except ArtemisError as error:
+            traffic.came("SEND")
+            self.refuse(str(error), None, syntax=False)
+            return start + 1
+        account, origin = route.address.account, self.origin
+        number = self.service.broker.take_message_ids(len(frames) - start)
+        room_bytes = self.service.limits.transaction_bytes_max - self._transaction_bytes()
+        messages: list[Message] = []
+        kept_bytes = 0
+        for position in range(start, len(frames)):
+            frame, body = frames[position]
+            if frame.__class__ is not Send or frame.shape is not shape or frame.transaction != name or frame.receipt:
+                break
+            head = frame.head
+            size_bytes = head.size_bytes + len(body) + MESSAGE_OVERHEAD_BYTES
+            if kept_bytes + size_bytes > room_bytes:
+                break
+            kept_bytes += size_bytes
+            messages.append(Message(head, body, number, now_ms, 0, account, origin))
+            number += 1
+        if not messages:
+            traffic.came("SEND")
+            self.refuse(self._transactions_full, None, syntax=False)
+            return start + 1
+        transaction.send_run(route, messages, kept_bytes)
+        traffic.came("SEND", len(messages))
+        return start + len(messages)
+
+    @property
+    def _transactions_full(self) -> str:
+        return f"Open transactions hold more than {self.service.limits.transaction_bytes_max} bytes"
 
     def _transaction(self, name: str) -> Transaction:
         transaction = self.transactions.get(name)

@@ -7,21 +7,19 @@ from typing import Final
 from artemis_py.core.consumer import Consumer
 from artemis_py.errors import ArtemisError
 from artemis_py.stomp import writer
-from artemis_py.stomp.acknowledging import Acknowledging
 from artemis_py.stomp.frames import AckRun, Frame, FrameError, LargeSend, Refused, Send
 from artemis_py.stomp.greeting import Greeting, greet
 from artemis_py.stomp.outbound import Part
 from artemis_py.stomp.parser import AnyFrame, BodiedFrame, Parser
 from artemis_py.stomp.sending import Sending
 from artemis_py.stomp.service import TURN_BYTES_MAX, StompService
-from artemis_py.stomp.subscribing import Subscribing
 
 _NEW: Final = "new"
 _OPEN: Final = "open"
 _CLOSING: Final = "closing"
 
 
-class Session(Sending, Subscribing, Acknowledging):
+class Session(Sending):
     """The state of one connection from its first byte to its last.
 
     The server calls ``receive`` with bytes, ``write_messages`` once a turn for consumers with output, ``flush`` to
@@ -72,7 +70,12 @@ class Session(Sending, Subscribing, Acknowledging):
             self._pending.extend(frames)
             return
         self._run(frames, now_ms)
-        if self._parser.in_large_body and self.blocked_by is None:
+        if self._parser.in_large_body:
+            self._wait_for_disk()
+
+    def _wait_for_disk(self) -> None:
+        """The rest of a large body is read when what came of it is on its way to the disk."""
+        if self.blocked_by is None:
             self.blocked_by = self.service.disk
 
     def _run(self, frames: list[tuple[AnyFrame, bytes]], now_ms: int) -> None:
@@ -84,6 +87,8 @@ class Session(Sending, Subscribing, Acknowledging):
             self.lsn_before = log.last_lsn
             if frame.__class__ is Send and frame.quick:
                 position = self.send_run(frames, position, now_ms)
+            elif frame.__class__ is Send and frame.gathers:
+                position = self.keep_run(frames, position, now_ms)
             elif isinstance(frame, AckRun):
                 self._acknowledge_run(frame, now_ms)
                 position += 1

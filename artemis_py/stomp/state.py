@@ -17,7 +17,7 @@ _NO_BEATS: Final = Beats()
 
 class SessionState(ABC):
     """Fields of a session and the answers that every part of it gives. The parts: sending, subscribing,
-    acknowledging.
+    acknowledging. They follow each other in one line, which is the inheritance that mypyc compiles.
     """
 
     __slots__ = (

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from artemis_py.errors import LimitError
+from artemis_py.stomp.acknowledging import Acknowledging
 from artemis_py.stomp.frames import FrameError
 from artemis_py.stomp.service import TURN_BYTES_MAX
-from artemis_py.stomp.state import SessionState
 from artemis_py.stomp.subscription import Subscriber, Subscription, durable_name_of, durable_queue_name, subscribe
 
 
-class Subscribing(SessionState):
+class Subscribing(Acknowledging):
     """Opens and closes subscriptions."""
 
     __slots__ = ()

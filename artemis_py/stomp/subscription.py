@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from artemis_py.core.address import ANYCAST, MULTICAST, Address
 from artemis_py.core.broker import Broker
@@ -63,7 +63,7 @@ class Subscription:
 class Subscriber:
     """Who subscribes: what of the connection matters to a subscription."""
 
-    owner: object
+    owner: Any
     origin: int
     name: str
     client_id: str | None

@@ -7,7 +7,10 @@ restart. Each segment that names one tells of it again, so that it can be read a
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, Final
+
+from mypy_extensions import mypyc_attr
 
 from artemis_py.message import Message
 from artemis_py.records import Actor, Depth, RecordLog, Refusal
@@ -19,6 +22,7 @@ LOST: Final = "lost"
 LEFT: Final = "left"
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ActorLog(RecordLog):
     """Journals are made from it. It does not know when anything becomes durable."""
 
@@ -38,9 +42,9 @@ class ActorLog(RecordLog):
         self._depths_segment = 0
         """The last segment that says how deep queues were when it began."""
 
+    @abstractmethod
     def _append(self, type_code: int, payload: bytes) -> int:
-        """Add a record with the next lsn."""
-        raise NotImplementedError
+        """Add a record with the next lsn, and return that."""
 
     # ---- sessions and consumers ------------------------------------------------------------------
 

@@ -85,7 +85,7 @@ FLAG_PAGED: Final = 2
 """Of a message in the journal: it lives in a page, and stands here only for readers of the retained log."""
 FLAG_LARGE: Final = 4
 """The body is in a file of its own."""
-REASONS: Final = (
+REASONS: Final[tuple[str, ...]] = (
     "acked", "replaced", "expired", "killed", "superseded", "dead", "cancelled", "purged", "deleted", "abandoned",
     "damaged",
 )  # fmt: skip
@@ -94,7 +94,7 @@ newer value came; dead: its delivery attempts are used up; cancelled: a consumer
 operator emptied the queue; deleted: the queue was deleted; abandoned: the last consumer left a queue with
 purge-on-no-consumers; damaged: what was written of it cannot be read. killed stands in older logs for all from dead on.
 """
-CAUSES: Final = ("", "nacked", "aborted", "lost")
+CAUSES: Final[tuple[str, ...]] = ("", "nacked", "aborted", "lost")
 """Why a delivery failed, by the same rule: unknown (older logs); NACK; its transaction was aborted; its connection or
 session ended.
 """

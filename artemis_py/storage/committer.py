@@ -119,6 +119,8 @@ class ThreadCommitter(Committer):
                     work()
             except DiskError as error:
                 self.failure = error
+            except Exception as error:  # a thread that died in silence would let everybody wait for ever
+                self.failure = DiskError(f"the thread {self._thread.name!r} failed: {error!r}")
             self._wake()
 
     def submit(self, commit: Commit) -> None:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
+from mypy_extensions import mypyc_attr
+
 from artemis_py.message import LargeBody, Message
 from artemis_py.paged import Page, PagedMessage
 from artemis_py.records import Actor
@@ -49,6 +51,7 @@ class JournalSettings:
     """For readers of what is retained."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Journal(ActorLog):
     """Implements the core's view of storage on segments of a disk.
 
@@ -83,6 +86,7 @@ class Journal(ActorLog):
         self.queue_id = index.queue_id_max
         self.inline = False
         """May the next batch be made durable before ``seal`` returns? Set by the turn when nobody else waits."""
+        self.was_inline = False
         self._disk = disk
         self._committer = committer
         self._settings = settings
@@ -146,7 +150,7 @@ class Journal(ActorLog):
             for queue_id in queue_ids:
                 kept.detail(queue_id).due_ms = due_ms
         lsn = self._append(codec.MESSAGE, codec.encode_message(kept))
-        self._gathered.published(message.head.address, message.timestamp_ms)
+        self._gathered.published(message.head.address, message.timestamp_ms, message.timestamp_ms)
         self.index.add(kept, self.segments[-1])
         return lsn
 
@@ -167,7 +171,8 @@ class Journal(ActorLog):
         self.last_lsn = lsn - 1
         self._pending.extend(codec.encode_published(published))
         self._non_transactional = True
-        self._gathered.published(messages[0].head.address, messages[0].timestamp_ms, len(messages))
+        first, last = messages[0], messages[-1]  # their timestamps do not go down: a run is of one turn
+        self._gathered.published(first.head.address, first.timestamp_ms, last.timestamp_ms, len(messages))
         self.index.add_run(published, self.segments[-1])
 
     def settled(self, queue_id: int, messages: list[Message], reason: str, consumer: Actor | None = None) -> int:
@@ -227,7 +232,7 @@ class Journal(ActorLog):
         if due_ms:
             for queue_id in queue_ids:
                 kept.detail(queue_id).due_ms = due_ms
-        self._gathered.published(message.head.address, message.timestamp_ms)
+        self._gathered.published(message.head.address, message.timestamp_ms, message.timestamp_ms)
         return self._append(codec.MESSAGE, codec.encode_message(kept, place))
 
     def page_opened(self, page: Page, address: str) -> int:
@@ -368,6 +373,7 @@ class Journal(ActorLog):
         return self.retains and not is_told and bool(self._pending)
 
     def seal(self) -> None:
+        self.was_inline = False
         if self._leaving:
             self._forget_sessions()
         if self._committer.busy or self._committer.failure is not None:
@@ -395,6 +401,7 @@ class Journal(ActorLog):
             return
         if self.inline and commit.size_bytes <= _INLINE_BYTES_MAX:
             self._committer.run_now(commit)
+            self.was_inline = True
             self.poll()
         else:
             self._committer.submit(commit)

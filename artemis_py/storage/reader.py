@@ -39,7 +39,7 @@ class Event:
 @dataclass(frozen=True, slots=True)
 class Published(Event):
     """A durable message went to these queues. ``kept.details`` tells when it is due in which of them. ``session`` is
-    who sent it; 0: the broker (a dead, expired or diverted copy), or not told.
+    who sent it, or the original of a diverted copy; 0: the broker (a dead or expired copy), or not told.
     """
 
     kept: Kept

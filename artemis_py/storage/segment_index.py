@@ -64,14 +64,14 @@ class Gathered:
         self.last_lsn = last_lsn
         self.time_ms = time_ms
 
-    def published(self, address: str, timestamp_ms: int, count: int = 1) -> None:
-        """Messages with this timestamp were published to an address."""
+    def published(self, address: str, oldest_ms: int, newest_ms: int, count: int = 1) -> None:
+        """Messages with timestamps between these were published to an address."""
         self.messages += count
         self.addresses.add(address)
-        if self.oldest_ms is None or timestamp_ms < self.oldest_ms:
-            self.oldest_ms = timestamp_ms
-        if self.newest_ms is None or timestamp_ms > self.newest_ms:
-            self.newest_ms = timestamp_ms
+        if self.oldest_ms is None or oldest_ms < self.oldest_ms:
+            self.oldest_ms = oldest_ms
+        if self.newest_ms is None or newest_ms > self.newest_ms:
+            self.newest_ms = newest_ms
 
     def told(self, type_code: int, lsn: int, fields: dict[str, Any]) -> None:
         """A record with JSON was written."""
@@ -230,6 +230,6 @@ def _take(batch: Gathered, record: codec.Record, addresses: dict[bytes, str]) ->
         if lsn == record.lsn:
             start = _PLACE.size + _QUEUE_BYTES * queue_count
             raw = record.payload[start : start + address_size]
-            batch.published(addresses.get(raw) or addresses.setdefault(raw, raw.decode()), timestamp_ms)
+            batch.published(addresses.get(raw) or addresses.setdefault(raw, raw.decode()), timestamp_ms, timestamp_ms)
     elif record.type_code in _LISTS:
         batch.told(record.type_code, record.lsn, codec.decode_fields(record.payload))

@@ -47,6 +47,10 @@ CONFIGURATION = """\
     <security-enabled>false</security-enabled>
     <message-expiry-scan-period>20</message-expiry-scan-period>
     <acceptors><acceptor name="stomp">{acceptor}</acceptor></acceptors>
+    <diverts>
+      <divert name="moved"><address>door</address><forwarding-address>room</forwarding-address>
+        <exclusive>true</exclusive></divert>
+    </diverts>
     <addresses>
       <address name="late"><anycast><queue name="late"/></anycast></address>
       <address name="mayfly"><anycast><queue name="mayfly" purge-on-no-consumers="true"/></anycast></address>
@@ -208,6 +212,7 @@ def overflows(broker: BrokerProcess) -> None:
     """Addresses that take no more, rings, time limits, duplicates."""
     with client(broker, "bob") as bob, client(broker, "carol") as carol:
         send(bob, "bob", "/queue/ring", "replaced", "newer")
+        send(bob, "bob", "/queue/door", "diverted")
         send(bob, "bob", "/queue/narrow", "n1", "n2", "n3", "n4")
         send(bob, "bob", "/queue/seen", "original", _AMQ_DUPL_ID="one")
         send(bob, "bob", "/queue/seen", "repeated", _AMQ_DUPL_ID="one")
@@ -288,6 +293,7 @@ def check_overflows(told: Biographies) -> None:
     lives = told.of
     assert lives["replaced"] == ["to ring from bob", "replaced"]
     assert lives["newer"] == ["to ring from bob"]
+    assert lives["diverted"] == ["to room from bob"]
     assert lives["n1"] == lives["n2"] == ["to narrow from bob"]
     assert lives["original"] == ["to seen from bob"]
     assert lives["expired"] == [

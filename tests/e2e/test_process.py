@@ -88,7 +88,8 @@ def is_greeted(port: int) -> bool:
 
 @pytest.mark.parametrize("command", [(SCRIPT,), COMMAND], ids=["artemis-py", "python -m artemis_py"])
 def test_both_names_of_the_command(command: tuple[str, ...]) -> None:
-    assert re.fullmatch(r"artemis-py \d+\.\d+\S*\n", run("--version", command=command).stdout)
+    shown = run("--version", command=command).stdout
+    assert re.fullmatch(r"artemis-py \d+\.\d+\S* \((compiled|interpreted)\)\n", shown)
 
 
 def test_protocols_that_are_not_spoken_are_reported_once(start_broker: Callable[[str], BrokerProcess]) -> None:

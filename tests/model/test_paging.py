@@ -14,7 +14,7 @@ from tests.model.plans import FAILURES, AddressPlan, QueuePlan
 from tests.model.reader_model import SELECTORS
 from tests.model.world import Spec
 
-pytestmark = [pytest.mark.model, pytest.mark.usefixtures("small_steps")]
+pytestmark = [pytest.mark.model, pytest.mark.interpreted, pytest.mark.usefixtures("small_steps")]
 
 LETTERS_MAX = 60
 SEATS_MAX = 6

@@ -10,7 +10,7 @@ from tests.model.paging_world import PagePlan, PagingWorld
 from tests.model.plans import AddressPlan, QueuePlan
 from tests.model.world import Spec
 
-pytestmark = [pytest.mark.model, pytest.mark.usefixtures("small_steps")]
+pytestmark = [pytest.mark.model, pytest.mark.interpreted, pytest.mark.usefixtures("small_steps")]
 
 RED, BLUE = Spec("red", persistent=True), Spec("blue", persistent=True)
 

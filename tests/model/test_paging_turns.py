@@ -9,7 +9,7 @@ from tests.model.paging_world import PagePlan, PagingWorld
 from tests.model.plans import AddressPlan, QueuePlan
 from tests.model.world import Spec
 
-pytestmark = pytest.mark.model
+pytestmark = [pytest.mark.model, pytest.mark.interpreted]
 
 RED, BLUE = Spec("red", persistent=True), Spec("blue", persistent=True)
 

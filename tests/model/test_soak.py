@@ -54,6 +54,7 @@ def test_a_good_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert "python -m tests.model.soak --seed 5 --steps 1500" in capsys.readouterr().out
 
 
+@pytest.mark.interpreted
 def test_a_failure_is_made_small(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A ring that gives up the wrong message is told in at most three steps."""
     monkeypatch.setattr(PriorityOrder, "pop_least", PriorityOrder.pop)
@@ -110,6 +111,7 @@ def _late(self: Schedule[Any], now_ms: int) -> list[Any]:
 _on_time = Schedule.pop_due
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("owner", "name", "broken"),
     [

@@ -98,7 +98,7 @@ class Telling:
         message = kept.message
         self._must_know(event, event.session)
         properties = message.head.properties
-        sender = "" if "_AMQ_ORIG_MESSAGE_ID" in properties else properties.get(SENDER, "")
+        sender = "" if "reason" in properties else properties.get(SENDER, "")
         if self._clients.get(event.session, "") != sender:
             raise Untrue(f"message {message.id} of {sender!r} came from {self._clients.get(event.session)!r}")
         body_bytes = message.body.size_bytes if isinstance(message.body, LargeBody) else len(message.body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -13,9 +14,11 @@ from artemis_py.storage.recovery import recover
 from tests.sim.check import nothing_half_done, survivors_match
 from tests.sim.disk import File, SimDisk
 from tests.sim.incarnation import Incarnation
+from tests.sim.paging import paged_items
 from tests.sim.prepared import QUEUE, QUEUE_ID, commit, kept_ids, last_segment, message, open_journal, records
 from tests.sim.projection import Projection
-from tests.sim.world import CONFIGURATION, DUPLICATE_IDS_KEPT, World
+from tests.sim.retained import Archive
+from tests.sim.world import CONFIGURATION, DUPLICATE_IDS_KEPT, PAGING, World
 from tests.wire.world import Client
 
 SETTINGS = JournalSettings(file_bytes=65536, compact_files_min=0, duplicate_ids_kept=DUPLICATE_IDS_KEPT)
@@ -127,6 +130,34 @@ def test_a_message_dies_only_together_with_its_copy(fate: str) -> None:
     life.journal.durable_lsn = durable_lsn
     assert any(operation[0] == "group" for _, operation in life.journal.operations)
     _cut_each(life)
+
+
+def test_no_message_is_in_the_log_and_not_in_its_page() -> None:
+    """A crash between the two left one in the retained log that nobody ever settled."""
+    disk = SimDisk(random.Random(1))
+    base = Projection(DUPLICATE_IDS_KEPT)
+    life = Incarnation(PAGING, replace(SETTINGS, retains=True), disk, recover(disk), base, 1000)
+    client = _client(life)
+    frame = b"SEND\ndestination:/queue/work\npersistent:true\nfrom:x\n\nbody\0"
+    client.send(5 * frame)
+    life.drain()
+    client.send(3 * frame)
+    life.drain()
+    queue_id = life.broker.queues["work"].id
+    name = last_segment(disk)
+    whole = disk.read(name)
+    batch = [record for record in records(disk, name) if record.type_code == BATCH][-1]
+    lost: set[int] = set()
+    for record in records(disk, name):
+        if record.offset >= batch.offset:
+            disk.files[name].data = bytearray(whole[: record.end] + bytes(len(whole) - record.end))
+            kept = recover(disk).index.keepsake()
+            there = {survivor.message.id for survivor in kept.messages[queue_id]}
+            for stream in kept.streams:
+                there |= {one[0][0] for one in paged_items(stream, disk)[queue_id]}
+            assert set(Archive().read(disk).live[queue_id]) == there
+            lost.add(8 - len(there))
+    assert lost == {0, 3}
 
 
 def _nack(client: Client, attempt: int) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql import types as t
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark.send_frames import SendPlan, send_plan
-from artemis_py.spark.sink import Published, publish
+from artemis_py.spark.sink import Published, publish, warn_of_ids
 from artemis_py.spark.sink_options import sink_options
 from tests.e2e.broker_process import LOOPBACK, BrokerProcess, eventually, running
 from tests.e2e.stomp_socket import connected
@@ -184,6 +184,28 @@ def test_no_room_for_another_connection_is_waited_for(sink_broker: BrokerProcess
         assert published(plan_for(0, place, url=url)).rows == 100
 
 
+def test_rows_that_come_slower_than_the_broker_waits(tmp_path: Path, place: str) -> None:
+    """The acceptor closes connections that are silent; the next transaction opens another."""
+    text = journalled(tmp_path).replace("multicastPrefix=/topic/", "multicastPrefix=/topic/;connectionTtl=200")
+    with running(text, tmp_path) as broker:
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for start in (0, 30, 60):
+                yield pa.record_batch({"value": ROWS[start : start + 31]})
+                if start == 30:
+                    broker.await_metric(0, "artemis_connection_count")
+
+        done = publish(batches(), plan_for(broker.port, place, rowsPerTransaction="31"), "slow")
+        assert (done.rows, done.transactions) == (93, 3)
+        broker.await_count(place, 93)
+
+
+def test_large_rows_are_transactions_of_their_own(sink_broker: BrokerProcess, place: str) -> None:
+    rows = [str(number) * 300_000 for number in range(5)]
+    assert published(plan_for(sink_broker.port, place, bytesPerTransaction="100KiB"), rows=rows).transactions == 5
+    assert bodies(drained(sink_broker, place, 5)) == rows
+
+
 def test_a_broker_that_knows_no_ids_is_noticed() -> None:
     with answering(b"CONNECTED\nversion:1.2\n\n\0RECEIPT\nreceipt-id:1\n\n\0") as port:
         assert published(plan_for(port, "a", rowsPerTransaction="100")).id_cache_size is None
@@ -240,3 +262,27 @@ def test_nothing_is_doubled_over_a_restart_of_the_broker(tmp_path: Path, place: 
         done = published(plan_for(crashing.broker.port, place), "kept", [*ROWS[:60], "one more"])
         assert (done.transactions, done.duplicates) == (3, 2)
         assert bodies(drained(crashing.broker, place, 61)) == [*ROWS[:60], "one more"]
+
+
+# ---- warnings ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reports", "said"),
+    [
+        ([(50, 200, True), (50, 200, True)], None),
+        (
+            [(50, 200, True), (51, 200, True)],
+            "A batch was published in 101 transactions, and the broker remembers 200 ids",
+        ),
+        ([(1, None, True)], "remembers no ids of transactions"),
+        ([(1, 200, False)], "persist-id-cache is false"),
+        ([(0, None, True)], None),
+    ],
+)
+def test_too_few_ids_are_told(
+    caplog: pytest.LogCaptureFixture, reports: list[tuple[int, int | None, bool]], said: str | None
+) -> None:
+    warn_of_ids([Published(1, count, 0, size, persisted) for count, size, persisted in reports])
+    assert (said or "") in caplog.text
+    assert bool(caplog.text) == (said is not None)

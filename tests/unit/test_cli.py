@@ -12,7 +12,7 @@ import pytest
 
 from artemis_py.cli import main as cli
 from artemis_py.errors import ArtemisError, BrokerError, ConfigError, Problem
-from artemis_py.version import VERSION
+from artemis_py.version import IS_COMPILED, VERSION
 
 
 def install_command(monkeypatch: pytest.MonkeyPatch, outcome: int | BaseException) -> None:
@@ -37,7 +37,7 @@ def test_the_table_repeats_the_help_of_each_command(name: str) -> None:
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--version"]) == 0
-    assert capsys.readouterr().out == f"artemis-py {VERSION}\n"
+    assert capsys.readouterr().out == f"artemis-py {VERSION} ({'compiled' if IS_COMPILED else 'interpreted'})\n"
 
 
 @pytest.mark.parametrize("arguments", [["help"], ["--help"], ["-h"]])
@@ -117,7 +117,7 @@ def test_a_reader_that_goes_away_sees_no_traceback() -> None:
 
 def test_the_module_is_the_command() -> None:
     done = subprocess.run([sys.executable, "-m", "artemis_py", "--version"], capture_output=True, text=True, check=True)
-    assert done.stdout == f"artemis-py {VERSION}\n"
+    assert done.stdout == f"artemis-py {VERSION} ({'compiled' if IS_COMPILED else 'interpreted'})\n"
 
 
 def test_only_the_module_of_the_command_is_imported() -> None:

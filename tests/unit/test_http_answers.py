@@ -293,6 +293,41 @@ def test_a_client_that_does_not_read_holds_up_nobody_and_is_ended(tmp_path: Path
     asyncio.run(asyncio.wait_for(scenario(), 30))
 
 
+def test_all_transfers_together_have_a_speed_limit(tmp_path: Path) -> None:
+    """Only too slow can be told from outside: two of 1 MiB at 8 MiB/s take no less than the one chunk that goes first
+    allows.
+    """
+    path = tmp_path / "file"
+    path.write_bytes(bytes(1 << 20))
+
+    async def scenario() -> float:
+        loop = asyncio.get_running_loop()
+        service = HttpService(
+            serving(path),
+            now_ms=lambda: int(loop.time() * 1000),
+            call_soon=loop.call_soon,
+            call_threadsafe=loop.call_soon_threadsafe,
+            limits=HttpLimits(file_bytes_per_second_max=8 << 20),
+        )
+        server = await loop.create_server(service.connect, "127.0.0.1", 0)
+        started = loop.time()
+
+        async def fetch() -> None:
+            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            writer.write(b"GET /file HTTP/1.0\r\n\r\n")
+            assert len(await reader.read()) > 1 << 20
+            writer.close()
+
+        await asyncio.wait_for(asyncio.gather(*[fetch() for _ in range(4)]), 20)
+        took_s = loop.time() - started
+        service.stop()
+        server.close()
+        await server.wait_closed()
+        return took_s
+
+    assert asyncio.run(scenario()) >= 3 / 8
+
+
 def test_a_body_that_nobody_takes_closes_its_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"x")

@@ -119,6 +119,14 @@ def test_our_additions_have_their_own_names_and_types() -> None:
         "artemis_large_messages": "gauge",
         "artemis_large_message_bytes": "gauge",
         "artemis_large_message_unwritten_bytes": "gauge",
+        "artemis_log_retained_files": "gauge",
+        "artemis_log_retained_bytes": "gauge",
+        "artemis_log_overrun_files": "gauge",
+        "artemis_log_overrun_bytes": "gauge",
+        "artemis_log_cursor_lsn": "gauge",
+        "artemis_log_cursor_lag_bytes": "gauge",
+        "artemis_log_cursor_holds": "gauge",
+        "artemis_log_cursor_idle_seconds": "gauge",
         "artemis_connections": "gauge",
         "artemis_frames": "counter",
         "artemis_bytes": "counter",
@@ -129,6 +137,7 @@ def test_our_additions_have_their_own_names_and_types() -> None:
     }
 
 
+@pytest.mark.interpreted
 def test_each_gauge_shows_its_own_number() -> None:
     broker = FakeBroker()
     (queue,) = broker.add("orders", "orders.eu")
@@ -169,6 +178,7 @@ def test_each_gauge_shows_its_own_number() -> None:
     }
 
 
+@pytest.mark.interpreted
 def test_nothing_is_durable_on_a_queue_that_is_not() -> None:
     broker = FakeBroker()
     (queue,) = broker.add("orders", "orders.eu")

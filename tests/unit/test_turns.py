@@ -96,6 +96,8 @@ def test_another_loop_is_asked_for_a_round() -> None:
 
     broker = Broker(configuration(), MemoryLog(), START_MS)
     turns = Turns(Other(), broker, broker.log, ServerStats(), lambda: START_MS)  # type: ignore[arg-type]
-    turns.arrived()
-    turns.arrived()
+    service = StompService(broker, configuration().acceptors[0], turns.stats.traffic)
+    connection = Acceptance(turns, service, -1, -1).connect()
+    turns.arrived(connection)
+    turns.arrived(connection)
     assert calls == [turns.run]

@@ -82,6 +82,7 @@ def test_a_run_does_what_its_acks_do_alone(run: str, between: bytes) -> None:
     assert together.outcome() == alone.outcome()
 
 
+@pytest.mark.interpreted
 def test_a_run_is_settled_together() -> None:
     """One request to the queue, whatever the number of ACKs: that is what makes it cheap."""
     reader = Reader()

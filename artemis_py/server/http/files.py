@@ -2,18 +2,21 @@
 
 The event loop only begins a transfer and hears of its end. A disk that is slow, and a client that reads slowly or as
 fast as it can, cost the broker's turns nothing but the moments in which the thread needs the interpreter: two for a
-chunk.
+chunk. Because these and the work of the kernel add up, all transfers together have a speed limit.
 """
 
 from __future__ import annotations
 
 import os
+import select
 import selectors
 import socket
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from operator import attrgetter
 from typing import Final
 
 from artemis_py.server.http.messages import FileBody
@@ -24,23 +27,29 @@ CHUNK_BYTES: Final = 1 << 20
 class Transfer:
     """One body on its way. ``sent_bytes`` tells how far it is. The ends: everything sent, failed, or cancelled."""
 
-    __slots__ = ("body", "done", "is_cancelled", "sent_bytes", "socket_fd")
+    __slots__ = ("body", "done", "is_cancelled", "sent_bytes", "sent_s", "socket_fd")
 
     def __init__(self, socket_fd: int, body: FileBody, done: Callable[[OSError | None], None]) -> None:
         self.socket_fd = socket_fd
         self.body = body
         self.done = done
         self.sent_bytes = 0
+        self.sent_s = 0.0
+        """When its last chunk left."""
         self.is_cancelled = False
 
 
 class FileSender:
     """``send`` and ``cancel`` are for the event loop's thread, and so are the calls of ``done``: ``call_threadsafe``
-    brings them there. The thread begins with the first transfer.
+    brings them there. The thread begins with the first transfer. ``bytes_per_second_max`` is for all transfers
+    together, -1: no limit.
     """
 
-    def __init__(self, call_threadsafe: Callable[[Callable[[], None]], object]) -> None:
+    def __init__(self, call_threadsafe: Callable[[Callable[[], None]], object], bytes_per_second_max: int = -1) -> None:
         self._call_threadsafe = call_threadsafe
+        self._bytes_per_second_max = bytes_per_second_max
+        self._due_s = 0.0
+        """When the next chunk may leave."""
         self._new: deque[Transfer] = deque()
         self._under_way: set[Transfer] = set()
         self._is_stopping = False
@@ -92,12 +101,21 @@ class FileSender:
     # ---- in the thread ---------------------------------------------------------------------------
 
     def _run(self) -> None:
+        woken = select.poll()
+        woken.register(self._wake_out, select.POLLIN)
         while not self._is_stopping:
-            for key, _ in self._selector.select():
-                if key.data is None:
+            early_s = self._due_s - time.monotonic()
+            if early_s > 0:
+                if woken.poll(early_s * 1000):
                     self._take_in()
-                else:
-                    self._send_chunk(key.data)
+                continue
+            ready = [key.data for key, _ in self._selector.select()]
+            if None in ready:
+                self._take_in()
+            for transfer in sorted(filter(None, ready), key=attrgetter("sent_s")):
+                self._send_chunk(transfer)
+                if self._due_s > time.monotonic():
+                    break  # the others come first next time
         for transfer in [*self._under_way, *self._new]:
             self._release(transfer)
 
@@ -124,6 +142,9 @@ class FileSender:
             if not sent and left:
                 failure = OSError("the file is shorter than it was said to be")
             transfer.sent_bytes += sent
+            transfer.sent_s = time.monotonic()
+            if self._bytes_per_second_max > 0:
+                self._due_s = max(self._due_s, transfer.sent_s) + sent / self._bytes_per_second_max
         except BlockingIOError:
             return
         except OSError as error:

@@ -76,6 +76,8 @@ class HttpLimits:
     body_bytes_max: int = 64 * 1024
     connections_max: int = 100
     idle_ms_max: int = 60_000
+    file_bytes_per_second_max: int = -1
+    """Of parts of files, over all connections; -1: any speed."""
 
 
 def text_response(status: int, text: str, headers: tuple[tuple[str, str], ...] = ()) -> Response:

@@ -1,4 +1,4 @@
-"""The HTTP side of one broker: its routes, its limits and its open connections."""
+"""One HTTP acceptor: its routes, its limits and its open connections."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class HttpService:
         call_threadsafe: Callable[[Callable[[], None]], object],
         limits: HttpLimits | None = None,
     ) -> None:
-        self.routes = Routes(routes)
-        self.files = FileSender(call_threadsafe)
         self.limits = limits or HttpLimits()
+        self.routes = Routes(routes)
+        self.files = FileSender(call_threadsafe, self.limits.file_bytes_per_second_max)
         self.now_ms = now_ms
         self.call_soon = call_soon
         self.is_stopping = False

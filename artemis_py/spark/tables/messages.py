@@ -80,7 +80,7 @@ class _Rows:
     def header(self, *names: bytes) -> pa.Array:
         codes, blocks = self.messages.heads
         values = header_values(blocks, names)
-        if not any(values):
+        if all(value is None for value in values):
             return self.constant(None, pa.string())
         return looked_up(codes, values, pa.string())
 
@@ -88,7 +88,7 @@ class _Rows:
         """The header of this name, where the message is a copy that the broker made."""
         codes, blocks = self.messages.heads
         values = header_values(blocks, (b"reason",))
-        origins = header_values(blocks, _ORIGINAL_ADDRESS) if any(values) else values
+        origins = header_values(blocks, _ORIGINAL_ADDRESS)
         told = [None if origin is None else value for value, origin in zip(values, origins, strict=True)]
         return looked_up(codes, told, pa.string())
 

@@ -170,6 +170,7 @@ def counted(consumer: Consumer, text: str) -> CountedSelector:
     return selector
 
 
+@pytest.mark.interpreted
 def test_one_verdict_for_a_run_of_equal_heads() -> None:
     """Messages that share a head share the verdict."""
     consumer = consumer_of(selector="color = 'red'")

@@ -66,6 +66,7 @@ def with_queue(**attributes: Any) -> tuple[Broker, Queue]:
 # ---- cost: selectors -----------------------------------------------------------------------------
 
 
+@pytest.mark.interpreted
 def test_a_filtered_consumer_tests_no_entry_twice() -> None:
     """Ten thousand that do not match, a hundred dispatches, arrivals in between: each is tested once."""
     broker, queue = with_queue()
@@ -84,6 +85,7 @@ def test_a_filtered_consumer_tests_no_entry_twice() -> None:
     assert selector.count == MANY + 101
 
 
+@pytest.mark.interpreted
 def test_a_filtered_consumer_goes_on_where_it_was() -> None:
     """With a window of one message: each acknowledgement costs the way to the next match, no more."""
     broker, queue = with_queue()
@@ -103,6 +105,7 @@ def test_a_filtered_consumer_goes_on_where_it_was() -> None:
     assert selector.count == 300
 
 
+@pytest.mark.interpreted
 def test_a_return_is_tested_again_but_alone() -> None:
     """What comes back is offered to everybody; what stood there all the time is not."""
     broker, queue = with_queue()
@@ -122,6 +125,7 @@ def test_a_return_is_tested_again_but_alone() -> None:
     assert queue.order.count == 100
 
 
+@pytest.mark.interpreted
 def test_several_filtered_consumers_ask_each_for_itself() -> None:
     """Disjoint selectors split the queue: nothing is tested more often than there are consumers."""
     broker, queue = with_queue()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.message import Account, Head, Message, encode_headers
+from artemis_py.paged import Page
 from artemis_py.storage import segment_index
 from artemis_py.storage.codec import BATCH, FILE_HEADER_BYTES, CodecError, decode_batch, decode_record
 from artemis_py.storage.disk import DiskError, FileDisk
@@ -108,14 +109,32 @@ def test_what_an_index_says(tmp_path: Path) -> None:
     fields = index_of(shelf.bytes_of(1)).fields()
     end = len(shelf.bytes_of(1).rstrip(b"\0"))
     assert fields == {
-        "format": 1, "segment": 1, "first_lsn": 1, "last_lsn": 10, "first_ms": 1000, "last_ms": 2000, "oldest_ms": 1, "newest_ms": 8,
-        "bytes": fields["bytes"], "records": 10, "messages": 5, "addresses": ["a", "b", "run"],
-        "queues": [{"lsn": 1, "id": 1, "name": "q", "address": "a"}, {"lsn": 6, "id": 1, "name": "q", "address": "a", "deleted": True}],
+        "format": 1, "segment": 1, "first_lsn": 1, "last_lsn": 10, "first_ms": 1000, "last_ms": 2000,
+        "oldest_ms": 1, "newest_ms": 9, "bytes": fields["bytes"], "records": 10, "messages": 5, "addresses": ["a", "b", "run"],
+        "queues": [
+            {"lsn": 1, "id": 1, "name": "q", "address": "a"},
+            {"lsn": 6, "id": 1, "name": "q", "address": "a", "deleted": True},
+        ],
         "sessions": [], "consumers": [], "blocks": [[FILE_HEADER_BYTES, 1, 2000]],
     }  # fmt: skip
     assert end <= fields["bytes"] <= end + 8  # the last record may end in zeros
     assert journal.segments[0].index is not None
     assert journal.segments[0].index.fields() == fields
+
+
+def test_a_record_that_another_replaced_before_it_was_written_does_not_count(tmp_path: Path) -> None:
+    """A page that grows twice in a turn says so once."""
+    shelf = Shelf(tmp_path)
+    page = Page(1, 1, 1)
+    shelf.journal.page_opened(page, "a")
+    for count in (1, 2, 3):
+        page.count, page.size_bytes = count, 100 * count
+        shelf.journal.paged(page)
+    shelf.turn(1)
+    index = shelf.journal.segments[0].index
+    assert index is not None
+    assert index.records == 3
+    assert index.fields() == index_of(shelf.bytes_of(1)).fields()
 
 
 def test_nothing_is_told_before_it_is_durable(tmp_path: Path) -> None:
@@ -141,6 +160,7 @@ def test_copies_of_a_compaction_are_no_messages(tmp_path: Path) -> None:
     assert sum(1 for segment in shelf.closed if segment.index and "a.stays" in (segment.index.addresses or [])) == 1
 
 
+@pytest.mark.interpreted
 def test_blocks_begin_with_a_batch_and_cover_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment_index, "BLOCK_BYTES", 1000)
     shelf = Shelf(tmp_path, file_bytes=65536)
@@ -163,6 +183,7 @@ def test_blocks_begin_with_a_batch_and_cover_the_file(tmp_path: Path, monkeypatc
     assert shelf.journal.segments[0].index.blocks == index.blocks
 
 
+@pytest.mark.interpreted
 def test_with_too_many_addresses_none_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment_index, "ADDRESSES_MAX", 3)
     shelf = Shelf(tmp_path)

@@ -7,6 +7,7 @@ import re
 import struct
 import zlib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -160,6 +161,9 @@ def test_a_reader_from_the_page_alone_agrees_with_the_dump(
 ) -> None:
     story = Story(tmp_path / "journal")
     story.generate(rng, 80)
+    story.turn(
+        partial(story.publish, 10_000, [1], b"", 1), partial(story.fail, 1, 10_000, 1), partial(story.refuse, 2, 1)
+    )
     assert cli.main(["journal", "dump", str(story.folder), "--format", "json"]) == 0
     dumped = {line["lsn"]: line for line in map(json.loads, capsys.readouterr().out.splitlines())}
     seen: set[int] = set()

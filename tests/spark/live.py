@@ -1,0 +1,102 @@
+"""A broker that retains its log, and traffic of which the test knows every message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration
+from tests.e2e.stomp_socket import StompSocket, frame
+
+ADDRESSES = '<address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>'
+SETTINGS = """\
+      <address-setting match="#">
+        <dead-letter-address>DLQ</dead-letter-address><max-delivery-attempts>2</max-delivery-attempts>
+        <default-address-routing-type>ANYCAST</default-address-routing-type>
+        <default-queue-routing-type>ANYCAST</default-queue-routing-type>
+        <auto-delete-queues>false</auto-delete-queues><auto-delete-addresses>false</auto-delete-addresses>
+        <redelivery-delay>0</redelivery-delay>
+      </address-setting>
+      <address-setting match="ring"><default-ring-size>3</default-ring-size></address-setting>
+      <address-setting match="full">
+        <max-size-messages>2</max-size-messages><address-full-policy>DROP</address-full-policy>
+      </address-setting>
+      <address-setting match="paged">
+        <max-size-bytes>20000</max-size-bytes><page-size-bytes>10000</page-size-bytes>
+        <address-full-policy>PAGE</address-full-policy>
+      </address-setting>
+"""
+
+
+class LiveBroker:
+    """One broker and its later lives on the same ports and files."""
+
+    def __init__(self, folder: Path, *, file_bytes: str = "100K", limits: str = 'unit="DAYS" period="1"') -> None:
+        self.folder = folder
+        self._file_bytes = file_bytes
+        self._limits = limits
+        self._lives = 0
+        self.process = self._start({"stomp": 0, "http": 0})
+
+    def _start(self, ports: dict[str, int]) -> BrokerProcess:
+        self._lives += 1
+        acceptors = {name: uri.replace(":0?", f":{ports[name]}?") for name, uri in (("stomp", STOMP), ("http", HTTP))}
+        folders = "".join(
+            f"<{name}-directory>{self.folder / name}</{name}-directory>"
+            for name in ("bindings", "journal", "large-messages", "paging")
+        )
+        text = configuration(acceptors, addresses=ADDRESSES, settings=SETTINGS).replace(
+            "<persistence-enabled>false</persistence-enabled>",
+            f"<persistence-enabled>true</persistence-enabled>{folders}"
+            f"<journal-file-size>{self._file_bytes}</journal-file-size>"
+            f"<journal-retention-directory {self._limits}>{self.retained}</journal-retention-directory>",
+        )
+        file = self.folder / "broker.xml"
+        file.write_text(text, "utf-8")
+        process = BrokerProcess(["run", str(file)], self.folder / f"broker{self._lives}.log")
+        process.await_ready()
+        return process
+
+    @property
+    def retained(self) -> Path:
+        """Where closed segments go."""
+        return self.folder / "retained"
+
+    @property
+    def url(self) -> str:
+        """Of its HTTP acceptor."""
+        return f"http://127.0.0.1:{self.process.ports['http']}"
+
+    def client(self) -> StompSocket:
+        """A connection of the user ann."""
+        socket = StompSocket(self.process.port)
+        socket.connect(login="ann", passcode="x")
+        return socket
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.process.kill()
+
+    def start_again(self) -> None:
+        """From what is on the disk."""
+        self.process = self._start(dict(self.process.ports))
+
+
+@contextmanager
+def live_broker(folder: Path, **options: str) -> Iterator[LiveBroker]:
+    """One that is gone in the end."""
+    folder.mkdir(parents=True, exist_ok=True)
+    live = LiveBroker(folder, **options)
+    try:
+        yield live
+    finally:
+        live.process.kill()
+
+
+def send_many(client: StompSocket, address: str, first: int, count: int, size_bytes: int = 0) -> None:
+    """Messages with numbers as bodies, filled up with spaces; they are confirmed."""
+    bodies = [b"%d" % number for number in range(first, first + count)]
+    headers = {"destination": f"/queue/{address}", "persistent": "true"}
+    client.raw(b"".join(frame("SEND", headers, body.ljust(size_bytes)) for body in bodies[:-1]))
+    client.ask("SEND", headers, bodies[-1].ljust(size_bytes))

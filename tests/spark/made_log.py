@@ -1,0 +1,98 @@
+"""Logs made without a broker: a journal at work with a clock of its own, or segments written one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from artemis_py.message import Account, Head, Message, encode_headers
+from artemis_py.storage import codec
+from artemis_py.storage.codec import Batch, FileHeader, Kept
+from artemis_py.storage.segment_index import encode_index, index_name, index_of
+
+START_MS = 1_700_000_000_000
+HOUR_MS = 3_600_000
+
+
+def message(number: int, address: str, body: bytes, timestamp_ms: int) -> Message:
+    """A persistent message."""
+    block = encode_headers([("destination", address), ("persistent", "true")])
+    return Message(Head(block, address, 4, True, False, "ANYCAST"), body, number, timestamp_ms, 0, Account(), 0)
+
+
+class MadeLog:
+    """Segments of one queue ``q`` (number 3); each batch is written at once and at a time of its own."""
+
+    def __init__(self, folder: Path, *, with_index: bool = True) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.number = 0
+        self.lsn = 1
+        self.messages = 0
+        self.batches = 0
+        self._with_index = with_index
+        self._path = folder
+        self._data = b""
+
+    def segment(self, now_ms: int) -> Path:
+        """Begin the next one."""
+        self.close()
+        self.number += 1
+        self._path = self.folder / f"artemis-journal-{self.number:012}.log"
+        self._data = codec.encode_file_header(FileHeader(codec.KIND_JOURNAL, self.number, self.lsn, now_ms))
+        self._write(b"")
+        self.batch(now_ms, self.queue)
+        return self._path
+
+    def queue(self) -> bytes:
+        """Tells of the queue."""
+        return self.record(codec.QUEUE, codec.encode_fields({"id": 3, "name": "q", "address": "orders"}))
+
+    def record(self, kind: int, payload: bytes) -> bytes:
+        """One record with the next lsn."""
+        record = codec.encode_record(kind, self.lsn, payload)
+        self.lsn += 1
+        return record
+
+    def sent(self, now_ms: int, count: int = 1, address: str = "orders", body: bytes = b"") -> bytes:
+        """Some messages with numbers as bodies."""
+        found = b""
+        for _ in range(count):
+            self.messages += 1
+            one = message(self.messages, address, body or b"%d" % self.messages, now_ms)
+            found += self.record(codec.MESSAGE, codec.encode_message(Kept(one, self.lsn, [3])))
+        return found
+
+    def batch(self, now_ms: int, *steps: Callable[[], bytes]) -> None:
+        """What is written at once."""
+        self.batches += 1
+        records = b"".join(step() for step in steps)
+        head = self.record(codec.BATCH, codec.encode_batch(Batch(self.batches, now_ms, self.messages, 3)))
+        self._write(head + records)
+
+    def publish(self, now_ms: int, count: int = 1, address: str = "orders", body: bytes = b"") -> None:
+        """A batch of messages."""
+        self.batch(now_ms, lambda: self.sent(now_ms, count, address, body))
+
+    def _write(self, more: bytes) -> None:
+        self._data += more
+        self._path.write_bytes(self._data + bytes(1000))
+
+    def close(self) -> None:
+        """No more comes to this segment."""
+        if self._data and self._with_index:
+            index = index_of(self._data, self._path.name)
+            self._path.with_name(index_name(self._path.name)).write_bytes(encode_index(index.fields()))
+        self._data = b""
+
+
+def day_of_segments(folder: Path, *, per_hour: int = 4, messages: int = 50) -> MadeLog:
+    """A day of traffic: four segments in each hour, each with a batch in every minute of it."""
+    log = MadeLog(folder)
+    for quarter in range(24 * per_hour):
+        begin_ms = START_MS + quarter * HOUR_MS // per_hour
+        log.segment(begin_ms)
+        for step in range(5):
+            log.publish(begin_ms + step * 60_000, messages // 5, address=f"orders.{quarter % 3}")
+    log.close()
+    return log

@@ -1,0 +1,186 @@
+"""Raw records of every type, drawn by Hypothesis, as the bytes of a journal file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
+from artemis_py.storage import codec, page_codec
+from artemis_py.storage.codec import Batch, FileHeader, Kept
+
+START_MS = 1_700_000_000_000
+ADDRESSES = ("orders", "orders.eu", "ä", "DLQ", "a:b\\c\nd")
+TEXTS = st.sampled_from(["", "x", "two words", "colon:and\\back", "line\nend\r", "ü€😀", "g" * 40])
+NAMES = st.sampled_from(["JMSXGroupID", "_AMQ_GROUP_ID", "reason", "n", "odd:name", "_AMQ_ORIG_QUEUE", "x-JMSXGroupID"])
+IDS = st.integers(1, 1 << 40)
+QUEUES = st.integers(1, 5)
+BODIES = st.one_of(
+    st.binary(max_size=40),
+    st.just(b"\0" * 30),
+    st.just(codec.encode_record(codec.MESSAGE, 3, b"looks like one")),
+    st.builds(lambda: codec.encode_record(codec.BATCH, 5, codec.encode_batch(Batch(1, 2, 3, 4)))),
+)
+
+
+@st.composite
+def messages(draw: st.DrawFn) -> Callable[[int], bytes]:
+    """A MESSAGE payload, once its lsn is known."""
+    address = draw(st.sampled_from(ADDRESSES))
+    headers = [("destination", f"/queue/{address}"), *draw(st.lists(st.tuples(NAMES, TEXTS), max_size=4))]
+    if draw(st.booleans()):
+        headers.append(("_AMQ_ORIG_ADDRESS", draw(TEXTS)))
+    head = Head(
+        encode_headers(headers),
+        address,
+        draw(st.integers(0, 9)),
+        True,
+        draw(st.booleans()),
+        draw(st.sampled_from([None, "ANYCAST", "MULTICAST"])),
+    )
+    body: Any = draw(BODIES)
+    if draw(st.integers(0, 9)) == 0:
+        body = LargeBody(draw(st.integers(1, 1 << 33)), draw(st.integers(1, 1 << 40)))
+    times = draw(st.tuples(st.integers(0, 5000), st.sampled_from([0, 7, START_MS])))
+    message = Message(head, body, draw(IDS), START_MS + times[0], times[1], Account(), 0)
+    queues = draw(st.lists(QUEUES, max_size=3, unique=True))
+    due = draw(st.sampled_from([0, 0, START_MS + 9]))
+    is_copy = draw(st.integers(0, 5)) == 0
+
+    def encode(lsn: int) -> bytes:
+        kept = Kept(message, lsn - 1 if is_copy else lsn, queues, draw_flags)
+        if due:
+            for queue in queues:
+                kept.detail(queue).due_ms = due
+        return codec.encode_message(kept)
+
+    draw_flags = draw(st.sampled_from([0, 0, codec.FLAG_PAGED]))
+    return encode
+
+
+def fixed(payload: bytes) -> Callable[[int], bytes]:
+    """A payload that says the same at every lsn."""
+    return lambda _lsn: payload
+
+
+ID_LISTS = st.lists(IDS, min_size=1, max_size=5)
+CONSUMERS = st.sampled_from([0, 11, 12])
+CLIENTS = st.sampled_from([0, 21, 22, 23])
+
+
+def _page_settled(queue: int, reason: int, ids: list[int], consumer: int) -> bytes:
+    header = page_codec._SETTLED.pack(queue, 1, 2, reason, len(ids), 99)
+    numbers = b"".join(number.to_bytes(8, "little") for number in [*range(len(ids)), *ids])
+    return header + numbers + codec.encode_behind(consumer)
+
+
+def _told(fields: dict[str, Any]) -> bytes:
+    return codec.encode_fields(fields)
+
+
+REASONS = st.sampled_from(codec.REASONS)
+RECORDS: st.SearchStrategy[tuple[int, Callable[[int], bytes]]] = st.one_of(
+    st.tuples(st.just(codec.MESSAGE), messages()),
+    st.tuples(st.just(codec.MESSAGE), messages()),
+    st.tuples(st.just(codec.SETTLED), st.builds(codec.encode_settled, QUEUES, REASONS, ID_LISTS, CONSUMERS).map(fixed)),
+    st.tuples(st.just(codec.DELIVERED), st.builds(codec.encode_ids, QUEUES, ID_LISTS, CONSUMERS).map(fixed)),
+    st.tuples(st.just(codec.DUE), st.builds(codec.encode_ids, QUEUES, ID_LISTS).map(fixed)),
+    st.tuples(
+        st.just(codec.ATTEMPTED),
+        st.builds(
+            codec.encode_attempted, QUEUES, IDS, st.integers(1, 9), st.just(0), CONSUMERS, st.sampled_from(codec.CAUSES)
+        ).map(fixed),
+    ),
+    st.tuples(
+        st.just(codec.PAGE_SETTLED),
+        st.builds(_page_settled, QUEUES, st.integers(0, len(codec.REASONS) - 1), ID_LISTS, CONSUMERS).map(fixed),
+    ),
+    st.tuples(
+        st.just(codec.PAGE_PURGED),
+        st.builds(
+            page_codec.PagePurged, QUEUES, st.just(1), st.just(2), st.just((3, 4)), st.just(50), REASONS,
+            st.integers(0, 99), st.integers(0, 9999),
+        )
+        .map(page_codec.encode_page_purged)
+        .map(fixed),
+    ),
+    st.tuples(
+        st.just(codec.PAGE_ATTEMPTED),
+        st.builds(
+            page_codec.PageAttempted, QUEUES, st.just(1), st.just(2), st.just(3), st.sampled_from([0, 7]),
+            st.integers(1, 9), st.just(0), CONSUMERS, st.sampled_from(codec.CAUSES),
+        )
+        .map(page_codec.encode_page_attempted)
+        .map(fixed),
+    ),
+    st.tuples(st.just(codec.ORIGIN), CLIENTS.map(codec.encode_origin).map(fixed)),
+    st.tuples(
+        st.just(codec.REFUSED),
+        st.builds(
+            lambda address, session, count: _told(
+                {"address": address, "policy": "drop", "session": session, "count": count, "bytes": count * 7}
+            ),
+            st.sampled_from(ADDRESSES), CLIENTS, st.integers(1, 9),
+        ).map(fixed),
+    ),
+    st.tuples(st.just(99), st.binary(max_size=20).map(fixed)),
+)  # fmt: skip
+
+
+@dataclass
+class RawFile:
+    """The bytes of a file, and the places where its records begin."""
+
+    data: bytes
+    places: list[int]
+
+
+@st.composite
+def files(draw: st.DrawFn) -> RawFile:
+    """A whole file of a few batches, with zeros behind it or not."""
+    lsn = draw(st.integers(1, 1 << 33))
+    data = codec.encode_file_header(FileHeader(codec.KIND_JOURNAL, 7, lsn, START_MS))
+    places: list[int] = []
+    number = draw(st.integers(1, 100))
+    for _ in range(draw(st.integers(1, 4))):
+        records: list[bytes] = []
+        for grouped in draw(st.lists(st.one_of(RECORDS.map(lambda one: [one]), st.lists(RECORDS, max_size=3)), max_size=4)):
+            inner: list[bytes] = []
+            for kind, payload in grouped:
+                inner.append(codec.encode_record(kind, lsn, payload(lsn)))
+                lsn += 1
+            if len(grouped) != 1:
+                inner = [codec.encode_record(codec.GROUP, lsn, b"".join(inner))]
+                lsn += 1
+            records += inner
+        now_ms = START_MS + draw(st.integers(0, 9)) * 1000
+        batch = codec.encode_record(codec.BATCH, lsn, codec.encode_batch(Batch(number, now_ms, 0, 0)))
+        lsn += 1
+        number += 1
+        for record in [batch, *records]:
+            places.append(len(data))
+            data += record
+    return RawFile(data + bytes(draw(st.sampled_from([0, 5, 17, 100]))), places)
+
+
+@st.composite
+def damaged_files(draw: st.DrawFn) -> RawFile:
+    """A file that was torn off, or in which bytes are not what was written."""
+    whole = draw(files())
+    data = bytearray(whole.data)
+    for _ in range(draw(st.integers(1, 3))):
+        place = draw(st.integers(64, len(data) - 1))
+        kind = draw(st.sampled_from(["tear", "zeros", "flip", "header"]))
+        if kind == "tear":
+            data[place:] = bytes(len(data) - place)
+        elif kind == "zeros":
+            data[place : place + 20] = bytes(min(20, len(data) - place))
+        elif kind == "flip":
+            data[place] ^= draw(st.integers(1, 255))
+        elif whole.places:
+            at = draw(st.sampled_from(whole.places)) + draw(st.integers(0, 16))
+            data[at] = draw(st.integers(0, 255))
+    return RawFile(bytes(data), whole.places)

@@ -1,0 +1,299 @@
+"""``spark.read.format("artemis")`` over directories: what is read, what need not be, and what is said of damage."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from artemis_py.errors import PipelineError
+from artemis_py.spark.batch import RowReader
+from artemis_py.spark.directory_log import Directories, find_directories
+from artemis_py.spark.options import read_options
+from artemis_py.spark.plan import Share
+from artemis_py.storage import codec
+from tests.spark.made_log import HOUR_MS, START_MS, MadeLog, day_of_segments
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@pytest.fixture(scope="module")
+def day(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A day's log: 96 segments, 50 messages in each, three addresses in turn."""
+    folder = tmp_path_factory.mktemp("day")
+    day_of_segments(folder)
+    return folder
+
+
+def load(spark: SparkSession, folder: Path, **options: object) -> DataFrame:
+    return spark.read.format("artemis").options(**{k: str(v) for k, v in options.items()}).load(str(folder))
+
+
+def shares(folder: Path, *filters: Any, **options: str) -> list[Share]:
+    reader = RowReader(read_options({"journal": str(folder), **options}))
+    assert list(reader.pushFilters(list(filters))) == list(filters)
+    return [share for share in reader.partitions() if isinstance(share, Share)]
+
+
+def segments(folder: Path, *filters: Any, **options: str) -> list[int]:
+    """Which segments are read at all."""
+    return [one.segment for share in shares(folder, *filters, **options) for one in share.ranges]
+
+
+def hour(number: int) -> str:
+    return f"timestamp_millis({START_MS + number * HOUR_MS})"
+
+
+CONDITIONS = [
+    "offset > 3000 and offset <= 3100",
+    "offset = 77",
+    "offset in (5, 4000, 900000)",
+    "address = 'orders.1'",
+    "topic in ('orders.0', 'nowhere')",
+    "address = 'nowhere'",
+    f"timestamp >= {hour(5)} and timestamp < {hour(6)}",
+    f"publishedAt > {hour(23)}",
+    f"publishedAt = {hour(2)}",
+    f"timestamp <= {hour(1)} and address <=> 'orders.2'",
+    "broker = 'one' and messageId < 9",
+    "broker = 'two'",
+    "address = 'orders.1' or offset < 100",
+    "not address = 'orders.1'",
+    "key is null and offset < 50",
+    "value = cast('33' as binary)",
+    "address is null",
+    "offset = null",
+]
+
+
+def test_pushing_filters_down_changes_nothing(spark: SparkSession, day: Path) -> None:
+    everything = load(spark, day, broker="one").select("offset", "topic", "messageId", "value").collect()
+    assert len(everything) == 96 * 50
+    holds = [f"({condition}) as c{number}" for number, condition in enumerate(CONDITIONS)]
+    rows = spark.createDataFrame(load(spark, day, broker="one").collect(), load(spark, day).schema)
+    answers = rows.selectExpr("offset as at", *holds).collect()
+    for number, condition in enumerate(CONDITIONS):
+        pushed = {row.offset for row in load(spark, day, broker="one").where(condition).select("offset").collect()}
+        assert pushed == {row.at for row in answers if row[f"c{number}"]}, condition
+
+
+def test_only_segments_that_can_answer_are_read(day: Path) -> None:
+    from datetime import UTC, datetime
+
+    from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, In, LessThan
+
+    begin = datetime.fromtimestamp((START_MS + 5 * HOUR_MS) / 1000, UTC)
+    end = datetime.fromtimestamp((START_MS + 6 * HOUR_MS - 1) / 1000, UTC)
+    assert len(segments(day)) == 96
+    for column in ("timestamp", "publishedAt"):
+        asked = GreaterThanOrEqual((column,), begin), LessThan((column,), end)
+        assert segments(day, *asked) == [21, 22, 23, 24]
+    assert segments(day, EqualTo(("address",), "orders.1")) == list(range(2, 97, 3))
+    assert segments(day, In(("topic",), ("orders.1", "x"))) == list(range(2, 97, 3))
+    assert segments(day, EqualTo(("address",), "elsewhere")) == []
+    assert segments(day, EqualTo(("offset",), 1)) == [1]
+    assert segments(day, EqualTo(("broker",), "elsewhere")) == []
+    assert segments(day, subscribe="orders.2") == list(range(3, 97, 3))
+    assert segments(day, subscribePattern="orders.#") == list(range(1, 97))
+    assert segments(day, subscribePattern="*.0", table="messages") == list(range(1, 97, 3))
+    assert segments(day, startingTimestamp=str(START_MS + 23 * HOUR_MS)) == [93, 94, 95, 96]
+    assert segments(day, endingTimestamp=str(START_MS)) == [1]
+
+
+def test_offsets_of_options(spark: SparkSession, day: Path) -> None:
+    def count(**options: object) -> int:
+        return load(spark, day, broker="one", **options).count()
+
+    everything = load(spark, day)
+    low, high = (row[0] for row in everything.selectExpr("stack(2, min(offset), max(offset))").collect())
+    assert count(startingOffsets='{"one": %d}' % (high - 1)) == 1
+    assert count(endingOffsets='{"one": %d}' % low) == 1
+    assert count(startingOffsets='{"one": %d}' % high) == 0
+    with pytest.raises(Exception, match="startingOffsets names broker two, which is not read: there is one"):
+        count(startingOffsets='{"two": 1}')
+
+
+def test_subscriptions(spark: SparkSession, day: Path) -> None:
+    def addresses(**options: object) -> set[str]:
+        return {row.address for row in load(spark, day, **options).select("address").distinct().collect()}
+
+    assert addresses(subscribe="orders.1, elsewhere") == {"orders.1"}
+    assert addresses(subscribe="orders.0", subscribePattern="#.2") == {"orders.0", "orders.2"}
+    assert addresses(subscribePattern="*") == set()
+    assert addresses(table="events", subscribe="orders.1") == {"orders.1", "orders"} - {"orders"}
+
+
+def test_columns_and_bodies(spark: SparkSession, day: Path) -> None:
+    row = load(spark, day, columns="value,headers,messageId").where("messageId = 7").collect()[0]
+    assert row.asDict(recursive=True) == {
+        "value": b"7",
+        "headers": [{"key": "destination", "value": b"orders.0"}, {"key": "persistent", "value": b"true"}],
+        "messageId": 7,
+    }
+    bare = load(spark, day, includeBody="false").where("messageId = 70").collect()[0]
+    assert (bare.value, bare.bodyBytes) == (None, 2)
+
+
+def test_sql_view(spark: SparkSession, day: Path) -> None:
+    spark.sql(f"create or replace temporary view day using artemis options (journal '{day}', columns 'offset,address')")
+    assert spark.sql("select count(*) from day where address = 'orders.0'").collect()[0][0] == 1600
+
+
+def test_batches_are_as_large_as_asked(day: Path) -> None:
+    reader = RowReader(read_options({"journal": str(day), "rowsPerBatch": "7", "columns": "offset"}))
+    batches = [batch for share in reader.partitions() for batch in reader.read(share)]
+    assert max(batch.num_rows for batch in batches) == 7
+    assert sum(batch.num_rows for batch in batches) == 4800
+
+
+def test_large_segments_are_shared_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("artemis_py.storage.segment_index.BLOCK_BYTES", 2000)
+    monkeypatch.setattr("artemis_py.spark.plan._PIECE_BYTES", 5000)
+    log = MadeLog(tmp_path)
+    log.segment(START_MS)
+    for step in range(40):
+        log.publish(START_MS + step, 10)
+    log.close()
+    found = shares(tmp_path, partitionBytes="10000")
+    assert len(found) > 3
+    reader = RowReader(read_options({"journal": str(tmp_path), "columns": "messageId"}))
+    rows = [row["messageId"] for share in found for batch in reader.read(share) for row in batch.to_pylist()]
+    assert rows == list(range(1, 401))
+    middle = [share for share in shares(tmp_path, startingOffsets='{"%s": 200}' % tmp_path.name, endingOffsets='{"%s": 220}' % tmp_path.name)]
+    assert sum(one.end - one.begin for share in middle for one in share.ranges) < 6000
+
+
+def test_an_empty_log(spark: SparkSession, tmp_path: Path) -> None:
+    assert load(spark, tmp_path).count() == 0
+    assert load(spark, tmp_path, table="queues").count() == 0
+    (tmp_path / "artemis-journal-000000000001.log").write_bytes(bytes(1000))
+    assert load(spark, tmp_path).count() == 0
+
+
+# ---- damage --------------------------------------------------------------------------------------
+
+
+def damaged(folder: Path, change: Callable[[bytearray], None]) -> Path:
+    log = MadeLog(folder)
+    for number in range(2):
+        log.segment(START_MS + number)
+        for step in range(3):
+            log.publish(START_MS + step, 10)
+    log.close()
+    path = folder / "artemis-journal-000000000001.log"
+    data = bytearray(path.read_bytes())
+    change(data)
+    path.write_bytes(data)
+    return folder
+
+
+def flip(data: bytearray) -> None:
+    data[data.index(b"destination") + 3] ^= 1
+
+
+def test_damage_is_an_error_or_left_out(spark: SparkSession, tmp_path: Path) -> None:
+    damaged(tmp_path, flip)
+    with pytest.raises(Exception, match=r"segment 1 at byte \d+: DAMAGED: a record whose checksum does not match.*failOnDataLoss"):
+        load(spark, tmp_path).count()
+    assert load(spark, tmp_path, failOnDataLoss="false").count() == 59
+
+
+def test_a_segment_cut_short_is_an_error_or_left_out(tmp_path: Path) -> None:
+    def cut(data: bytearray) -> None:
+        del data[data.index(b"destination") + 100 :]
+
+    damaged(tmp_path, cut)
+    whole = RowReader(read_options({"journal": str(tmp_path), "columns": "offset"}))
+    with pytest.raises(PipelineError, match="failOnDataLoss=false"):
+        _ = [batch for share in whole.partitions() for batch in whole.read(share)]
+    rest = RowReader(read_options({"journal": str(tmp_path), "columns": "offset", "failOnDataLoss": "false"}))
+    assert sum(batch.num_rows for share in rest.partitions() for batch in rest.read(share)) == 31
+
+
+def test_a_segment_that_went_is_an_error_or_left_out(tmp_path: Path) -> None:
+    damaged(tmp_path, lambda data: None)
+    for options, rows in (({}, None), ({"failOnDataLoss": "false"}, 30)):
+        copy = tmp_path / f"copy{len(options)}"
+        shutil.copytree(tmp_path, copy, ignore=shutil.ignore_patterns("copy*"))
+        reader = RowReader(read_options({"journal": str(copy), "columns": "offset", "partitionBytes": "100", **options}))
+        planned = reader.partitions()
+        (copy / "artemis-journal-000000000001.log").unlink()
+        if rows is None:
+            with pytest.raises(PipelineError, match="retention has removed it; with failOnDataLoss=false"):
+                _ = [batch for share in planned for batch in reader.read(share)]
+        else:
+            assert sum(batch.num_rows for share in planned for batch in reader.read(share)) == rows
+
+
+def test_a_torn_end_is_no_loss(tmp_path: Path) -> None:
+    log = MadeLog(tmp_path, with_index=False)
+    path = log.segment(START_MS)
+    log.publish(START_MS, 10)
+    log.publish(START_MS, 10)
+    data = path.read_bytes().rstrip(b"\0")
+    path.write_bytes(data[:-100] + bytes(500))
+    reader = RowReader(read_options({"journal": str(tmp_path), "columns": "offset"}))
+    assert sum(batch.num_rows for share in reader.partitions() for batch in reader.read(share)) == 19
+
+
+def test_another_format_version_is_refused(tmp_path: Path) -> None:
+    from zlib import crc32
+
+    damaged(tmp_path, lambda data: None)
+    path = tmp_path / "artemis-journal-000000000001.log"
+    data = bytearray(path.read_bytes())
+    data[8] = 9
+    data[60:64] = crc32(data[:60]).to_bytes(4, "little")
+    path.write_bytes(data)
+    path.with_suffix(".index").unlink()
+    with pytest.raises(PipelineError, match="format version 9; this program reads version 1"):
+        shares(tmp_path)
+
+
+# ---- directories ---------------------------------------------------------------------------------
+
+
+def names(text: str, broker: str | None = None) -> dict[str, list[str]]:
+    found: list[Directories] = find_directories(text, broker)
+    return {one.broker: [path.name for path in one.paths] for one in found}
+
+
+def test_directories_and_brokers(tmp_path: Path) -> None:
+    for place in ("a/journal", "a/retained", "b"):
+        MadeLog(tmp_path / place).segment(START_MS)
+    a, b = tmp_path / "a", tmp_path / "b"
+    assert names(str(a)) == {"a": ["journal", "retained"]}
+    assert names(f"{a}/journal, {a}/retained") == {"journal": ["journal", "retained"]}
+    assert names(str(a), "east") == {"east": ["journal", "retained"]}
+    assert names(f"{tmp_path}/*") == {"a": ["journal", "retained"], "b": ["b"]}
+    assert names(f"east={a},west={b}") == {"east": ["journal", "retained"], "west": ["b"]}
+    assert names(f"east={a}/journal,east={a}/retained") == {"east": ["journal", "retained"]}
+    with pytest.raises(PipelineError, match="matches no directory"):
+        names(f"{tmp_path}/nothing*")
+    with pytest.raises(PipelineError, match="no directory on this machine"):
+        names(f"{tmp_path}/nothing")
+
+
+def test_the_log_tells_what_its_broker_is_called(tmp_path: Path) -> None:
+    log = MadeLog(tmp_path)
+    log.segment(START_MS)
+    log.batch(START_MS, lambda: log.record(codec.BROKER, codec.encode_fields({"name": "east", "start": 1})))
+    assert names(str(tmp_path)) == {"east": [tmp_path.name]}
+    assert names(str(tmp_path), "west") == {"west": [tmp_path.name]}
+
+
+def test_two_brokers_in_one_go(spark: SparkSession, tmp_path: Path) -> None:
+    for place, count in (("a", 10), ("b", 20)):
+        log = MadeLog(tmp_path / place)
+        log.segment(START_MS + count)
+        log.publish(START_MS, count)
+        log.close()
+    counted = load(spark, tmp_path / "*").groupBy("broker").count().collect()
+    assert {row.broker: row["count"] for row in counted} == {"a": 10, "b": 20}
+    mixed = f"{tmp_path}/a,{tmp_path}/b"
+    with pytest.raises(Exception, match="are of different brokers: name each broker's directories"):
+        spark.read.format("artemis").option("journal", mixed).load().count()

@@ -1,0 +1,242 @@
+"""The decoder of pieces of the log finds what `storage.reader` finds, byte for byte, in every kind of file."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from artemis_py.message import LargeBody
+from artemis_py.spark.log import Listing, Log
+from artemis_py.spark.reading import Names, Reading, Wanted
+from artemis_py.spark.schema import EVENTS, MESSAGES, arrow_schema
+from artemis_py.spark.tables.events import event_batches
+from artemis_py.spark.tables.messages import message_batches
+from artemis_py.spark.walk import Piece, walk
+from artemis_py.storage import codec
+from artemis_py.storage import reader as log
+from artemis_py.storage.codec import CodecError
+from artemis_py.storage.retention import RetentionSettings
+from artemis_py.storage.scan import Damage, log_files
+from artemis_py.storage.segment_index import index_of
+from tests.spark.raw_log import RawFile, damaged_files, files
+from tests.unit.storage_tools.parts import Story
+
+Row = dict[str, Any]
+SESSIONS = {21: {"client": "host:1", "login": "ann"}, 22: {"client": "host:2"}, 5: {"client": "story"}}
+CONSUMERS = {11: {"session": 21, "subscription": "s"}, 12: {"session": 99, "subscription": "t"}}
+QUEUES = {1: {"name": "q1", "address": "orders"}, 2: {"name": "q2", "address": "a2"}, 3: {"name": "q3", "address": "a3"}}
+
+
+class BodiesOnly(Log):
+    """Large bodies that tell their number."""
+
+    broker = "b"
+
+    def listing(self, after_lsn: int = 0) -> Listing:
+        raise NotImplementedError
+
+    def read(self, segment: int, begin: int, end: int) -> bytes:
+        raise NotImplementedError
+
+    def body(self, number: int) -> bytes:
+        return b"large %d" % number
+
+    def set_cursor(self, name: str, lsn: int, ttl_s: int) -> None:
+        raise NotImplementedError
+
+
+def rows_of(raw: bytes, table: str, *, is_last: bool = False, names: Names | None = None) -> tuple[list[Row], list[Damage]]:
+    """What the decoder makes of a file."""
+    damages: list[Damage] = []
+    found = walk(Piece("f", raw[64:], 64, None, is_last), damages)
+    columns = list(MESSAGES if table == "messages" else EVENTS)
+    known = names or Names(QUEUES, SESSIONS, CONSUMERS)
+    reading = Reading(found, 64, 7, BodiesOnly(), known, Wanted(), arrow_schema(table, columns), True, 3, True)
+    batches = message_batches if table == "messages" else event_batches
+    rows: list[Row] = []
+    for batch in batches(reading):
+        assert batch.schema == arrow_schema(table, columns)
+        batch.validate(full=True)
+        rows += batch.to_pylist()
+    return rows, damages
+
+
+def expected_rows(raw: bytes, table: str, *, is_last: bool = False) -> tuple[list[Row], list[Damage]]:
+    """What the reader of the log makes of it."""
+    damages: list[Damage] = []
+    rows: list[Row] = []
+    for event in log.events_of("f", raw, damages, is_last=is_last):
+        if table == "events":
+            rows += event_rows(event)
+        elif isinstance(event, log.Published):
+            rows.append(message_row(event))
+    return rows, damages
+
+
+def moment(value_ms: int) -> datetime | None:
+    return datetime.fromtimestamp(value_ms / 1000, UTC) if value_ms else None
+
+
+def message_row(event: log.Published) -> Row:
+    kept, message = event.kept, event.kept.message
+    properties = message.head.properties
+    body = message.body
+    session = SESSIONS.get(event.session, {})
+    dues = [one.due_ms for one in (kept.details or {}).values()]
+    return {
+        "key": properties.get("JMSXGroupID", properties.get("_AMQ_GROUP_ID")),
+        "value": b"large %d" % body.number if isinstance(body, LargeBody) else body,
+        "topic": message.head.address,
+        "partition": 0,
+        "offset": event.lsn,
+        "timestamp": moment(message.timestamp_ms),
+        "timestampType": 0,
+        "headers": [{"key": name, "value": value.encode()} for name, value in message.head.headers()],
+        "address": message.head.address,
+        "messageId": message.id,
+        "queues": [QUEUES[number]["name"] if number in QUEUES else f"#{number}" for number in kept.queue_ids],
+        "routingType": message.head.routing_type,
+        "priority": message.head.priority,
+        "expiration": moment(message.expires_ms),
+        "deliverAt": moment(max(dues, default=0)),
+        "publishedAt": moment(event.time_ms),
+        "bodyBytes": len(body),
+        "origin": session.get("client"),
+        "user": session.get("login"),
+        "transaction": event.group or None,
+        "originalAddress": properties.get("_AMQ_ORIG_ADDRESS"),
+        "originalQueue": properties.get("_AMQ_ORIG_QUEUE"),
+        "originalMessageId": properties.get("_AMQ_ORIG_MESSAGE_ID"),
+        "reason": properties.get("reason") if "_AMQ_ORIG_ADDRESS" in properties else None,
+        "broker": "b",
+        "segment": 7,
+    }
+
+
+def event_rows(event: log.Event) -> list[Row]:
+    plain: Row = dict.fromkeys(EVENTS)
+    plain |= {"offset": event.lsn, "timestamp": moment(event.time_ms), "count": 1, "broker": "b", "segment": 7}
+    plain["transaction"] = event.group or None
+    match event:
+        case log.Published():
+            message = event.kept.message
+            one = {**plain, "messageId": message.id, "address": message.head.address, "bytes": message.size_bytes}
+            rows = [{**one, "event": "published", "origin": SESSIONS.get(event.session, {}).get("client")}]
+            for number in event.kept.queue_ids:
+                detail = (event.kept.details or {}).get(number)
+                kind = "scheduled" if detail is not None and detail.due_ms else "routed"
+                rows.append({**one, "event": kind, **of_queue(number)})
+            return rows
+        case log.Settled():
+            return [
+                {**plain, "event": event.reason, "messageId": number, **of_queue(event.queue_id), **by(event.consumer)}
+                for number in event.message_ids
+            ]
+        case log.Delivered():
+            return [
+                {**plain, "event": "delivered", "messageId": number, **of_queue(event.queue_id), **by(event.consumer)}
+                for number in event.message_ids
+            ]
+        case log.FellDue():
+            return [{**plain, "event": "due", "messageId": one, **of_queue(event.queue_id)} for one in event.message_ids]
+        case log.Attempted():
+            told = {"messageId": event.message_id, "attempts": event.attempts, "reason": event.cause or None}
+            return [{**plain, "event": "attempted", **told, **of_queue(event.queue_id), **by(event.consumer)}]
+        case log.Purged():
+            told = {"count": event.count, "bytes": event.size_bytes}
+            return [{**plain, "event": event.reason, **told, **of_queue(event.queue_id)}]
+        case log.Refused():
+            told = {"address": event.address, "reason": event.policy, "count": event.count, "bytes": event.size_bytes}
+            return [{**plain, "event": "refused", **told, "origin": SESSIONS.get(event.session, {}).get("client")}]
+    return []
+
+
+def of_queue(number: int) -> Row:
+    known = QUEUES.get(number)
+    return {"queue": f"#{number}", "address": None} if known is None else {"queue": known["name"], "address": known["address"]}
+
+
+def by(consumer: int) -> Row:
+    known = CONSUMERS.get(consumer)
+    if known is None:
+        return {"consumer": f"#{consumer}" if consumer else None}
+    client = SESSIONS.get(known["session"], {}).get("client", "")
+    return {"consumer": f"{client}/{known['subscription']}"}
+
+
+def compare(raw: bytes, table: str, *, is_last: bool) -> None:
+    try:
+        expected, damages = expected_rows(raw, table, is_last=is_last)
+    except CodecError:
+        return
+    found, found_damages = rows_of(raw, table, is_last=is_last)
+    for row in found:
+        position = row.pop("position", None)
+        assert position is None or codec.peek_record(raw, position)[1] == row["offset"]
+    assert found == expected
+    assert found_damages == damages
+
+
+@pytest.mark.parametrize("table", ["messages", "events"])
+@given(raw=files(), is_last=st.booleans())
+def test_whole_files(table: str, raw: RawFile, is_last: bool) -> None:
+    compare(raw.data, table, is_last=is_last)
+
+
+@pytest.mark.parametrize("table", ["messages", "events"])
+@given(raw=damaged_files(), is_last=st.booleans())
+def test_damaged_and_torn_files(table: str, raw: RawFile, is_last: bool) -> None:
+    compare(raw.data, table, is_last=is_last)
+
+
+def test_a_journal_at_work(tmp_path: Path) -> None:
+    story = Story(tmp_path / "journal", RetentionSettings(tmp_path / "retained", None, None))
+    story.generate(random.Random(3), 150)
+    total = 0
+    for file in log_files([tmp_path / "journal", tmp_path / "retained"]):
+        raw = file.path.read_bytes()
+        for table in ("messages", "events"):
+            compare(raw, table, is_last=False)
+        total += len(rows_of(raw, "messages")[0])
+    assert total > 50
+
+
+def test_names_come_from_the_index(tmp_path: Path) -> None:
+    story = Story(tmp_path)
+    story.turn(story.declare)
+    story.turn(lambda: story.publish(1, [1, 3], b"x", origin=1))
+    story.turn(lambda: story.deliver(1, [1]), lambda: story.settle(1, [1], "acked"))
+    raw = log_files([tmp_path])[0].path.read_bytes()
+    fields = index_of(raw, is_last=True).fields()
+    names = Names()
+    from artemis_py.spark.log import Segment
+
+    names.learn(Segment.of(fields))
+    row = rows_of(raw, "messages", names=names)[0][0]
+    assert (row["queues"], row["origin"]) == (["q1", "q3"], "host:1")
+    events = {row["event"]: row for row in rows_of(raw, "events", names=names)[0]}
+    assert events["published"]["origin"] == "host:1"
+    assert (events["acked"]["queue"], events["acked"]["consumer"]) == ("q1", "host:1/sub-1")
+
+
+def test_a_large_body_makes_a_batch_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("artemis_py.spark.tables.messages._BATCH_BYTES_MAX", 10)
+    from artemis_py.message import Account, Head, Message
+
+    data = b""
+    for lsn in range(1, 5):
+        message = Message(Head(b"destination:a\n\n", "a"), LargeBody(lsn, 8), lsn, 1, 0, Account(), 0)
+        data += codec.encode_record(codec.MESSAGE, lsn, codec.encode_message(codec.Kept(message, lsn, [])))
+    data = codec.encode_record(codec.BATCH, 9, codec.encode_batch(codec.Batch(1, 1, 1, 1))) + data
+    found = walk(Piece("f", data, 64, None, is_last=False), [])
+    reading = Reading(
+        found, 64, 7, BodiesOnly(), Names(), Wanted(), arrow_schema("messages", ["value"]), True, 100, True
+    )
+    batches = [batch.to_pylist() for batch in message_batches(reading)]
+    assert batches == [[{"value": b"large %d" % lsn}] for lsn in range(1, 5)]

@@ -1,0 +1,192 @@
+"""The tables against a running broker: what was published, what happened to it, and what the broker itself counts."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e.stomp_socket import StompSocket
+from tests.spark.live import LiveBroker, live_broker, send_many
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+LARGE = b"l" * 300_000
+
+
+class Traffic:
+    """What was sent, in order: the rows that have to come back."""
+
+    def __init__(self, broker: LiveBroker) -> None:
+        self.broker = broker
+        self.client = broker.client()
+        self.origin = "{}:{}".format(*self.client.socket.getsockname())
+        self.sent: list[dict[str, Any]] = []
+
+    def send(self, address: str, body: bytes, *, transaction: str | None = None, **headers: object) -> None:
+        named = {name.replace("__", "-"): value for name, value in headers.items()}
+        sent = {"destination": f"/queue/{address}", "persistent": "true", **named}
+        if transaction is None:
+            self.client.ask("SEND", sent, body)
+        else:
+            self.client.send("SEND", {**sent, "transaction": transaction}, body)
+        self.sent.append({"address": address, "value": body, **named})
+
+
+@pytest.fixture(scope="module")
+def traffic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traffic]:
+    with live_broker(tmp_path_factory.mktemp("live")) as broker:
+        traffic = Traffic(broker)
+        for number in range(300):
+            traffic.send("orders", b"body %d" % number, n=number)
+        traffic.send("orders", b"", priority=9)
+        traffic.send("orders", "ä\0€".encode(), JMSXGroupID="g1", note="two wörds")
+        traffic.send("later", b"later", AMQ_SCHEDULED_DELAY=3_600_000)
+        traffic.send("orders", b"expires", expires=int(time.time() * 1000) + 3_600_000)
+        traffic.send("large", LARGE)
+        client = traffic.client
+        client.send("BEGIN", {"transaction": "t"})
+        for number in range(3):
+            traffic.send("tx", b"%d" % number, transaction="t")
+        client.ask("COMMIT", {"transaction": "t"})
+        for number in range(5):
+            traffic.send("ring", b"%d" % number)
+        consume(client, "orders", acknowledged=100, refused=1)
+        send_many(client, "paged", 0, 200, 500)
+        traffic.sent += [{"address": "paged", "value": (b"%d" % number).ljust(500)} for number in range(200)]
+        for number in range(3):  # the third is dropped: it is in the log as refused, not as a message
+            client.ask("SEND", {"destination": "/queue/full", "persistent": "true"}, b"%d" % number)
+        traffic.sent += [{"address": "full", "value": b"%d" % number} for number in range(2)]
+        yield traffic
+
+
+def consume(client: StompSocket, queue: str, *, acknowledged: int, refused: int) -> None:
+    """Some are acknowledged, the next ones refused until they are dead; the others stay with the consumer."""
+    client.subscribe(f"/queue/{queue}", id="c1", ack="client-individual")
+    taken = [client.expect("MESSAGE") for _ in range(acknowledged + refused)]
+    for message in taken[:acknowledged]:
+        client.send("ACK", {"id": message.header("ack")})
+    for message in taken[acknowledged:]:
+        client.ask("NACK", {"id": message.header("ack")})
+        again = client.expect("MESSAGE")
+        while again.header("message-id") != message.header("message-id"):
+            again = client.expect("MESSAGE")
+        client.ask("NACK", {"id": again.header("ack")})
+
+
+def load(spark: SparkSession, source: dict[str, str], **options: str) -> DataFrame:
+    return spark.read.format("artemis").options(**source, **options).load()
+
+
+@pytest.fixture(scope="module", params=["url", "journal"])
+def source(request: pytest.FixtureRequest, traffic: Traffic) -> dict[str, str]:
+    return {"url": traffic.broker.url} if request.param == "url" else {"journal": str(traffic.broker.folder)}
+
+
+def test_what_was_published_row_for_row(spark: SparkSession, traffic: Traffic, source: dict[str, str]) -> None:
+    rows = load(spark, source, includeHeaders="true").orderBy("offset").collect()
+    own = [row for row in rows if row.originalAddress is None]
+    assert [(row.address, row.value) for row in own] == [(sent["address"], sent["value"]) for sent in traffic.sent]
+    assert {(row.origin, row.user, row.broker, row.topic == row.address) for row in own} == {(traffic.origin, "ann", "e2e", True)}
+    assert len({row.messageId for row in own}) == len({row.offset for row in own}) == len(own)
+    for row, sent in zip(own, traffic.sent, strict=True):
+        assert row.queues == [sent["address"]]
+        assert row.bodyBytes == len(sent["value"])
+        assert row.priority == sent.get("priority", 4)
+        assert row.key == sent.get("JMSXGroupID")
+        assert row.transaction is not None or sent["address"] != "tx"
+        assert (row.deliverAt is None) == (sent["address"] != "later")
+        assert (row.expiration is None) == ("expires" not in sent)
+        headers = {one.key: bytes(one.value).decode() for one in row.headers}
+        assert headers["destination"] == f"/queue/{sent['address']}"
+        for name in ("n", "note"):
+            assert headers.get(name) == (str(sent[name]) if name in sent else None)
+    assert len({row.transaction for row in own if row.address == "tx"}) == 1
+    assert {row.transaction for row in own if row.address in ("orders", "ring", "later")} == {None}
+    dead = [row for row in rows if row.originalAddress is not None]
+    assert [(row.address, row.originalAddress, row.originalQueue, row.origin) for row in dead] == [
+        ("DLQ", "orders", "orders", None)
+    ]
+    assert dead[0].originalMessageId in {str(row.messageId) for row in own}
+    assert dead[0].reason is not None
+
+
+def test_what_happened(spark: SparkSession, traffic: Traffic, source: dict[str, str]) -> None:
+    rows = load(spark, source, table="events").collect()
+    counted = Counter((row.event, row.queue) for row in rows)
+    assert counted["published", None] == len(traffic.sent) + 1
+    assert counted["routed", "orders"] == 303
+    assert counted["scheduled", "later"] == 1
+    assert counted["acked", "orders"] == 100
+    assert counted["attempted", "orders"] == 2
+    assert counted["dead", "orders"] == 1
+    assert counted["replaced", "ring"] == 2
+    refused = [(row.address, row.reason, row["count"], row.origin) for row in rows if row.event == "refused"]
+    assert refused == [("full", "drop", 1, traffic.origin)]
+    acked = [row for row in rows if row.event == "acked"]
+    assert {(row.consumer, row.address) for row in acked} == {(f"{traffic.origin}/c1", "orders")}
+    delivered = {row.messageId for row in rows if row.event == "delivered"}
+    assert {row.messageId for row in acked} <= delivered
+    failed = [row for row in rows if row.event == "attempted"]
+    assert [(row.attempts, row.reason) for row in failed] == [(1, "nacked"), (2, "nacked")]
+
+
+def test_queues_are_as_the_broker_counts_them(spark: SparkSession, traffic: Traffic, source: dict[str, str]) -> None:
+    rows = {row.queue: row for row in load(spark, source, table="queues").collect()}
+    assert set(rows) == {"orders", "later", "large", "tx", "ring", "paged", "full", "DLQ"}
+    process = traffic.broker.process
+    for name, row in rows.items():
+        for column, metric in (
+            ("messageCount", "artemis_durable_message_count"),
+            ("persistentBytes", "artemis_durable_persistent_size"),
+            ("scheduledCount", "artemis_scheduled_durable_message_count"),
+            ("deliveringCount", "artemis_delivering_durable_message_count"),
+            ("added", "artemis_messages_added"),
+            ("acked", "artemis_messages_acknowledged"),
+            ("killed", "artemis_messages_killed"),
+        ):
+            assert row[column] == process.metric(metric, queue=name), (name, column)
+    assert rows["ring"].replaced == 2
+
+
+def test_pages(spark: SparkSession, traffic: Traffic, source: dict[str, str]) -> None:
+    rows = load(spark, source, table="pages").orderBy("page").collect()
+    assert len(rows) > 5
+    assert {(row.address, row.droppedAt) for row in rows} == {("paged", None)}
+    assert [row.state for row in rows] == ["full"] * (len(rows) - 1) + ["open"]
+    places = [(row.firstPlace, row.messages) for row in rows]
+    assert all(first + count == following for (first, count), (following, _) in zip(places, places[1:], strict=False))
+    assert sum(row.messages for row in rows) < 200
+
+
+def test_metrics_add_up_to_the_state(spark: SparkSession, traffic: Traffic, source: dict[str, str]) -> None:
+    rows = load(spark, source, table="metrics", interval="1 second").orderBy("bucket").collect()
+    queues = {row.queue: row for row in load(spark, source, table="queues").collect()}
+    for name, state in queues.items():
+        own = [row for row in rows if row.queue == name]
+        assert own[-1].depthEnd == state.messageCount
+        assert sum(row.published for row in own) == state.added
+        assert sum(row.acked for row in own) == state.acked
+        assert sum(row.replaced for row in own) == state.replaced
+        assert max(row.depthMax for row in own) >= state.messageCount
+    assert sum(row.dead for row in rows) == 1
+
+
+def test_the_state_at_an_earlier_time(spark: SparkSession, traffic: Traffic, source: dict[str, str]) -> None:
+    acked = load(spark, source, table="events").where("event = 'acked'").agg({"timestamp": "min"}).collect()[0][0]
+    before = int(acked.timestamp() * 1000) - 1
+    rows = {row.queue: row for row in load(spark, source, table="queues", asOf=str(before)).collect()}
+    assert (rows["orders"].messageCount, rows["orders"].acked) == (303, 0)
+    assert "paged" not in rows
+
+
+def test_refusals_of_the_broker_say_what_to_do(spark: SparkSession, traffic: Traffic) -> None:
+    with pytest.raises(Exception, match="did not answer for 1 s .* acceptor with protocols=HTTP"):
+        load(spark, {"url": "http://127.0.0.1:9"}, brokerTimeoutSeconds="1").count()
+    with pytest.raises(Exception, match="two logs are of a broker named e2e"):
+        load(spark, {"url": f"{traffic.broker.url},{traffic.broker.url}"}).count()

@@ -1,0 +1,121 @@
+"""Options of the source: what each says, and errors that name what is wrong and what may be said."""
+
+from __future__ import annotations
+
+import pytest
+
+from artemis_py.errors import PipelineError
+from artemis_py.spark.options import read_options
+
+HERE = {"journal": "/log"}
+
+
+def test_defaults_are_kafkas() -> None:
+    batch = read_options(HERE)
+    assert (batch.table, batch.starting, batch.ending) == ("messages", "earliest", "latest")
+    assert (batch.include_body, batch.fails_on_loss, batch.rows_max) == (True, True, 50_000)
+    assert "headers" not in batch.columns
+    assert "value" in batch.columns
+    assert read_options(HERE, streaming=True).starting == "latest"
+
+
+def test_every_option_is_taken() -> None:
+    options = read_options(
+        {
+            "JOURNAL": "/log", "broker": "b", "table": "Messages", "columns": "offset, value", "includebody": "FALSE",
+            "subscribe": "a, b", "subscribePattern": "c.#", "startingoffsets": '{"b": 7}', "endingOffsets": '{"b": 9}',
+            "endingTimestamp": "1700000000000", "failOnDataLoss": "false", "rowsPerBatch": "9", "partitionBytes": "10",
+        }
+    )  # fmt: skip
+    assert options.journal == "/log"
+    assert options.columns == ("offset", "value")
+    assert not options.include_body
+    assert options.addresses == ("a", "b")
+    assert options.pattern == "c.#"
+    assert (options.starting, options.ending, options.ending_ms) == ({"b": 7}, {"b": 9}, 1_700_000_000_000)
+    assert not options.fails_on_loss
+    assert (options.rows_max, options.partition_bytes) == (9, 10)
+    remote = read_options({"url": "http://a:1, https://b:2", "user": "u", "password": "p", "brokerTimeoutSeconds": "5"})
+    assert (remote.urls, remote.user, remote.password, remote.wait_s) == (("http://a:1", "https://b:2"), "u", "p", 5)
+    stream = read_options(
+        {**HERE, "maxOffsetsPerTrigger": "5", "maxBytesPerTrigger": "6", "cursor": "c", "cursorTtlSeconds": "7"},
+        streaming=True,
+    )
+    assert (stream.offsets_max, stream.bytes_max, stream.cursor, stream.cursor_ttl_s) == (5, 6, "c", 7)
+
+
+def test_path_stands_for_journal() -> None:
+    assert read_options({"path": "/log"}).journal == "/log"
+
+
+def test_headers_come_when_they_are_asked_for() -> None:
+    assert "headers" in read_options({**HERE, "includeHeaders": "true"}).columns
+    assert read_options({**HERE, "columns": "headers"}).columns == ("headers",)
+
+
+@pytest.mark.parametrize(
+    ("text", "span_ms"), [("1 minute", 60_000), ("10 seconds", 10_000), ("2h", 7_200_000), ("500 ms", 500), ("1d", 86_400_000)]
+)
+def test_intervals(text: str, span_ms: int) -> None:
+    assert read_options({**HERE, "table": "metrics", "interval": text}).interval_ms == span_ms
+
+
+@pytest.mark.parametrize(
+    ("text", "time_ms"), [("1700000000000", 1_700_000_000_000), ("2023-11-14T22:13:20", 1_700_000_000_000), ("2023-11-14T23:13:20+01:00", 1_700_000_000_000)]
+)
+def test_times(text: str, time_ms: int) -> None:
+    assert read_options({**HERE, "table": "queues", "asOf": text}).as_of_ms == time_ms
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"startingOffset": "earliest"}, "startingOffset is unknown: did you mean startingOffsets"),
+        ({"table": "message"}, "did you mean messages"),
+        ({"columns": "offset,valeu"}, "valeu, which table messages has not: did you mean value"),
+        ({"columns": "offset,offset"}, "each once"),
+        ({"columns": ","}, "columns, with commas between"),
+        ({"includeBody": "yes"}, "includeBody is 'yes'; it may be: true or false"),
+        ({"startingOffsets": "first"}, 'earliest, latest or {"broker": lsn}'),
+        ({"startingOffsets": '{"b": "7"}'}, 'earliest, latest or {"broker": lsn}'),
+        ({"startingOffsets": "{}"}, 'earliest, latest or {"broker": lsn}'),
+        ({"startingOffsets": "latest"}, "a batch would read nothing"),
+        ({"endingOffsets": "earliest"}, "would read nothing"),
+        ({"startingTimestamp": "yesterday"}, "epoch milliseconds"),
+        ({"startingTimestamp": "1", "startingOffsets": "earliest"}, "twice"),
+        ({"rowsPerBatch": "0"}, "a number of rows"),
+        ({"interval": "1 fortnight"}, "a span of time"),
+        ({"interval": "0 s"}, "a span of time"),
+        ({"asOf": "1"}, "asOf is for table queues"),
+        ({"table": "queues", "asOf": "noon"}, "ISO 8601"),
+        ({"maxOffsetsPerTrigger": "5"}, "for spark.readStream"),
+        ({"cursor": "c"}, "for spark.readStream"),
+        ({"url": "http://a"}, "both are given"),
+    ],
+)
+def test_what_is_wrong_is_told(more: dict[str, str], said: str) -> None:
+    with pytest.raises(PipelineError, match=".*") as refused:
+        read_options({**HERE, **more})
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"table": "queues"}, "table queues cannot be streamed"),
+        ({"table": "metrics"}, "table metrics cannot be streamed"),
+        ({"endingOffsets": "latest"}, "a stream has no end"),
+        ({"endingTimestamp": "5"}, "a stream has no end"),
+    ],
+)
+def test_what_is_wrong_of_a_stream_is_told(more: dict[str, str], said: str) -> None:
+    with pytest.raises(PipelineError) as refused:
+        read_options({**HERE, **more}, streaming=True)
+    assert said in str(refused.value)
+
+
+def test_some_place_has_to_be_named() -> None:
+    with pytest.raises(PipelineError, match="none is given"):
+        read_options({})
+    with pytest.raises(PipelineError, match="http://host:8161"):
+        read_options({"url": "tcp://a:61613"})

@@ -1,0 +1,328 @@
+"""``spark.readStream.format("artemis")``: every row once, whatever happens to the query, the broker or the log."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e.broker_process import eventually
+from tests.spark.live import LiveBroker, live_broker, send_many
+from tests.spark.made_log import START_MS, MadeLog
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+WAIT_S = 60.0
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveBroker]:
+    with live_broker(tmp_path_factory.mktemp("streams")) as broker:
+        yield broker
+
+
+class Sink:
+    """What a query wrote. A batch that runs again, as it may after a stop, has to be the same again."""
+
+    def __init__(self) -> None:
+        self._batches: dict[int, list[Any]] = {}
+
+    def __call__(self, frame: Any, batch_id: int) -> None:
+        rows = frame.collect()
+        assert self._batches.setdefault(batch_id, rows) == rows
+
+    @property
+    def batches(self) -> list[list[Any]]:
+        """Those with rows, in order."""
+        return [rows for _, rows in sorted(self._batches.items()) if rows]
+
+    @property
+    def values(self) -> list[bytes]:
+        """The bodies."""
+        return [bytes(row.value) for rows in self.batches for row in rows]
+
+
+class Streams:
+    """Starts queries that are stopped with the test."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self._spark = spark
+        self._folder = folder
+        self.queries: list[StreamingQuery] = []
+
+    def start(self, sink: Callable[[Any, int], None], *, now: bool = False, checkpoint: str = "checkpoint", **options: object) -> StreamingQuery:
+        texts = {name: str(value) for name, value in options.items()}
+        source = self._spark.readStream.format("artemis").options(**texts).load()
+        writer = source.writeStream.foreachBatch(sink).option("checkpointLocation", str(self._folder / checkpoint))
+        query = (writer.trigger(availableNow=True) if now else writer.trigger(processingTime="100 milliseconds")).start()
+        self.queries.append(query)
+        return query
+
+    def run(self, sink: Callable[[Any, int], None], **options: object) -> StreamingQuery:
+        """Everything there is now, then the end."""
+        query = self.start(sink, now=True, **options)
+        query.awaitTermination(WAIT_S)
+        assert not query.isActive
+        return query
+
+
+@pytest.fixture
+def streams(spark: SparkSession, tmp_path: Path) -> Iterator[Streams]:
+    found = Streams(spark, tmp_path)
+    yield found
+    for query in found.queries:
+        query.stop()
+
+
+def await_values(sink: Sink, count: int) -> None:
+    eventually("rows in the sink", lambda: len(sink.values), lambda seen: seen >= count, WAIT_S)
+
+
+def bodies(first: int, count: int) -> list[bytes]:
+    return [b"%d" % number for number in range(first, first + count)]
+
+
+def test_what_is_published_arrives_and_a_restart_goes_on(broker: LiveBroker, streams: Streams, place: str) -> None:
+    sink = Sink()
+    options = {"url": broker.url, "subscribe": place, "startingOffsets": "latest"}
+    with broker.client() as client:
+        send_many(client, place, 0, 10)
+        query = streams.start(sink, **options)
+        eventually("planned", lambda: query.lastProgress, lambda seen: seen is not None, WAIT_S)
+        send_many(client, place, 10, 50)
+        await_values(sink, 50)
+        query.stop()
+        send_many(client, place, 60, 20)
+        streams.start(sink, **options)
+        await_values(sink, 70)
+    assert sink.values == bodies(10, 70)
+
+
+def test_limits_and_available_now(broker: LiveBroker, streams: Streams, place: str) -> None:
+    with broker.client() as client:
+        send_many(client, place, 0, 100, 1000)
+    options = {"url": broker.url, "subscribe": place, "startingOffsets": "earliest"}
+    small, bytewise, whole = Sink(), Sink(), Sink()
+    streams.run(small, checkpoint="small", maxOffsetsPerTrigger=60, **options)
+    assert max(len(rows) for rows in small.batches) <= 60
+    assert len(small.batches) > 1
+    streams.run(bytewise, checkpoint="bytes", maxBytesPerTrigger=40_000, **options)
+    assert len(bytewise.batches) > 2
+    streams.run(whole, checkpoint="whole", **options)
+    assert len(whole.batches) == 1
+    assert small.values == bytewise.values == whole.values
+    assert [int(value) for value in whole.values] == list(range(100))
+    streams.run(whole, checkpoint="whole", **options)
+    assert len(whole.batches) == 1
+
+
+def test_streams_of_events(broker: LiveBroker, streams: Streams, place: str) -> None:
+    with broker.client() as client:
+        send_many(client, place, 0, 3)
+        client.subscribe(f"/queue/{place}")
+        client.acknowledge(client.expect("MESSAGE"))
+    sink = Sink()
+    streams.run(sink, url=broker.url, table="events", startingOffsets="earliest")
+    seen = [row.event for rows in sink.batches for row in rows if row.queue == place]
+    assert seen.count("routed") == 3
+    assert seen.count("acked") == 1
+
+
+def test_a_start_at_a_time(broker: LiveBroker, streams: Streams, place: str) -> None:
+    with broker.client() as client:
+        send_many(client, place, 0, 5)
+        now_ms = eventually("time goes on", lambda: int(time.time() * 1000), lambda seen, begin=int(time.time() * 1000): seen > begin + 1)
+        send_many(client, place, 5, 5)
+    sink = Sink()
+    streams.run(sink, url=broker.url, subscribe=place, startingTimestamp=now_ms)
+    assert sink.values == bodies(5, 5)
+
+
+def test_a_cursor_says_how_far_a_query_is(broker: LiveBroker, streams: Streams, place: str) -> None:
+    def cursor() -> dict[str, Any]:
+        with urllib.request.urlopen(f"{broker.url}/log/cursors/{place}") as answer:
+            found: dict[str, Any] = json.load(answer)
+            return found
+
+    sink = Sink()
+    options = {"url": broker.url, "subscribe": place, "startingOffsets": "earliest", "cursor": place}
+    with broker.client() as client:
+        send_many(client, place, 0, 5)
+        streams.run(sink, **options)
+        begun = cursor()
+        assert begun["holds"]
+        assert begun["lsn"] < sink.batches[0][0].offset
+        send_many(client, place, 5, 5)
+        streams.run(sink, **options)
+    assert sink.values == bodies(0, 10)
+    assert sink.batches[0][-1].offset <= cursor()["lsn"] < sink.batches[1][0].offset
+
+
+def test_a_broker_that_is_killed_and_starts_again_under_a_query(tmp_path: Path, streams: Streams) -> None:
+    sink = Sink()
+    with live_broker(tmp_path / "broker") as broker:
+        streams.start(sink, url=broker.url, startingOffsets="earliest", subscribe="orders")
+        for life in range(3):
+            with broker.client() as client:
+                send_many(client, "orders", life * 500, 500)
+                broker.kill()
+            broker.start_again()
+        await_values(sink, 1500)
+    assert sorted(int(value) for value in sink.values) == list(range(1500))
+
+
+def test_a_directory_is_streamed_while_a_broker_writes_it(broker: LiveBroker, streams: Streams, place: str) -> None:
+    sink = Sink()
+    streams.start(sink, journal=broker.folder, subscribe=place, startingOffsets="earliest")
+    with broker.client() as client:
+        for turn in range(4):
+            send_many(client, place, turn * 300, 300, 500)
+        await_values(sink, 1200)
+    assert [int(value) for value in sink.values] == list(range(1200))
+
+
+# ---- what is gone --------------------------------------------------------------------------------
+
+
+def overtaken(folder: Path) -> Callable[[], None]:
+    """Four segments of 10 messages each; the function removes the second and the first."""
+    log = MadeLog(folder)
+    for _ in range(4):
+        log.segment(START_MS)
+        log.publish(START_MS, 10)
+    log.close()
+
+    def remove() -> None:
+        for number in (1, 2):
+            (folder / f"artemis-journal-{number:012}.log").unlink()
+
+    return remove
+
+
+def test_what_retention_took_is_an_error(tmp_path: Path, streams: Streams) -> None:
+    remove = overtaken(tmp_path / "log")
+    options = {"journal": tmp_path / "log", "startingOffsets": "earliest", "broker": "b", "maxOffsetsPerTrigger": 5}
+    sink = Sink()
+
+    def fail(frame: Any, batch_id: int) -> None:
+        sink(frame, batch_id)
+        remove()
+        raise RuntimeError("the sink fails once")
+
+    query = streams.start(fail, now=True, **options)
+    with pytest.raises(Exception, match="the sink fails once"):
+        query.awaitTermination(WAIT_S)
+    again = streams.start(sink, now=True, **options)
+    with pytest.raises(Exception, match="are not in the log any more: retention has removed them"):
+        again.awaitTermination(WAIT_S)
+
+
+def test_what_retention_took_is_counted_on_request(tmp_path: Path, streams: Streams) -> None:
+    remove = overtaken(tmp_path / "log")
+    sink = Sink()
+    options = {"journal": tmp_path / "log", "startingOffsets": '{"b": 5}', "broker": "b", "failOnDataLoss": "false"}
+    remove()
+    query = streams.run(sink, **options)
+    assert [int(value) for value in sink.values] == list(range(21, 41))
+    end = json.loads(query.lastProgress["sources"][0]["endOffset"])
+    assert end["#lost"] == {"b": 26 - 5}  # each segment has thirteen records
+
+
+def test_a_checkpoint_of_another_log_is_refused(tmp_path: Path, streams: Streams) -> None:
+    overtaken(tmp_path / "log")
+    streams.run(Sink(), journal=tmp_path / "log", broker="b", startingOffsets="earliest")
+    query = streams.start(Sink(), now=True, journal=tmp_path / "log", broker="other", startingOffsets="earliest")
+    with pytest.raises(Exception, match="the query's checkpoint is of broker b, and there is other"):
+        query.awaitTermination(WAIT_S)
+
+
+# ---- SIGKILL -------------------------------------------------------------------------------------
+
+DRIVER = """
+import sys
+from artemis_py.spark import session
+
+url, checkpoint, out = sys.argv[1:]
+spark = session("killed", master="local[2,3]", **{
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+})
+source = (spark.readStream.format("artemis").option("url", url).option("startingOffsets", "earliest")
+          .option("subscribe", "orders").option("maxOffsetsPerTrigger", 2000).option("cursor", "killed").load())
+query = (source.select("offset", "value").writeStream.format("parquet").option("path", out)
+         .option("checkpointLocation", checkpoint).trigger(processingTime="0 seconds").start())
+query.awaitTermination()
+"""
+
+
+def java_below(pid: int) -> int | None:
+    """The process id of the JVM that a driver started."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+                if parent == pid and (entry / "comm").read_text().strip() == "java":
+                    return int(entry.name)
+            except OSError:
+                continue
+    return None
+
+
+def kill_rounds(folder: Path, spark: SparkSession, rounds: int, per_round: int) -> None:
+    """A query whose JVM dies in the middle of its batches, again and again, while messages come."""
+    checkpoint, out = folder / "checkpoint", folder / "out"
+    commits = checkpoint / "commits"
+    with live_broker(folder / "broker", file_bytes="1M") as broker:
+        for number in range(rounds):
+            with broker.client() as client:
+                send_many(client, "orders", number * per_round, per_round)
+            before = committed(commits)
+            driver = subprocess.Popen(
+                [sys.executable, "-c", DRIVER, broker.url, str(checkpoint), str(out)],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT,
+            )  # fmt: skip
+            try:
+                planned = checkpoint / "offsets"
+                eventually("batches", lambda: committed(planned), lambda seen, low=before: seen > low + 1, WAIT_S)
+                java = java_below(driver.pid)
+                assert java is not None
+                os.kill(java, signal.SIGKILL)
+                driver.wait(WAIT_S)
+            finally:
+                driver.kill()
+                driver.wait()
+        query = (
+            spark.readStream.format("artemis").option("url", broker.url).option("startingOffsets", "earliest")
+            .option("subscribe", "orders").option("maxOffsetsPerTrigger", "2000").option("cursor", "killed").load()
+            .select("offset", "value").writeStream.format("parquet").option("path", str(out))
+            .option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+        )  # fmt: skip
+        query.awaitTermination(WAIT_S)
+        assert not query.isActive
+        rows = spark.read.parquet(str(out)).orderBy("offset").collect()
+    assert [int(row.value) for row in rows] == list(range(rounds * per_round))
+
+
+def committed(folder: Path) -> int:
+    return len([file for file in folder.iterdir() if file.name.isdigit()]) if folder.is_dir() else 0
+
+
+def test_a_driver_that_is_killed(tmp_path: Path, spark: SparkSession) -> None:
+    kill_rounds(tmp_path, spark, rounds=1, per_round=20_000)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_driver_that_is_killed_again_and_again(tmp_path: Path, spark: SparkSession) -> None:
+    kill_rounds(tmp_path, spark, rounds=6, per_round=100_000)

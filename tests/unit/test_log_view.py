@@ -1,0 +1,168 @@
+"""What is listed and opened of the log while files move and go between being listed and being read."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from artemis_py.server.log_view import LogView, NotInLogError
+from artemis_py.storage.log_id import log_id
+from artemis_py.storage.retention import retained_name
+from artemis_py.storage.segment_index import index_name, index_of
+from tests.unit.storage_tools.parts import message
+from tests.unit.storage_tools.test_cursors import Shelf
+
+
+class Desk(Shelf):
+    """A journal with a view of its log; one message stays, so that nothing is retained unless the test moves it."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, bytes_max=None)
+        self.journal.queue_changed({"id": 1, "name": "q", "address": "a"})
+        self.view = LogView(self.journal, folder / "journal", "id", [], self.retention)
+
+    def keep(self, segments: int) -> None:
+        """Messages that stay."""
+        until = self.journal.segments[-1].number + segments
+        while self.journal.segments[-1].number < until:
+            self.number += 1
+            self.journal.published(message(self.number, bytes(500)), [1], 0)
+            self.turn()
+
+    def listed(self, after_lsn: int = -1) -> list[dict[str, Any]]:
+        """The segments of a listing."""
+        return self.read(self.view.listing("b", 7, after_lsn)())
+
+    @staticmethod
+    def read(pieces: list[bytes]) -> list[dict[str, Any]]:
+        """The segments in a listing's pieces."""
+        found: list[dict[str, Any]] = json.loads(b"".join(pieces))["segments"]
+        return found
+
+    def move(self, number: int) -> Path:
+        """What retention does, as far as files go; it does not know yet."""
+        name = f"artemis-journal-{number:012}.log"
+        target = self.folder / "kept" / retained_name(name, 1_700_000_000_000)
+        os.rename(self.folder / "journal" / index_name(name), self.folder / "kept" / index_name(target.name))
+        os.rename(self.folder / "journal" / name, target)
+        return target
+
+
+def test_a_listing_says_what_is_in_the_files(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    assert desk.listed() == []
+    desk.keep(3)
+    desk.write(1)
+    listed = desk.listed()
+    assert [one["segment"] for one in listed] == [1, 2, 3, 4]
+    for one in listed:
+        data = (tmp_path / "journal" / one["name"]).read_bytes()
+        assert {**index_of(data).fields(), "name": one["name"], "is_current": False} == one
+    second = listed[1]
+    assert [one["segment"] for one in desk.listed(second["last_lsn"])] == [3, 4]
+    assert [one["segment"] for one in desk.listed(second["last_lsn"] - 1)] == [2, 3, 4]
+    assert desk.listed(listed[-1]["last_lsn"]) == []
+    head = json.loads(b"".join(desk.view.listing("b", 7, -1)()))
+    assert {key: head[key] for key in ("broker", "id", "durable_lsn", "first_lsn", "now_ms")} == {
+        "broker": "b", "id": "id", "durable_lsn": desk.journal.durable_lsn, "first_lsn": 1, "now_ms": 7
+    }  # fmt: skip
+
+
+def test_a_segment_that_moved_since_is_found(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.keep(3)
+    before = desk.listed()
+    for segment in desk.journal.segments[:-1]:
+        segment.index = None  # as when it was recovered
+    listing, opening = desk.view.listing("b", 7, -1), desk.view.opening(2)
+    target = desk.move(2)
+    after = desk.read(listing())
+    assert after[1] == {**before[1], "name": target.name}
+    assert after[::2] == before[::2]
+    descriptor, size_bytes = opening()
+    assert size_bytes == before[1]["bytes"]
+    assert os.pread(descriptor, 1 << 20, 0) == target.read_bytes()
+    os.close(descriptor)
+
+
+def test_a_segment_that_was_removed_since_is_gone(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.keep(3)
+    for segment in desk.journal.segments[:-1]:
+        segment.index = None
+    listing, opening = desk.view.listing("b", 7, -1), desk.view.opening(1)
+    desk.move(1).unlink()
+    assert [one["segment"] for one in desk.read(listing())] == [2, 3]
+    with pytest.raises(NotInLogError, match="segment 1 is not in the log any more") as gone:
+        opening()
+    assert gone.value.is_gone
+    with pytest.raises(NotInLogError, match="there is no segment 9 yet") as missing:
+        desk.view.opening(9)
+    assert not missing.value.is_gone
+
+
+def test_a_segment_on_its_way_to_retention_is_listed(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.write(1)
+    seen: list[list[int]] = []
+    retire = desk.retention.retire
+
+    def retire_and_look(name: str) -> None:
+        seen.append([one["segment"] for one in desk.listed()])
+        retire(name)
+        seen.append([one["segment"] for one in desk.listed()])
+
+    desk.journal._retire = retire_and_look
+    desk.write(3)
+    assert len(seen) >= 4
+    assert all(numbers == list(range(1, numbers[-1] + 1)) for numbers in seen)
+
+
+def test_a_retained_segment_with_a_damaged_header_is_listed_as_such(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.write(4)
+    path = desk.retention.kept[1].file.path
+    path.with_name(index_name(path.name)).unlink()
+    data = bytearray(path.read_bytes())
+    data[3] ^= 1
+    path.write_bytes(data)
+    desk.view.indexing()()
+    listed = desk.listed()
+    assert [one["segment"] for one in listed] == list(range(1, len(listed) + 1))
+    assert listed[1]["error"] == "not a journal file: the first eight bytes are not ARTEMISJ"
+    with pytest.raises(NotInLogError, match="segment 2 cannot be read: not a journal file"):
+        desk.view.opening(2)()
+
+
+def test_indexes_that_are_missing_are_made_unless_the_broker_ends(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.keep(3)
+    paths = [tmp_path / "journal" / index_name(segment.name) for segment in desk.journal.segments[:-1]]
+    before = [path.read_bytes() for path in paths]
+    desk.start()
+    view = LogView(desk.journal, tmp_path / "journal", "id", [], None)
+    for path in paths:
+        path.unlink()
+    indexing = view.indexing()
+    view.stop()
+    indexing()
+    assert not any(path.exists() for path in paths)
+    LogView(desk.journal, tmp_path / "journal", "id", [], None).indexing()()
+    assert [path.read_bytes() for path in paths] == before
+
+
+def test_the_id_stays_while_one_of_the_directories_does(tmp_path: Path) -> None:
+    directories = [tmp_path / "journal", tmp_path / "kept"]
+    for directory in directories:
+        directory.mkdir()
+    first = log_id(directories[:1])
+    assert log_id(directories) == first
+    (tmp_path / "journal" / "log-id").unlink()
+    assert log_id(directories) == first
+    for directory in directories:
+        (directory / "log-id").unlink()
+    assert log_id(directories) != first

@@ -1,0 +1,89 @@
+"""SENDs in a transaction that stand behind each other are kept together, and end where one is different."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.wire.client_frames import ServerFrame
+from tests.wire.world import Client, World, configuration
+
+pytestmark = pytest.mark.wire
+
+
+def send(body: str, transaction: str = "t", to: str = "q", *headers: str) -> str:
+    lines = "".join(f"{header}\n" for header in headers)
+    return f"SEND\ndestination:/queue/{to}\ntransaction:{transaction}\n{lines}\n{body}\0"
+
+
+def begin(name: str = "t") -> str:
+    return f"BEGIN\ntransaction:{name}\n\n\0"
+
+
+def commit(name: str = "t") -> str:
+    return f"COMMIT\ntransaction:{name}\nreceipt:{name}\n\n\0"
+
+
+class Sender:
+    """A greeted client; its frames arrive in one piece."""
+
+    def __init__(self, version: str = "1.2") -> None:
+        self.world = World(configuration())
+        self.client: Client = self.world.client("a")
+        self.client.send(f"CONNECT\naccept-version:{version}\nhost:x\n\n\0".encode())
+        self.client.collect().clear()
+
+    def says(self, *frames: str) -> list[ServerFrame]:
+        self.client.send("".join(frames).encode())
+        self.world.settle()
+        answers = list(self.client.collect())
+        self.client.collect().clear()
+        return answers
+
+    def bodies(self, queue: str = "q") -> list[str]:
+        return [bytes(entry.message.body).decode() for entry in self.world.broker.queues[queue].order]  # type: ignore[arg-type]
+
+
+def test_runs_of_different_destinations_transactions_and_headers_keep_their_order() -> None:
+    sender = Sender()
+    frames = [
+        begin("t"), begin("u"), send("1"), send("2"), send("3", "u"), send("4", to="r"), send("5"),
+        send("6", "t", "q", "priority:9"), send("7", "t", "q", "a:b"), send("8"),
+    ]  # fmt: skip
+    answers = sender.says(*frames, send("9", "t", "q", "receipt:nine"), send("10"), commit("t"), commit("u"))
+    assert [answer.header("receipt-id") for answer in answers] == ["nine", "t", "u"]
+    assert sender.bodies() == ["6", "1", "2", "5", "7", "8", "9", "10", "3"]
+    assert sender.bodies("r") == ["4"]
+
+
+def test_a_run_ends_at_the_limit_of_the_transaction() -> None:
+    """With one ERROR, as long runs and short ones do; a 1.1 connection goes on, and what was kept is committed."""
+    sender = Sender("1.1")
+    service = sender.client.connection.session.service
+    one_bytes = 1000 + len("destination:/queue/q\npriority:4\npersistent:false\n\n")
+    service.limits = type(service.limits)(transaction_bytes_max=3 * (one_bytes + 400))
+    bodies = [str(number) * 1000 for number in range(5)]
+    answers = sender.says(begin(), *(send(body) for body in bodies))
+    errors = [answer for answer in answers if answer.command == "ERROR"]
+    assert errors
+    assert all("Open transactions hold more than" in str(answer.header("message")) for answer in errors)
+    kept = len(bodies) - len(errors)
+    assert sender.says(commit())[0].command == "RECEIPT"
+    assert sender.bodies() == bodies[:kept]
+    assert 0 < kept < 5
+
+
+def test_a_run_in_no_transaction() -> None:
+    sender = Sender("1.1")
+    answers = sender.says(send("1"), send("2"), begin(), send("3"), commit())
+    assert [answer.command for answer in answers] == ["ERROR", "ERROR", "RECEIPT"]
+    assert sender.bodies() == ["3"]
+
+
+def test_a_run_to_an_address_that_goes_before_the_commit() -> None:
+    """It is made again, or found again, when the messages are published."""
+    sender = Sender()
+    sender.says(begin(), send("1"), send("2"))
+    broker = sender.world.broker
+    broker.generation += 1
+    sender.says(send("3"), commit())
+    assert sender.bodies() == ["1", "2", "3"]
