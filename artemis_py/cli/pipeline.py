@@ -98,13 +98,14 @@ def source_of(args: argparse.Namespace) -> Source:
         said = "one of them" if given else "where the log is"
         raise ArtemisError(f"say {said}: --journal DIR, --url http://HOST:PORT or --archive DIR")
     span = Span(args.from_ms, args.to_ms)
+    addresses = tuple(name.strip() for name in (args.addresses or "").split(",") if name.strip())
     if args.archived is not None:
-        return ArchiveTables(args.archived, span)
+        return ArchiveTables(args.archived, span, addresses)
     options = {given[0]: ",".join(getattr(args, given[0]))}
     if args.url:
         options["brokerTimeoutSeconds"] = str(_BROKER_TIMEOUT_S)
-    if args.addresses:
-        options["subscribe"] = args.addresses
+    if addresses:
+        options["subscribe"] = ",".join(addresses)
     if args.user:
         options["user"] = args.user
         options["password"] = args.password or os.environ.get(_PASSWORD, "")

@@ -184,6 +184,10 @@ def test_archive_and_jobs_on_it(pipeline: Pipeline, story: Story) -> None:
     assert re.search(r"\barchive\b", pipeline.capsys.readouterr().out)
     archived = pipeline.run("losses", "--archive", pipeline.places["/data/archive"])
     assert archived["tables"] == pipeline("losses")["tables"]
+    ticks = ("--addresses", "ticks")
+    archived = pipeline.run("losses", "--archive", pipeline.places["/data/archive"], *ticks)
+    assert archived["tables"] == pipeline("losses", *ticks)["tables"]
+    assert archived["facts"]["messages"] == 7
 
 
 def test_an_archive_killed_in_the_middle(pipeline: Pipeline, story: Story, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ there was more to do; where they always kept up, the most they did in a second.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +22,7 @@ from artemis_py.spark.jobs.result import BYTES, COUNT, RATE, Column, Plot, Resul
 from artemis_py.spark.jobs.sizing import MIB, Advice, Need, advise, as_xml
 
 if TYPE_CHECKING:
+    from pyspark.sql import Column as Expression
     from pyspark.sql import DataFrame, SparkSession
 
     from artemis_py.spark.jobs.source import Source
@@ -55,7 +57,8 @@ def capacity(spark: SparkSession, source: Source, *, outage_s: int = 600, memory
     # An operator's purge tells how many went, not which.
     amount = F.when(F.col("event").isin(*names.ARRIVALS), 1).otherwise(-F.coalesce("count", F.lit(1)))
     events = every.where("queue is not null").withColumn("n", amount)
-    queues = _queues(events, outage_s).cache()
+    seconds = _seconds(events, outage_s).cache()
+    queues = _queues(seconds, outage_s).cache()
     addresses = _addresses(every.where("messageId is not null"), queues).cache()
     of_addresses = collected(
         "addresses", "Addresses", _ADDRESS_SHOWN, addresses.orderBy(F.desc("peakBytes"), *_ADDRESS)
@@ -76,9 +79,9 @@ def capacity(spark: SparkSession, source: Source, *, outage_s: int = 600, memory
     idle = [row[2] for row in of_queues.rows if not row[5]]
     if idle:
         notes.append(f"nobody acknowledged anything in {', '.join(idle)}: what comes there stays")
-    depth = _timeline(events, _QUEUE)
     busiest = [row[2] for row in of_queues.rows[:8]]
-    points = depth.where(F.col("queue").isin(busiest)).select("queue", F.unix_seconds("second"), "top").collect()
+    tops = seconds.where(F.col("queue").isin(busiest)).select("queue", F.unix_seconds("second"), "top_n")
+    points = tops.collect()
     plots = [
         Plot(
             "Messages in the queue, at most in each second",
@@ -91,9 +94,11 @@ def capacity(spark: SparkSession, source: Source, *, outage_s: int = 600, memory
     return Result("capacity", "Capacity", facts, tables, plots if points else [], texts, notes, frames)
 
 
-def _timeline(steps: DataFrame, keys: tuple[str, ...], amounts: tuple[str, ...] = ("n",)) -> DataFrame:
-    """Per second: the sum before it of each amount, and the highest that it came to within, exact to the record
-    (columns ``before``, ``top``; of further amounts ``before_<name>``, ``top_<name>``).
+def _timeline(
+    steps: DataFrame, keys: tuple[str, ...], amounts: tuple[str, ...] = ("n",), counts: Sequence[Expression] = ()
+) -> DataFrame:
+    """Per second: the sum before it of each amount, its change, and the highest that it came to within, exact to the
+    record (columns ``before_<name>``, ``net_<name>``, ``top_<name>``), and ``counts`` of the second's rows.
 
     In two levels, so that no task has to sort all records of a busy queue: the running sum within a second, then that
     over seconds.
@@ -102,29 +107,25 @@ def _timeline(steps: DataFrame, keys: tuple[str, ...], amounts: tuple[str, ...] 
     over = Window.partitionBy(*keys).orderBy("second").rowsBetween(Window.unboundedPreceding, -1)
     so_far = within.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     running = steps.withColumn("second", bucket("timestamp", 1))
-    running = running.select(
-        *keys, "second", *amounts, *(F.sum(name).over(so_far).alias(f"at_{name}") for name in amounts)
-    )
+    running = running.select("*", *(F.sum(name).over(so_far).alias(f"at_{name}") for name in amounts))
     sums = [F.sum(name).alias(f"net_{name}") for name in amounts]
     tops = [F.greatest(F.max(f"at_{name}"), F.lit(0)).alias(f"in_{name}") for name in amounts]
-    seconds = running.groupBy(*keys, "second").agg(*sums, *tops)
+    seconds = running.groupBy(*keys, "second").agg(*sums, *tops, *counts)
     for name in amounts:
-        suffix = "" if name == amounts[0] else f"_{name}"
         before = F.coalesce(F.sum(f"net_{name}").over(over), F.lit(0))
-        seconds = seconds.withColumn(f"before{suffix}", before)
-        seconds = seconds.withColumn(f"top{suffix}", F.col(f"before{suffix}") + F.col(f"in_{name}"))
+        seconds = seconds.withColumn(f"before_{name}", before)
+        seconds = seconds.withColumn(f"top_{name}", F.col(f"before_{name}") + F.col(f"in_{name}"))
     return seconds
 
 
-def _queues(events: DataFrame, outage_s: int) -> DataFrame:
+def _queues(seconds: DataFrame, outage_s: int) -> DataFrame:
     """A row per queue."""
-    seconds = _seconds(events, outage_s)
     span_s = F.max(F.unix_seconds("second")) - F.min(F.unix_seconds("second")) + 1
     totals = seconds.groupBy(*_QUEUE).agg(
         F.sum("arrivals").alias("arrivals"),
         (F.sum("arrivals") / span_s).alias("arrivalRate"),
         F.max("service").cast("double").alias("serviceRate"),
-        F.max("top").alias("peakDepth"),
+        F.max("top_n").alias("peakDepth"),
         F.sum("replaced").alias("replaced"),
         F.ceil(F.max("waiting")).alias("ring"),
         F.max("inOutage").alias("inOutage"),
@@ -143,18 +144,16 @@ def _seconds(events: DataFrame, outage_s: int) -> DataFrame:
     many messages would be waiting if they did so and nothing had been lost (``waiting``), and how many came in the last
     ``outage_s`` (``inOutage``).
     """
-    is_arrival = F.col("event").isin(*names.ARRIVALS)
-    depth = _timeline(events, _QUEUE)
-    counted = events.groupBy(*_QUEUE, bucket("timestamp", 1).alias("second")).agg(
-        F.count(F.when(is_arrival, 1)).alias("arrivals"),
+    counts = (
+        F.count(at(names.ARRIVALS)).alias("arrivals"),
         F.count(at(names.ACKED)).alias("acked"),
         F.count(at(names.REPLACED)).alias("replaced"),
     )
-    seconds = counted.join(depth, [*_QUEUE, "second"])
+    seconds = _timeline(events, _QUEUE, counts=counts)
     all_of_it = Window.partitionBy(*_QUEUE)
     in_order = all_of_it.orderBy(F.unix_seconds("second"))
     acked = F.when(F.col("acked") > 0, F.col("acked"))
-    busy = F.when(F.col("before") + F.col("net_n") > 0, acked)
+    busy = F.when(F.col("before_n") + F.col("net_n") > 0, acked)
     service = F.coalesce(
         F.element_at(F.percentile_approx(busy, [0.5], ACCURACY).over(all_of_it), 1),
         F.max(acked).over(all_of_it),
@@ -194,7 +193,7 @@ def _addresses(events: DataFrame, queues: DataFrame) -> DataFrame:
         F.count("*").alias("messages"), F.avg("size").alias("meanBytes"), F.max("size").alias("largestBytes")
     )
     backlogs = queues.groupBy(*_ADDRESS).agg(F.max("outageBacklog").alias("outageMessages"))
-    highest = peaks.agg(F.max("top").alias("peakMessages"), F.max("top_bytes").alias("peakBytes"))
+    highest = peaks.agg(F.max("top_n").alias("peakMessages"), F.max("top_bytes").alias("peakBytes"))
     joined = sizes.join(highest, list(_ADDRESS)).join(backlogs, list(_ADDRESS), "left")
     outage = F.coalesce("outageMessages", F.lit(0)) * F.col("meanBytes")
     return joined.withColumn("outageBytes", F.ceil(outage)).drop("outageMessages")

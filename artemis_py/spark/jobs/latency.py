@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from artemis_py.spark.jobs import names
 from artemis_py.spark.jobs.frames import at, bucket, ms_between, percentiles
-from artemis_py.spark.jobs.result import COUNT, MS, TIME, Column, Plot, Result, collected, lines
+from artemis_py.spark.jobs.result import COUNT, MS, Column, Plot, Result, collected, lines
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
@@ -35,22 +35,20 @@ def latency(spark: SparkSession, source: Source, *, interval_s: int = 60) -> Res
     lives = _lives(source.table(spark, "events", _COLUMNS), interval_s)
     measured = _percentiles(lives).cache()
     queues = measured.where("isTotal = 1").drop("bucket", "isTotal").orderBy(F.desc("messages"), *_QUEUE)
-    times = measured.where("isTotal = 0").drop("isTotal").orderBy(*_QUEUE, "bucket")
+    times = measured.where("isTotal = 0 and bucket is not null").drop("isTotal", "earlier")
+    times = times.orderBy(*_QUEUE, "bucket")
     table = collected("queues", "Latency per queue", _shown(), queues)
     busiest = {(row[0], row[2]) for row in table.rows[:8]}
     plots = [
         Plot(f"{title}, 99 of 100 messages", MS, lines(_points(times, f"{measure}99", busiest)))
         for measure, title in _MEASURES
     ]
-    unfinished = lives.agg(
-        F.count(F.when(F.col("beganAt").isNull(), True)), F.count(F.when(F.col("deliveredAt").isNull(), True))
-    ).first()
-    assert unfinished is not None
     notes = []
-    if unfinished[0]:
-        notes.append(f"{unfinished[0]} messages came to their queues before this time span and are left out")
-    if unfinished[1]:
-        notes.append(f"{unfinished[1]} messages were not delivered in this time span")
+    earlier, waiting = queues.agg(F.sum("earlier"), F.sum(F.col("messages") - F.col("delivered"))).collect()[0]
+    if earlier:
+        notes.append(f"{earlier} messages came to their queues before this time span and are left out")
+    if waiting:
+        notes.append(f"{waiting} messages were not delivered in this time span")
     frames = {"latency_queues": queues, "latency_intervals": times}
     return Result("latency", "Latency", tables=[table], plots=plots, notes=notes, frames=frames)
 
@@ -70,7 +68,7 @@ def _lives(events: DataFrame, interval_s: int) -> DataFrame:
         lives.withColumn("beganAt", F.when(F.col("routedAt").isNotNull(), F.coalesce("dueAt", "routedAt")))
         .withColumn("deliveredAt", F.coalesce("firstAt", "ackedAt"))
         .withColumn("wait", ms_between("beganAt", "deliveredAt"))
-        .withColumn("hold", F.when(F.col("ackedAt").isNotNull(), _hold()))
+        .withColumn("hold", F.when(F.col("beganAt").isNotNull(), _hold()))
         .withColumn("total", ms_between("beganAt", "ackedAt"))
         .withColumn("bucket", bucket("beganAt", interval_s))
     )
@@ -82,10 +80,10 @@ def _hold() -> Expression:
 
 def _percentiles(lives: DataFrame) -> DataFrame:
     """A row per queue (``isTotal`` 1) and per queue and bucket, from one pass over the log."""
-    began = lives.where(F.col("beganAt").isNotNull())
     keys = [F.col(name) for name in _QUEUE]
-    grouped = began.groupingSets([keys, [*keys, F.col("bucket")]], *keys, F.col("bucket")).agg(
-        F.count("*").alias("messages"),
+    grouped = lives.groupingSets([keys, [*keys, F.col("bucket")]], *keys, F.col("bucket")).agg(
+        F.count("beganAt").alias("messages"),
+        F.count(F.when(F.col("beganAt").isNull(), True)).alias("earlier"),
         F.count("wait").alias("delivered"),
         F.count("total").alias("acked"),
         *(percentiles(measure, _SHARES).alias(measure) for measure, _ in _MEASURES),
@@ -96,7 +94,7 @@ def _percentiles(lives: DataFrame) -> DataFrame:
         for measure, _ in _MEASURES
         for place, suffix in enumerate(_SUFFIXES, 1)
     ]
-    return grouped.select(*_QUEUE, "bucket", "messages", "delivered", "acked", *values, "isTotal")
+    return grouped.select(*_QUEUE, "bucket", "messages", "earlier", "delivered", "acked", *values, "isTotal")
 
 
 def _shown() -> list[Column]:
@@ -107,12 +105,6 @@ def _shown() -> list[Column]:
         for suffix in _SUFFIXES
     ]
     return [Column("broker", "broker"), Column("address", "address"), Column("queue", "queue"), *counts, *times]
-
-
-def interval_columns() -> list[Column]:
-    """The columns of the frame ``latency_intervals``."""
-    first, *rest = _shown()
-    return [first, *rest[:2], Column("bucket", "from", TIME), *rest[2:]]
 
 
 def _points(times: DataFrame, value: str, busiest: set[tuple[str, str]]) -> list[tuple[str, float, float]]:

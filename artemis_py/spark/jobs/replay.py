@@ -88,7 +88,7 @@ def replay(
         chunks = _chunks(places, size)
         _publish(chosen, target, chunks, run_id, rate, size, on_step, sleep_until)
         facts += [(Column("chunks", "chunks published", COUNT), len(chunks)), (Column("run", "run id"), run_id)]
-    tables = [_summary(places), _examples(chosen)]
+    tables = [_summary(places), _examples(chosen, places)]
     return Result("replay", "Replay", facts, tables, notes=notes, frames={"replay": summary_frame(places)})
 
 
@@ -171,12 +171,17 @@ def _facts(places: DataFrame, rate: float | None) -> list[tuple[Column, Any]]:
     return facts
 
 
-def _examples(chosen: DataFrame) -> Table:
+def _examples(chosen: DataFrame, places: DataFrame) -> Table:
     columns = (
         Column("messageId", "message"), Column("address", "published to"), Column("publishedAt", "at", TIME),
         Column("value", "body"),
     )  # fmt: skip
-    cut = chosen.withColumn("value", F.substring("value", 1, 512)).orderBy("broker", "offset")
+    # Asked for by offset, so that little of the log is read for them.
+    first = places.where(F.col("number") < _EXAMPLES).orderBy("broker", "offset").take(_EXAMPLES)
+    wanted = F.col("offset").isin([row["offset"] for row in first]) & F.col("broker").isin(
+        [row["broker"] for row in first]
+    )
+    cut = chosen.where(wanted).withColumn("value", F.substring("value", 1, 512)).orderBy("broker", "offset")
     rows = [in_utc(row) for row in cut.select(*(column.name for column in columns)).take(_EXAMPLES)]
     shown = [(str(row["messageId"]), row["address"], row["publishedAt"], preview(_bytes(row["value"]))) for row in rows]
     return Table("examples", "The first of them", columns, shown)

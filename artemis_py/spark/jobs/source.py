@@ -96,6 +96,8 @@ class ArchiveTables(Source):
 
     directory: Path
     span: Span = field(default_factory=Span)
+    addresses: tuple[str, ...] = ()
+    """Only these; none: all."""
 
     def check(self) -> None:
         """Is it there?"""
@@ -110,6 +112,8 @@ class ArchiveTables(Source):
         if not where.is_dir():
             raise JobError(f"{self.directory} has no table {name}: artemis-py pipeline archive writes one")
         frame = spark.read.schema(archive_schema(spark, where)).parquet(str(where))
+        if self.addresses:
+            frame = frame.where(F.col("address").isin(*self.addresses))
         for bound, is_kept in ((self.span.from_ms, "__ge__"), (self.span.to_ms, "__le__")):
             if bound is not None:
                 day = F.lit(datetime.fromtimestamp(bound / 1000, UTC).date())
