@@ -41,7 +41,7 @@ def quiet_session(master: str, *, is_verbose: bool) -> Iterator[SparkSession]:
         except ArtemisError:
             raise
         except Exception as problem:
-            raise PipelineError(f"Spark did not start with --master {master}: {_short(said, problem)}") from problem
+            raise PipelineError(f"Spark did not start with --master {master}: {complaint_of(said, problem)}") from problem
     spark.sparkContext.setLogLevel("WARN" if is_verbose else "OFF")
     try:
         yield spark
@@ -67,7 +67,7 @@ def _standard_error(*, into_file: bool) -> Iterator[Path | None]:
             os.close(before)
 
 
-def _short(said: Path | None, problem: Exception) -> str:
+def complaint_of(said: Path | None, problem: Exception) -> str:
     """Java's last complaint, or else Python's."""
     complaints = _COMPLAINT.findall(said.read_text("utf-8", "replace")) if said is not None else []
     first = str(problem).strip().splitlines()[:1]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 
 from artemis_py.spark.jobs.moments import duration_s, moment_ms
 from artemis_py.spark.jobs.shapes import body_shape, preview
 from artemis_py.spark.progress import Progress, line_of
-from artemis_py.spark.quiet import sentence_of
+from artemis_py.spark.quiet import complaint_of, sentence_of
 
 NOW_MS = 1_769_860_800_000  # 2026-01-31T12:00:00Z
 
@@ -81,6 +82,21 @@ def test_of_a_long_trace_our_own_sentence_is_told() -> None:
     )
     assert sentence_of(trace) == "no journal files there; name a directory"
     assert sentence_of("\n[CANNOT] do it.\n\tat org.apache").startswith("Spark could not do it: [CANNOT] do it.")
+
+
+def test_why_spark_did_not_start(tmp_path: Path) -> None:
+    said = tmp_path / "stderr"
+    said.write_text(
+        "WARNING: Using incubator modules\n"
+        "Caused by: java.net.ConnectException: finishConnect(..) failed\n\tat io.netty.X\n"
+        "26/01/31 00:58:44 ERROR StandaloneSchedulerBackend: All masters are unresponsive! Giving up.\n"
+        "26/01/31 00:58:44 WARN StandaloneSchedulerBackend: Application ID is not initialized yet.\n"
+    )
+    end = " (--verbose shows all that Java said)"
+    assert complaint_of(said, ValueError("x\ny")) == f"All masters are unresponsive! Giving up.{end}"
+    said.write_text("")
+    assert complaint_of(said, ValueError("first\nsecond")) == f"first{end}"
+    assert complaint_of(None, ValueError()) == f"ValueError{end}"
 
 
 class Terminal(io.StringIO):

@@ -141,7 +141,7 @@ class Store:
         staging = self._own / move["staging"]
         for old, new in move["moves"]:
             staged, place = staging / old, self._root / new
-            if staged.is_dir() and not place.is_dir():
+            if staged.is_dir():
                 self._files.move(staged, place)
         for made, target, name in move["swaps"]:
             staged, place = staging / made, self._root / target
