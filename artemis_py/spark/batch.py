@@ -15,8 +15,8 @@ from artemis_py.spark.filters import Pushed
 from artemis_py.spark.fold import Fold
 from artemis_py.spark.log import GoneError, Log
 from artemis_py.spark.options import ReadOptions
-from artemis_py.spark.plan import Range, Share, asked, bounded, names_of, opened, settled_listing, shares
-from artemis_py.spark.reading import Reading, Wanted, unpacked
+from artemis_py.spark.plan import Range, Share, asked, bounded, learn_queues, opened, settled_listing, shares
+from artemis_py.spark.reading import Names, Reading, Wanted
 from artemis_py.spark.schema import arrow_schema
 from artemis_py.spark.tables.events import event_batches
 from artemis_py.spark.tables.messages import message_batches
@@ -67,7 +67,7 @@ class RowReader(DataSourceReader):
                 place,
                 listing,
                 wanted,
-                names_of(listing),
+                learn_queues(Names(), listing),
                 options.partition_bytes,
                 of_messages=options.table == "messages",
             )
@@ -92,7 +92,7 @@ class FoldReader(DataSourceReader):
         for broker, (place, log) in logs.items():
             wanted = replace(bounded(Wanted(), options, broker, list(logs)), lsn_min=0, time_ms_max=_until(options))
             listing = settled_listing(log, wanted)
-            names = names_of(listing)
+            names = learn_queues(Names(), listing)
             found += shares(place, listing, wanted, names, _WHOLE, of_messages=False)
         return found
 
@@ -104,13 +104,13 @@ class FoldReader(DataSourceReader):
         schema = arrow_schema(options.table, options.columns)
         fold, series = Fold(), Series(options.interval_ms)
         last_ms = 0
-        for one, found in pieces(partition, log, options):
+        for _, found in pieces(partition, log, options):
             wanted = partition.wanted.records(found)
             (series if options.table == "metrics" else fold).take(found, wanted)
             last_ms = max(last_ms, int(found.times_ms[wanted].max(initial=0)))
         if options.table == "metrics":
             series.begin_at(options.starting_ms)
-            yield series.batch(schema, log.broker, unpacked(partition.names))
+            yield series.batch(schema, log.broker, partition.names)
         else:
             rows = ROWS[options.table](fold, log.broker, options.as_of_ms or last_ms)
             yield batch_of(rows, schema)
@@ -129,7 +129,7 @@ def read_share(partition: InputPartition, options: ReadOptions) -> Iterator[pa.R
     if not isinstance(partition, Share):  # Spark's stand-in for an empty list
         return
     log = partition.place.open()
-    names = unpacked(partition.names)
+    names = partition.names
     schema = arrow_schema(options.table, options.columns)
     for one, found in pieces(partition, log, options):
         reading = Reading(

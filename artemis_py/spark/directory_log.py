@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.log import GoneError, Listing, Log, Place, Segment
+from artemis_py.spark.log import GoneError, Listing, Log, Place, Segment, unreadable
 from artemis_py.spark.tail import Tail
 from artemis_py.spark.walk import Piece, walk
 from artemis_py.storage import codec
@@ -37,15 +37,17 @@ class Directories(Place):
 
     broker: str
     paths: tuple[Path, ...]
+    fails_on_loss: bool = True
 
     def open(self) -> DirectoryLog:
-        return DirectoryLog(self.broker, self.paths)
+        return DirectoryLog(self.broker, self.paths, fails_on_loss=self.fails_on_loss)
 
 
-def find_directories(text: str, broker: str | None) -> list[Directories]:
+def find_directories(text: str, broker: str | None, *, fails_on_loss: bool = True) -> list[Directories]:
     """What the option ``journal`` names. Each directory may hold journal files or folders that do. Those without a name
     are one broker's, but for those that a pattern matches: each of them is one broker's. A broker is called as said, or
-    as its log calls it, which it does with retention, or after the directory. Raises PipelineError when there is nothing.
+    as its log calls it, which it does with retention, or after the directory. Raises PipelineError when nothing is
+    there.
     """
     found: dict[str, list[Path]] = {}
     said: dict[str, str | None] = {}
@@ -62,7 +64,7 @@ def find_directories(text: str, broker: str | None) -> list[Directories]:
     if not found:
         raise PipelineError(f"option journal is {text!r}, which matches no directory")
     return [
-        Directories(said[key] or _told_name(paths) or first[key], tuple(dict.fromkeys(paths)))
+        Directories(said[key] or _told_name(paths) or first[key], tuple(dict.fromkeys(paths)), fails_on_loss)
         for key, paths in found.items()
     ]
 
@@ -106,8 +108,9 @@ def _has_journal(path: Path) -> bool:
 class DirectoryLog(Log):
     """Remembers the indexes of segments that are closed, and how far it has read the current one."""
 
-    def __init__(self, broker: str, directories: Sequence[Path]) -> None:
+    def __init__(self, broker: str, directories: Sequence[Path], *, fails_on_loss: bool = True) -> None:
         self.broker = broker
+        self._fails_on_loss = fails_on_loss
         self._directories = directories
         self._files: dict[int, LogFile] = {}
         self._closed: dict[int, Segment] = {}
@@ -176,9 +179,9 @@ class DirectoryLog(Log):
         except codec.VersionError as error:
             raise PipelineError(f"{file.path}: {error}") from None
         except CodecError as error:
-            if not any(file.path.read_bytes()):
-                return None
-            raise PipelineError(f"{file.path}: {error}; move it away to read the others") from None
+            if any(file.path.read_bytes()):
+                unreadable(str(file.path), str(error), fails_on_loss=self._fails_on_loss)
+            return None
         except FileNotFoundError:
             raise
         except OSError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -54,6 +54,8 @@ class Facts:
     numbers of the log; 0: none. -1 stands for attempts and bytes that are not known.
     """
 
+    notes: dict[int, dict[str, Any]]
+    """By record what has no column: the cause of a failure, whom an address refused."""
     record: Numbers
     kind: Numbers
     message: Numbers
@@ -62,16 +64,13 @@ class Facts:
     attempts: Numbers
     count: Numbers
     size_bytes: Numbers
-    notes: dict[int, dict[str, Any]] = field(default_factory=dict)
-    """By record what has no column: the cause of a failure, whom an address refused."""
 
     def __len__(self) -> int:
         return len(self.record)
 
     def chosen(self, which: Mask | Numbers) -> Facts:
         """Some of them, or all in another order."""
-        columns = (getattr(self, name)[which] for name in _COLUMNS)
-        return Facts(*columns, notes=self.notes)
+        return Facts(self.notes, *(getattr(self, name)[which] for name in _COLUMNS))
 
 
 _COLUMNS: Final = ("record", "kind", "message", "queue", "consumer", "attempts", "count", "size_bytes")
@@ -84,7 +83,7 @@ def facts_of(found: Walk, wanted: Mask) -> Facts:
     parts += [_of_ids(found, wanted, one) for one in _LISTING]
     parts += _of_single(found, wanted, notes)
     columns = [np.concatenate([part[place] for part in parts]) for place in range(len(_COLUMNS))]
-    facts = Facts(*columns, notes=notes)
+    facts = Facts(notes, *columns)
     return facts.chosen(np.argsort(facts.record, kind="stable"))
 
 

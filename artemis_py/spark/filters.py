@@ -33,7 +33,7 @@ class Pushed:
         """Take in one filter; those that say nothing about what has to be read are passed over."""
         from pyspark.sql import datasource as spark
 
-        path = getattr(one, "attribute", ())
+        path: tuple[str, ...] = getattr(one, "attribute", ())
         if len(path) != 1:
             return
         if isinstance(one, (spark.EqualTo, spark.EqualNullSafe)):
@@ -80,13 +80,16 @@ class Pushed:
             if high is not None:
                 wanted = replace(wanted, lsn_max=_least(wanted.lsn_max, int(high)))
         elif name is not None:
-            low_ms, high_ms = (_epoch_ms(value) for value in (low, high))
-            bounds = {
-                f"{name}_min": _most(getattr(wanted, f"{name}_min"), low_ms),
-                f"{name}_max": _least(getattr(wanted, f"{name}_max"), high_ms),
-            }
-            wanted = replace(wanted, **bounds)
+            wanted = _within(wanted, name, _epoch_ms(low), _epoch_ms(high))
         self._wanted = wanted
+
+
+def _within(wanted: Wanted, name: str, low_ms: int | None, high_ms: int | None) -> Wanted:
+    if name == "time_ms":
+        low_ms, high_ms = _most(wanted.time_ms_min, low_ms), _least(wanted.time_ms_max, high_ms)
+        return replace(wanted, time_ms_min=low_ms, time_ms_max=high_ms)
+    low_ms, high_ms = _most(wanted.timestamp_ms_min, low_ms), _least(wanted.timestamp_ms_max, high_ms)
+    return replace(wanted, timestamp_ms_min=low_ms, timestamp_ms_max=high_ms)
 
 
 def _epoch_ms(value: Any) -> int | None:

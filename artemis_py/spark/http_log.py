@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.log import GoneError, Listing, Log, Place, Segment
+from artemis_py.spark.log import GoneError, Listing, Log, Place, Segment, unreadable
 
 _ANSWER_S: Final = 30.0
 _PAUSE_S: Final = 0.1
@@ -23,27 +23,28 @@ _BUSY: Final = frozenset({429, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True)
-class Brokers(Place):
+class Broker(Place):
     """A broker by the URL of its HTTP acceptor."""
 
     url: str
     user: str | None
     password: str | None
     wait_s: int
+    fails_on_loss: bool = True
 
     def open(self) -> HttpLog:
         return HttpLog(self)
 
 
 class HttpLog(Log):
-    """Keeps one connection. A broker that does not answer, as it starts again, is asked again for ``wait_s`` seconds."""
+    """Keeps one connection. A broker that does not answer, because it starts again, is asked for ``wait_s`` seconds."""
 
-    def __init__(self, place: Brokers) -> None:
+    def __init__(self, place: Broker) -> None:
         self._place = place
         self._parts = urlsplit(place.url)
         self._connection: http.client.HTTPConnection | None = None
         self._broker: str | None = None
-        self._closed: dict[int, Segment] = {}
+        self._id: str | None = None
 
     @property
     def broker(self) -> str:  # type: ignore[override]  # known when first asked for
@@ -55,15 +56,23 @@ class HttpLog(Log):
 
     def listing(self, after_lsn: int = 0) -> Listing:
         fields = self._ask_listing(after_lsn)
-        segments = [Segment.of(one) for one in fields["segments"]]
+        segments: list[Segment] = []
+        for one in fields["segments"]:
+            if "error" in one:
+                unreadable(one["name"], one["error"], fails_on_loss=self._place.fails_on_loss)
+            else:
+                segments.append(Segment.of(one))
         return Listing(fields["first_lsn"], fields["durable_lsn"], segments)
 
     def _ask_listing(self, after_lsn: int) -> dict[str, Any]:
         fields: dict[str, Any] = json.loads(self._ask("GET", f"/log?after_lsn={after_lsn}"))
-        name = fields["broker"]
-        if self._broker is not None and name != self._broker:
-            raise PipelineError(f"{self._place.url} was broker {self._broker} and now is {name}: start a new query")
-        self._broker = name
+        name, log_id = fields["broker"], fields["id"]
+        if self._broker is not None and (name, log_id) != (self._broker, self._id):
+            raise PipelineError(
+                f"{self._place.url} had the log {self._id} of broker {self._broker} and now has {log_id} of {name}: its"
+                " offsets mean something else, so start a new query"
+            )
+        self._broker, self._id = name, log_id
         return fields
 
     def read(self, segment: int, begin: int, end: int) -> bytes:
@@ -94,8 +103,8 @@ class HttpLog(Log):
                 problem = str(error) or type(error).__name__
             if time.monotonic() >= until:
                 raise PipelineError(
-                    f"the broker at {self._place.url} did not answer for {self._place.wait_s} s ({problem}): is it running,"
-                    " and has it an acceptor with protocols=HTTP there?"
+                    f"the broker at {self._place.url} did not answer for {self._place.wait_s} s ({problem}): is it"
+                    " running, and has it an acceptor with protocols=HTTP there?"
                 )
             time.sleep(_PAUSE_S)
         if status not in _OK:

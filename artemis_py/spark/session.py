@@ -66,7 +66,18 @@ def register(spark: SparkSession) -> None:
         spark.conf.set(name, value)
     if "PYSPARK_PYTHON" not in os.environ:
         spark.sparkContext.pythonExec = sys.executable
+    # Spark looks whether the name is taken in the session that is active, not in this one, and refuses it when another
+    # session of this process has it.
+    before = spark.getActiveSession()
+    _make_active(spark)
     spark.dataSource.register(ArtemisDataSource)
+    if before is not None:
+        _make_active(before)
+
+
+def _make_active(spark: SparkSession) -> None:
+    """Making a table is the one public call that does."""
+    spark.createDataFrame([], "nothing int")
 
 
 def require_packages() -> None:

@@ -94,7 +94,7 @@ def batch_writer(schema: StructType, options: Mapping[str, str], *, overwrite: b
 
 
 def stream_writer(schema: StructType, options: Mapping[str, str]) -> StreamWriter:
-    """The writer of ``df.writeStream``, for every output mode: each row that a batch puts out is a message. Raises
+    """The writer of ``df.writeStream``, also in mode ``complete``: each row that a batch puts out is a message. Raises
     PipelineError for options and columns that make no message.
     """
     return StreamWriter(send_plan(schema, sink_options(options)))

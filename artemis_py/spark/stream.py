@@ -1,8 +1,10 @@
 """``spark.readStream.format("artemis")``: offsets are places in the log, so a range of them always has the same rows.
 
 One process of Spark's plans a query as long as it runs; the methods that touch a log are called there alone, but for
-``read``. An offset is ``{"<broker>": lsn}``: everything up to and including it has been planned. What retention took
-before it was read is counted under ``#lost`` where losses are allowed.
+``read``. An offset is ``{"<broker>": lsn}``: everything up to and including it has been planned. Under ``#from`` it
+tells where its batch begins: Spark forgets where the first batch of a query began, and asks for the initial offset
+again when that batch has to run again, which by then may be another one. What retention took before it was read is
+counted under ``#lost`` where losses are allowed.
 """
 
 from __future__ import annotations
@@ -26,10 +28,11 @@ from artemis_py.errors import PipelineError
 from artemis_py.spark.batch import read_share
 from artemis_py.spark.log import Listing, Log, Place
 from artemis_py.spark.options import ReadOptions
-from artemis_py.spark.plan import asked, names_of, opened, shares, start_lsn
+from artemis_py.spark.plan import asked, learn_queues, opened, shares, start_lsn
 from artemis_py.spark.reading import Names
 
 LOST: Final = "#lost"
+FROM: Final = "#from"
 _REFRESHES_PER_TTL: Final = 4
 _logger = logging.getLogger(__name__)
 Offset = dict[str, Any]
@@ -52,10 +55,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> Offset:
         """Where a new query begins."""
         logs = self._opened()
-        start = {broker: start_lsn(log, self._options, list(logs)) for broker, (_, log) in logs.items()}
-        for broker, lsn in start.items():
-            self._move_cursor(broker, lsn)
-        return start
+        return {broker: start_lsn(log, self._options, list(logs)) for broker, (_, log) in logs.items()}
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """What the options allow in one batch."""
@@ -67,6 +67,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """How far the next batch goes. Raises PipelineError when something behind ``start`` is gone."""
         end: Offset = {}
+        begins: dict[str, int] = {}
         lost: dict[str, int] = dict(start.get(LOST, {}))
         listings = {broker: log.listing(self._begin(start, broker)) for broker, (_, log) in self._opened().items()}
         room = _Room(self._options, limit, len(listings))
@@ -78,22 +79,23 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     self._lose(broker, begin, listing)
                     lost[broker] = lost.get(broker, 0) + gone
                 begin = listing.first_lsn - 1
+            begins[broker] = begin
             top = listing.end_lsn
             if self._target is not None:
                 top = min(top, self._target.get(broker, top))
             end[broker] = max(begin, room.end_of(listing, begin, top))
-            self._refresh_cursor(broker)
-        if lost:
-            end[LOST] = lost
-        return end
+            self._keep_cursor(broker, begin)
+        if all(start.get(broker) == lsn for broker, lsn in end.items()):
+            return start
+        return {**end, FROM: begins, **({LOST: lost} if lost else {})}
 
     def reportLatestOffset(self) -> Offset:
         """How far the logs go, for the query's progress."""
-        return {broker: log.listing((1 << 62)).end_lsn for broker, (_, log) in self._opened().items()}
+        return {broker: log.listing(1 << 62).end_lsn for broker, (_, log) in self._opened().items()}
 
     def prepareForTriggerAvailableNow(self) -> None:
         """The run ends at what there is now."""
-        self._target = {broker: log.listing((1 << 62)).end_lsn for broker, (_, log) in self._opened().items()}
+        self._target = {broker: log.listing(1 << 62).end_lsn for broker, (_, log) in self._opened().items()}
 
     def _begin(self, start: Mapping[str, Any], broker: str) -> int:
         """A broker that came to the options later is read from its beginning."""
@@ -102,10 +104,10 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _check_brokers(self, offset: Mapping[str, Any]) -> None:
         for broker in offset:
-            if broker != LOST and broker not in self._opened():
+            if broker not in (FROM, LOST) and broker not in self._opened():
                 raise PipelineError(
-                    f"the query's checkpoint is of broker {broker}, and there is {', '.join(self._opened())}: name it with"
-                    " option broker, or start with a new checkpoint"
+                    f"the query's checkpoint is of broker {broker}, and there is {', '.join(self._opened())}: name it"
+                    " with option broker, or start with a new checkpoint"
                 )
 
     def _lose(self, broker: str, begin: int, listing: Listing) -> None:
@@ -122,22 +124,23 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         """The tasks of one batch. It is the same batch however often it is planned. Raises PipelineError."""
         self._check_brokers(end)
+        begins = end.get(FROM, start)
         found: list[InputPartition] = []
         for broker, (place, log) in self._opened().items():
-            begin, top = int(start.get(broker, 0)), int(end.get(broker, 0))
+            begin, top = int(begins.get(broker, 0)), int(end.get(broker, 0))
             self._move_cursor(broker, begin)
             if top > begin:
-                found += self._shares(place, log, begin, top, is_known=broker in start)
+                found += self._shares(place, log, begin, top)
         return found
 
-    def _shares(self, place: Place, log: Log, begin: int, top: int, *, is_known: bool) -> list[InputPartition]:
+    def _shares(self, place: Place, log: Log, begin: int, top: int) -> list[InputPartition]:
         listing = log.listing(begin)
         if listing.end_lsn < top:
             raise PipelineError(
-                f"the log of broker {log.broker} ends at offset {listing.end_lsn}, and this query has planned up to {top}:"
-                " it is another log, or an older copy; start with a new checkpoint"
+                f"the log of broker {log.broker} ends at offset {listing.end_lsn}, and this query has planned up to"
+                f" {top}: it is another log, or an older copy; start with a new checkpoint"
             )
-        if is_known and listing.first_lsn > begin + 1:
+        if listing.first_lsn > begin + 1:
             self._lose(log.broker, begin, listing)
         names = self._learned(log, listing)
         options = self._options
@@ -146,13 +149,12 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [*shares(place, listing, wanted, names, options.partition_bytes, of_messages=of_messages)]
 
     def _learned(self, log: Log, listing: Listing) -> Names:
-        """Queues are named where they were made: before a new query's first batch all indexes are looked at once."""
+        """Queues are named where they were made: before a query's first batch all indexes are looked at once."""
         names = self._names.get(log.broker)
         if names is None:
-            names = self._names[log.broker] = names_of(log.listing())
-        else:
-            names = self._names[log.broker] = names.with_those_of(listing.segments)
-        return names
+            names = self._names[log.broker] = Names()
+            listing = log.listing()
+        return learn_queues(names, listing)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""
@@ -171,10 +173,12 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return
         self._tell_cursor(broker, lsn)
 
-    def _refresh_cursor(self, broker: str) -> None:
-        """A query that finds nothing new still needs what it has not read."""
+    def _keep_cursor(self, broker: str, begin: int) -> None:
+        """A query that finds nothing new still needs what it has not read, and a new one what it will read."""
         known = self._cursors.get(broker)
-        if known is not None and time.monotonic() - known[1] > self._options.cursor_ttl_s / _REFRESHES_PER_TTL:
+        if known is None:
+            self._move_cursor(broker, begin)
+        elif time.monotonic() - known[1] > self._options.cursor_ttl_s / _REFRESHES_PER_TTL:
             self._tell_cursor(broker, known[0])
 
     def _tell_cursor(self, broker: str, lsn: int) -> None:

@@ -44,7 +44,7 @@ class Tail:
         """
         if not self._end and not self._begin():
             return None
-        data, found = self._read()
+        found = self._read()
         whole = self._whole_batches(found, rested=rested)
         self.is_settled = whole == len(found.places)
         if whole:
@@ -65,11 +65,12 @@ class Tail:
         self._end = FILE_HEADER_BYTES
         self._fields = {
             "segment": header.number, "first_lsn": header.first_lsn, "last_lsn": header.first_lsn - 1, "first_ms": None,
-            "last_ms": None, "oldest_ms": None, "newest_ms": None, "queues": [], "sessions": [], "consumers": [], "blocks": [],
+            "last_ms": None, "oldest_ms": None, "newest_ms": None, "messages": 0, "queues": [], "sessions": [],
+            "consumers": [], "blocks": [],
         }  # fmt: skip
         return True
 
-    def _read(self) -> tuple[bytes, Walk]:
+    def _read(self) -> Walk:
         """What follows. Most of it may be zeros not written yet, so the first look is a short one."""
         with self._path.open("rb") as stream:
             stream.seek(self._end)
@@ -79,7 +80,7 @@ class Tail:
             if damages or (len(data) == _CHUNK_BYTES and any(data[-codec.RECORD_HEADER_BYTES :])):
                 data += stream.read()
                 found = walk(Piece(self._path.name, data, self._end, self._time_ms, is_last=True), [])
-        return data, found
+        return found
 
     def _whole_batches(self, found: Walk, *, rested: bool) -> int:
         """How many records belong to batches that are there whole."""
@@ -117,6 +118,7 @@ class Tail:
 
     def _take_addresses(self, found: Walk) -> None:
         messages = originals(found)
+        self._fields["messages"] += len(messages)
         fields = gather(found.data, found.places[messages] + codec.RECORD_HEADER_BYTES, MESSAGE_FIELDS)
         if len(messages):
             stamps = field_numbers(fields["timestamp_ms"])

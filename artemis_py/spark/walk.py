@@ -198,7 +198,7 @@ def _behind(
 
 
 def _last_told(data: bytes, places: list[int], groups: list[tuple[int, int, int]]) -> tuple[int, int]:
-    """The lsn of the last record but a BATCH, a GROUP's own behind those inside it, and the number of the last BATCH."""
+    """The lsn of the last record but a BATCH (of a GROUP its own), and the number of the last BATCH."""
     last_lsn = batch_number = 0
     for place in reversed(places):
         _, lsn, kind = codec.peek_record(data, place)

@@ -16,7 +16,6 @@ from artemis_py.message import Message
 from artemis_py.records import Actor, Depth, RecordLog, Refusal
 from artemis_py.storage import codec
 from artemis_py.storage.index import Segment
-from artemis_py.storage.segment_index import Gathered
 
 LOST: Final = "lost"
 LEFT: Final = "left"
@@ -28,7 +27,6 @@ class ActorLog(RecordLog):
 
     segments: list[Segment]
     _next_lsn: int
-    _gathered: Gathered
 
     def __init__(self, broker_name: str, first_lsn: int) -> None:
         self._broker_name = broker_name
@@ -45,6 +43,10 @@ class ActorLog(RecordLog):
     @abstractmethod
     def _append(self, type_code: int, payload: bytes) -> int:
         """Add a record with the next lsn, and return that."""
+
+    @abstractmethod
+    def _append_fields(self, type_code: int, fields: dict[str, Any]) -> int:
+        """The same with JSON, which the index of the segment may repeat."""
 
     # ---- sessions and consumers ------------------------------------------------------------------
 
@@ -90,8 +92,7 @@ class ActorLog(RecordLog):
         actor.segment = self.segments[-1].number
         actor.id = actor.id or self._next_lsn
         code = codec.SESSION if actor.session is None else codec.CONSUMER
-        told = {"id": actor.id, **session, **actor.fields}
-        self._gathered.told(code, self._append(code, codec.encode_fields(told)), told)
+        self._append_fields(code, {"id": actor.id, **session, **actor.fields})
 
     def _tell_origin(self, origin: int) -> None:
         """The messages that follow come from another connection than those before."""

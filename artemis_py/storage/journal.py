@@ -303,6 +303,9 @@ class Journal(ActorLog):
 
     def _append_binding(self, type_code: int, fields: dict[str, Any]) -> int:
         self.segments[-1].has_bindings = True
+        return self._append_fields(type_code, fields)
+
+    def _append_fields(self, type_code: int, fields: dict[str, Any]) -> int:
         lsn = self._append(type_code, codec.encode_fields(fields))
         self._gathered.told(type_code, lsn, fields)
         return lsn

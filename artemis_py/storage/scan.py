@@ -107,7 +107,13 @@ def whole_records(name: str, data: bytes, damages: list[Damage], *, is_last: boo
             offset = record.end
             continue
         following = behind_damage(
-            Damage(name, offset, reason, torn=False), data, content_end, damages, last_lsn, batch_number, is_last=is_last
+            Damage(name, offset, reason, torn=False),
+            data,
+            content_end,
+            damages,
+            last_lsn,
+            batch_number,
+            is_last=is_last,
         )
         if following is None:
             return

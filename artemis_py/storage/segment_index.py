@@ -39,7 +39,8 @@ class Gathered:
     """What was written for one batch. Only publications count as messages, not the copies that compaction makes."""
 
     __slots__ = (
-        "addresses", "end", "last_lsn", "messages", "newest_ms", "offset", "oldest_ms", "records", "repeated", "time_ms",
+        "addresses", "end", "last_lsn", "messages", "newest_ms", "offset", "oldest_ms", "records", "repeated",
+        "time_ms",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -85,9 +86,9 @@ class SegmentIndex:
     """What is in one segment. ``add`` its batches in order.
 
     ``last_lsn`` is ``first_lsn`` - 1 while there is nothing in it. ``first_ms`` and ``last_ms`` are the earliest and
-    the latest time of a batch, ``oldest_ms`` and ``newest_ms`` of the messages published, None while there is none. ``size_bytes`` is where the last record ends, and ``blocks``
-    has (offset, no lsn in it is lower, time of its first batch) for parts of ``BLOCK_BYTES`` or more that begin with a
-    BATCH.
+    the latest time of a batch, ``oldest_ms`` and ``newest_ms`` the lowest and the highest timestamp of a message
+    published; None while there is none. ``size_bytes`` is where the last record ends, and ``blocks`` has (offset, no
+    lsn in it is lower, time of its first batch) for parts of ``BLOCK_BYTES`` or more that begin with a BATCH.
     """
 
     __slots__ = (

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from random import Random
 from threading import Thread
 
@@ -134,6 +135,52 @@ class TransactedProducer(Actor):
             client.raw(b"".join(frames) + frame("COMMIT", {"transaction": group, "receipt": group}))
             assert client.expect("RECEIPT").header("receipt-id") == str(group)
             self.ledger.committed(group)
+
+
+@dataclass
+class Unfinished:
+    """What a producer knows when its broker is killed, and takes up again in its next life."""
+
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    group: int = 0
+    sends: list[Key] = field(default_factory=list)
+    """A transaction whose COMMIT left and was not confirmed."""
+    repeated_count: int = 0
+    duplicate_count: int = 0
+
+
+class RepeatingProducer(Actor):
+    """Sends each transaction under an id, and once more to the broker's next life when it was not confirmed: a message
+    that comes twice breaks a promise.
+    """
+
+    def __init__(self, name: str, ledger: Ledger, seed: int, queue: str, unfinished: Unfinished) -> None:
+        super().__init__(name, ledger, seed)
+        self.queue = queue
+        self.unfinished = unfinished
+
+    def live(self, client: Client) -> None:
+        unfinished = self.unfinished
+        unfinished.repeated_count += bool(unfinished.sends)
+        while True:
+            if not unfinished.sends:
+                unfinished.group = next(_groups)
+                count = self.random.choice((1, 2, 6, 60))
+                unfinished.sends = [
+                    Key(self.queue, self.name, next(unfinished.numbers), unfinished.group) for _ in range(count)
+                ]
+                self.ledger.sending(unfinished.sends)
+                self.ledger.committing(unfinished.group, unfinished.sends, [])
+            group = unfinished.group
+            frames = [frame("BEGIN", {"transaction": group})]
+            frames += [transacted_send(key, group) for key in unfinished.sends]
+            ids = {"_AMQ_DUPL_ID": f"{self.name}-{group}", "digest": len(unfinished.sends)}
+            client.raw(b"".join(frames) + frame("COMMIT", {"transaction": group, "receipt": group, **ids}))
+            receipt = client.expect("RECEIPT")
+            assert receipt.header("receipt-id") == str(group)
+            unfinished.duplicate_count += receipt.header("duplicate") == "true"
+            self.ledger.committed(group)
+            unfinished.sends = []
 
 
 def transacted_send(key: Key, group: int) -> bytes:

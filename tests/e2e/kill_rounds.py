@@ -8,7 +8,16 @@ from pathlib import Path
 from random import Random
 
 from tests.e2e.broker_process import BrokerProcess
-from tests.e2e.kill_actors import Actor, Consumer, Mover, Producer, TransactedProducer, read_to_the_end
+from tests.e2e.kill_actors import (
+    Actor,
+    Consumer,
+    Mover,
+    Producer,
+    RepeatingProducer,
+    TransactedProducer,
+    Unfinished,
+    read_to_the_end,
+)
 from tests.e2e.kill_ledger import Ledger
 from tests.e2e.stomp_socket import Closed
 
@@ -17,7 +26,7 @@ START_S = (0.0, 0.4)
 KILLED_WHILE_STARTING = 0.15
 PAGING = 0.5
 """How often a broker starts with room for a few messages in memory; what it pages, the next one finds."""
-DRAWS = "plain", "single", "left", "right", "in", "out", "fan::fan.one", "fan::fan.two"
+DRAWS = "plain", "single", "left", "right", "in", "out", "again", "fan::fan.one", "fan::fan.two"
 """Every queue, as a destination to read it by."""
 
 CONFIGURATION = """\
@@ -82,6 +91,7 @@ class KillRun:
         self.ledger = Ledger()
         self.tally = Tally()
         self.trouble: list[str] = []
+        self.unfinished = Unfinished()
         element = f'<journal-retention-directory unit="DAYS" period="1">{folder}/retained</journal-retention-directory>'
         self._file = folder / "broker.xml"
         self._retention = element if retention else ""
@@ -161,6 +171,7 @@ class KillRun:
             Consumer("c-one", ledger, seed, "fan::fan.one", cumulative=True),
             Consumer("c-two", ledger, seed, "fan::fan.two", cumulative=False),
             Consumer("c-out", ledger, seed, "/queue/out", cumulative=False),
+            Consumer("c-again", ledger, seed, "/queue/again", cumulative=False),
             Mover("mover", ledger, seed, "in", "out"),
             Producer(f"plain-{number}a", ledger, seed, "/queue/plain", ["plain"]),
             Producer(f"plain-{number}b", ledger, seed, "/queue/plain", ["plain"]),
@@ -168,6 +179,7 @@ class KillRun:
             Producer(f"in-{number}", ledger, seed, "/queue/in", ["in"]),
             Producer(f"fan-{number}", ledger, seed, "/topic/fan", ["fan.one", "fan.two"]),
             TransactedProducer(f"pair-{number}", ledger, seed, ["left", "right"]),
+            RepeatingProducer("again", ledger, seed, "again", self.unfinished),
         ]
         for actor in actors:
             try:
@@ -208,6 +220,7 @@ class KillRun:
             f"seed {self.seed}: {tally.kills} kills ({tally.kills_while_starting} while starting),"
             f" {promised} receipted messages, {settled} receipted acknowledgements,"
             f" {sum(group.promised for group in self.ledger.groups.values())} receipted transactions,"
+            f" {self.unfinished.repeated_count} repeated ({self.unfinished.duplicate_count} had happened),"
             f" {self.ledger.delivered_count} deliveries, {tally.segments} journal files written,"
             f" {tally.segments_left} left, pages in {tally.rounds_with_pages} rounds, {len(self.problems)} problems"
         )

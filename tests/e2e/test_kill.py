@@ -26,6 +26,7 @@ def run_and_judge(folder: Path, seed: int, kills: int) -> str:
     assert run.problems == [], run.summary()
     assert run.tally.restarts_that_recovered > kills // 2, run.summary()
     assert run.tally.rounds_with_pages > kills // 4, run.summary()
+    assert run.unfinished.repeated_count > kills // 4, run.summary()
     assert run.tally.segments > 2 * run.tally.segments_left, f"nothing was compacted: {run.summary()}"
     return run.summary()
 

@@ -23,6 +23,7 @@ from artemis_py.storage.reader import (
     events_of,
 )
 from artemis_py.storage.scan import Damage
+from artemis_py.storage.sidecars import delete_segment
 from tests.sim.disk import SimDisk
 
 SENDER = "from"
@@ -150,7 +151,7 @@ class Archive:
     def retire(self, disk: SimDisk, name: str) -> None:
         """Keep a segment as retention does."""
         self._retired.setdefault(name, disk.read(name))
-        disk.delete(name)
+        delete_segment(disk, name)
 
     def read(self, disk: SimDisk) -> Telling:
         """All of it, from the beginning. Raises Untrue."""

@@ -147,7 +147,9 @@ def files(draw: st.DrawFn) -> RawFile:
     number = draw(st.integers(1, 100))
     for _ in range(draw(st.integers(1, 4))):
         records: list[bytes] = []
-        for grouped in draw(st.lists(st.one_of(RECORDS.map(lambda one: [one]), st.lists(RECORDS, max_size=3)), max_size=4)):
+        for grouped in draw(
+            st.lists(st.one_of(RECORDS.map(lambda one: [one]), st.lists(RECORDS, max_size=3)), max_size=4)
+        ):
             inner: list[bytes] = []
             for kind, payload in grouped:
                 inner.append(codec.encode_record(kind, lsn, payload(lsn)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -110,9 +111,9 @@ def test_offsets_of_options(spark: SparkSession, day: Path) -> None:
 
     everything = load(spark, day)
     low, high = (row[0] for row in everything.selectExpr("stack(2, min(offset), max(offset))").collect())
-    assert count(startingOffsets='{"one": %d}' % (high - 1)) == 1
-    assert count(endingOffsets='{"one": %d}' % low) == 1
-    assert count(startingOffsets='{"one": %d}' % high) == 0
+    assert count(startingOffsets=json.dumps({"one": high - 1})) == 1
+    assert count(endingOffsets=json.dumps({"one": low})) == 1
+    assert count(startingOffsets=json.dumps({"one": high})) == 0
     with pytest.raises(Exception, match="startingOffsets names broker two, which is not read: there is one"):
         count(startingOffsets='{"two": 1}')
 
@@ -163,7 +164,7 @@ def test_large_segments_are_shared_out(tmp_path: Path, monkeypatch: pytest.Monke
     reader = RowReader(read_options({"journal": str(tmp_path), "columns": "messageId"}))
     rows = [row["messageId"] for share in found for batch in reader.read(share) for row in batch.to_pylist()]
     assert rows == list(range(1, 401))
-    middle = [share for share in shares(tmp_path, startingOffsets='{"%s": 200}' % tmp_path.name, endingOffsets='{"%s": 220}' % tmp_path.name)]
+    middle = shares(tmp_path, broker="b", startingOffsets='{"b": 200}', endingOffsets='{"b": 220}')
     assert sum(one.end - one.begin for share in middle for one in share.ranges) < 6000
 
 
@@ -197,7 +198,9 @@ def flip(data: bytearray) -> None:
 
 def test_damage_is_an_error_or_left_out(spark: SparkSession, tmp_path: Path) -> None:
     damaged(tmp_path, flip)
-    with pytest.raises(Exception, match=r"segment 1 at byte \d+: DAMAGED: a record whose checksum does not match.*failOnDataLoss"):
+    with pytest.raises(
+        Exception, match=r"segment 1 at byte \d+: DAMAGED: a record whose checksum does not match.*failOnDataLoss"
+    ):
         load(spark, tmp_path).count()
     assert load(spark, tmp_path, failOnDataLoss="false").count() == 59
 
@@ -219,7 +222,9 @@ def test_a_segment_that_went_is_an_error_or_left_out(tmp_path: Path) -> None:
     for options, rows in (({}, None), ({"failOnDataLoss": "false"}, 30)):
         copy = tmp_path / f"copy{len(options)}"
         shutil.copytree(tmp_path, copy, ignore=shutil.ignore_patterns("copy*"))
-        reader = RowReader(read_options({"journal": str(copy), "columns": "offset", "partitionBytes": "100", **options}))
+        reader = RowReader(
+            read_options({"journal": str(copy), "columns": "offset", "partitionBytes": "100", **options})
+        )
         planned = reader.partitions()
         (copy / "artemis-journal-000000000001.log").unlink()
         if rows is None:

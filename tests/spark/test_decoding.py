@@ -30,7 +30,11 @@ from tests.unit.storage_tools.parts import Story
 Row = dict[str, Any]
 SESSIONS = {21: {"client": "host:1", "login": "ann"}, 22: {"client": "host:2"}, 5: {"client": "story"}}
 CONSUMERS = {11: {"session": 21, "subscription": "s"}, 12: {"session": 99, "subscription": "t"}}
-QUEUES = {1: {"name": "q1", "address": "orders"}, 2: {"name": "q2", "address": "a2"}, 3: {"name": "q3", "address": "a3"}}
+QUEUES = {
+    1: {"name": "q1", "address": "orders"},
+    2: {"name": "q2", "address": "a2"},
+    3: {"name": "q3", "address": "a3"},
+}
 
 
 class BodiesOnly(Log):
@@ -51,7 +55,9 @@ class BodiesOnly(Log):
         raise NotImplementedError
 
 
-def rows_of(raw: bytes, table: str, *, is_last: bool = False, names: Names | None = None) -> tuple[list[Row], list[Damage]]:
+def rows_of(
+    raw: bytes, table: str, *, is_last: bool = False, names: Names | None = None
+) -> tuple[list[Row], list[Damage]]:
     """What the decoder makes of a file."""
     damages: list[Damage] = []
     found = walk(Piece("f", raw[64:], 64, None, is_last), damages)
@@ -144,7 +150,9 @@ def event_rows(event: log.Event) -> list[Row]:
                 for number in event.message_ids
             ]
         case log.FellDue():
-            return [{**plain, "event": "due", "messageId": one, **of_queue(event.queue_id)} for one in event.message_ids]
+            return [
+                {**plain, "event": "due", "messageId": one, **of_queue(event.queue_id)} for one in event.message_ids
+            ]
         case log.Attempted():
             told = {"messageId": event.message_id, "attempts": event.attempts, "reason": event.cause or None}
             return [{**plain, "event": "attempted", **told, **of_queue(event.queue_id), **by(event.consumer)}]
@@ -159,7 +167,11 @@ def event_rows(event: log.Event) -> list[Row]:
 
 def of_queue(number: int) -> Row:
     known = QUEUES.get(number)
-    return {"queue": f"#{number}", "address": None} if known is None else {"queue": known["name"], "address": known["address"]}
+    return (
+        {"queue": f"#{number}", "address": None}
+        if known is None
+        else {"queue": known["name"], "address": known["address"]}
+    )
 
 
 def by(consumer: int) -> Row:

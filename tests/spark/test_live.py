@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -92,7 +92,9 @@ def test_what_was_published_row_for_row(spark: SparkSession, traffic: Traffic, s
     rows = load(spark, source, includeHeaders="true").orderBy("offset").collect()
     own = [row for row in rows if row.originalAddress is None]
     assert [(row.address, row.value) for row in own] == [(sent["address"], sent["value"]) for sent in traffic.sent]
-    assert {(row.origin, row.user, row.broker, row.topic == row.address) for row in own} == {(traffic.origin, "ann", "e2e", True)}
+    assert {(row.origin, row.user, row.broker, row.topic == row.address) for row in own} == {
+        (traffic.origin, "ann", "e2e", True)
+    }
     assert len({row.messageId for row in own}) == len({row.offset for row in own}) == len(own)
     for row, sent in zip(own, traffic.sent, strict=True):
         assert row.queues == [sent["address"]]
@@ -160,7 +162,7 @@ def test_pages(spark: SparkSession, traffic: Traffic, source: dict[str, str]) ->
     assert {(row.address, row.droppedAt) for row in rows} == {("paged", None)}
     assert [row.state for row in rows] == ["full"] * (len(rows) - 1) + ["open"]
     places = [(row.firstPlace, row.messages) for row in rows]
-    assert all(first + count == following for (first, count), (following, _) in zip(places, places[1:], strict=False))
+    assert all(first + count == following for (first, count), (following, _) in pairwise(places))
     assert sum(row.messages for row in rows) < 200
 
 
@@ -186,7 +188,7 @@ def test_the_state_at_an_earlier_time(spark: SparkSession, traffic: Traffic, sou
 
 
 def test_refusals_of_the_broker_say_what_to_do(spark: SparkSession, traffic: Traffic) -> None:
-    with pytest.raises(Exception, match="did not answer for 1 s .* acceptor with protocols=HTTP"):
+    with pytest.raises(Exception, match=r"did not answer for 1 s .* acceptor with protocols=HTTP"):
         load(spark, {"url": "http://127.0.0.1:9"}, brokerTimeoutSeconds="1").count()
     with pytest.raises(Exception, match="two logs are of a broker named e2e"):
         load(spark, {"url": f"{traffic.broker.url},{traffic.broker.url}"}).count()

@@ -54,14 +54,20 @@ def test_headers_come_when_they_are_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "span_ms"), [("1 minute", 60_000), ("10 seconds", 10_000), ("2h", 7_200_000), ("500 ms", 500), ("1d", 86_400_000)]
+    ("text", "span_ms"),
+    [("1 minute", 60_000), ("10 seconds", 10_000), ("2h", 7_200_000), ("500 ms", 500), ("1d", 86_400_000)],
 )
 def test_intervals(text: str, span_ms: int) -> None:
     assert read_options({**HERE, "table": "metrics", "interval": text}).interval_ms == span_ms
 
 
 @pytest.mark.parametrize(
-    ("text", "time_ms"), [("1700000000000", 1_700_000_000_000), ("2023-11-14T22:13:20", 1_700_000_000_000), ("2023-11-14T23:13:20+01:00", 1_700_000_000_000)]
+    ("text", "time_ms"),
+    [
+        ("1700000000000", 1_700_000_000_000),
+        ("2023-11-14T22:13:20", 1_700_000_000_000),
+        ("2023-11-14T23:13:20+01:00", 1_700_000_000_000),
+    ],
 )
 def test_times(text: str, time_ms: int) -> None:
     assert read_options({**HERE, "table": "queues", "asOf": text}).as_of_ms == time_ms
@@ -94,7 +100,7 @@ def test_times(text: str, time_ms: int) -> None:
     ],
 )
 def test_what_is_wrong_is_told(more: dict[str, str], said: str) -> None:
-    with pytest.raises(PipelineError, match=".*") as refused:
+    with pytest.raises(PipelineError) as refused:
         read_options({**HERE, **more})
     assert said in str(refused.value)
 

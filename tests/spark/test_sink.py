@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from artemis_py.spark import register
 from tests.e2e.broker_process import BrokerProcess, eventually
 from tests.e2e.stomp_socket import connected
 from tests.spark.brokers import added, bodies, crashing_broker, drained, url_of
@@ -138,6 +139,15 @@ def test_a_job_that_is_run_again_under_its_name(spark: SparkSession, sink_broker
     assert added(sink_broker, place) == 200
 
 
+def test_register_sets_what_a_session_of_others_lacks(spark: SparkSession) -> None:
+    names = ("spark.sql.python.filterPushdown.enabled", "spark.sql.session.timeZone")
+    other = spark.newSession()
+    for name, value in zip(names, ("false", "Europe/Paris"), strict=True):
+        other.conf.set(name, value)
+    register(other)
+    assert [other.conf.get(name) for name in names] == ["true", "UTC"]
+
+
 # ---- tasks that fail -----------------------------------------------------------------------------
 
 
@@ -223,6 +233,41 @@ def test_tasks_of_a_stream_that_fail(
     query.processAllAvailable()
     query.stop()
     assert added(sink_broker, place) == 100
+
+
+def test_a_stream_that_ends_with_an_error_goes_on_when_it_is_started_again(
+    spark: SparkSession, sink_broker: BrokerProcess, tmp_path: Path
+) -> None:
+    """One task of the batch has published, the other found the address full, in every attempt."""
+    stream = Stream(spark, sink_broker, tmp_path, "fails.stream")
+    stream.put("f0", [str(number) for number in range(8)])
+    query = stream.start()
+    with pytest.raises(Exception, match=r"Address fails\.stream is full: make room"):
+        query.processAllAvailable()
+    first = bodies(drained(sink_broker, "fails.stream", 4))
+    query = stream.start()
+    query.processAllAvailable()
+    query.stop()
+    assert sorted(first + bodies(drained(sink_broker, "fails.stream", 4))) == [str(number) for number in range(8)]
+
+
+def test_a_table_that_a_stream_puts_out_again_and_again(
+    spark: SparkSession, sink_broker: BrokerProcess, tmp_path: Path, place: str
+) -> None:
+    """Mode complete: each row that a batch puts out is a message, also where it replaces an earlier one."""
+    stream = Stream(spark, sink_broker, tmp_path, place)
+    stream.put("f0", ["a"])
+    words = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(stream.files))
+    counted = words.groupBy("value").count().selectExpr("concat(value, ' ', count) as value")
+    writer = (
+        counted.writeStream.format("artemis").outputMode("complete").options(url=url_of(sink_broker), address=place)
+    )
+    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    query.processAllAvailable()
+    stream.put("f1", ["a", "a", "b"])
+    query.processAllAvailable()
+    query.stop()
+    assert sorted(bodies(drained(sink_broker, place, 3))) == ["a 1", "a 3", "b 1"]
 
 
 def test_a_broker_that_is_killed_under_a_stream(spark: SparkSession, tmp_path: Path, place: str) -> None:

@@ -10,11 +10,15 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from artemis_py.spark.options import read_options
+from artemis_py.spark.stream import LogStreamReader
 from tests.e2e.broker_process import eventually
 from tests.spark.live import LiveBroker, live_broker, send_many
 from tests.spark.made_log import START_MS, MadeLog
@@ -62,11 +66,15 @@ class Streams:
         self._folder = folder
         self.queries: list[StreamingQuery] = []
 
-    def start(self, sink: Callable[[Any, int], None], *, now: bool = False, checkpoint: str = "checkpoint", **options: object) -> StreamingQuery:
+    def start(
+        self, sink: Callable[[Any, int], None], *, now: bool = False, checkpoint: str = "checkpoint", **options: object
+    ) -> StreamingQuery:
         texts = {name: str(value) for name, value in options.items()}
         source = self._spark.readStream.format("artemis").options(**texts).load()
         writer = source.writeStream.foreachBatch(sink).option("checkpointLocation", str(self._folder / checkpoint))
-        query = (writer.trigger(availableNow=True) if now else writer.trigger(processingTime="100 milliseconds")).start()
+        query = (
+            writer.trigger(availableNow=True) if now else writer.trigger(processingTime="100 milliseconds")
+        ).start()
         self.queries.append(query)
         return query
 
@@ -143,7 +151,8 @@ def test_streams_of_events(broker: LiveBroker, streams: Streams, place: str) -> 
 def test_a_start_at_a_time(broker: LiveBroker, streams: Streams, place: str) -> None:
     with broker.client() as client:
         send_many(client, place, 0, 5)
-        now_ms = eventually("time goes on", lambda: int(time.time() * 1000), lambda seen, begin=int(time.time() * 1000): seen > begin + 1)
+        begun_ms = time.time() * 1000
+        now_ms = int(eventually("a later time", lambda: time.time() * 1000, lambda seen: seen > begun_ms + 2))
         send_many(client, place, 5, 5)
     sink = Sink()
     streams.run(sink, url=broker.url, subscribe=place, startingTimestamp=now_ms)
@@ -240,6 +249,31 @@ def test_what_retention_took_is_counted_on_request(tmp_path: Path, streams: Stre
     assert end["#lost"] == {"b": 26 - 5}  # each segment has thirteen records
 
 
+def test_the_first_batch_is_the_same_when_it_is_planned_again(tmp_path: Path) -> None:
+    """Spark asks for the initial offset anew then, and the latest one is another by now."""
+    log = MadeLog(tmp_path)
+    log.segment(START_MS)
+    log.publish(START_MS, 10)
+    log.close()
+    options = read_options({"journal": str(tmp_path), "broker": "b", "startingOffsets": "latest"}, streaming=True)
+    first = LogStreamReader(options)
+    start = first.initialOffset()
+    log.segment(START_MS)
+    log.publish(START_MS, 5)
+    log.close()
+    end = first.latestOffset(start, ReadAllAvailable())
+    log.segment(START_MS)
+    log.publish(START_MS, 5)
+    log.close()
+    again = LogStreamReader(options)
+    assert again.initialOffset() != start
+    for reader, begin in ((first, start), (again, again.initialOffset())):
+        batches = [batch for share in reader.partitions(begin, end) for batch in reader.read(share)]
+        rows = [int(row["value"]) for batch in batches for row in batch.to_pylist()]
+        assert rows == [11, 12, 13, 14, 15]
+    assert again.latestOffset(again.latestOffset(end, ReadAllAvailable()), ReadAllAvailable())["b"] == log.lsn - 1
+
+
 def test_a_checkpoint_of_another_log_is_refused(tmp_path: Path, streams: Streams) -> None:
     overtaken(tmp_path / "log")
     streams.run(Sink(), journal=tmp_path / "log", broker="b", startingOffsets="earliest")
@@ -287,14 +321,14 @@ def kill_rounds(folder: Path, spark: SparkSession, rounds: int, per_round: int) 
         for number in range(rounds):
             with broker.client() as client:
                 send_many(client, "orders", number * per_round, per_round)
-            before = committed(commits)
+            before = committed(commits) + 1
             driver = subprocess.Popen(
                 [sys.executable, "-c", DRIVER, broker.url, str(checkpoint), str(out)],
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT,
             )  # fmt: skip
             try:
                 planned = checkpoint / "offsets"
-                eventually("batches", lambda: committed(planned), lambda seen, low=before: seen > low + 1, WAIT_S)
+                eventually("batches", partial(committed, planned), before.__lt__, WAIT_S)
                 java = java_below(driver.pid)
                 assert java is not None
                 os.kill(java, signal.SIGKILL)

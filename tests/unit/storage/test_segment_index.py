@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from artemis_py.storage.recovery import recover
 from artemis_py.storage.scan import Damage, whole_records
 from artemis_py.storage.segment_index import decode_index, encode_index, index_fields, index_name, index_of
 from artemis_py.storage.sidecars import delete_orphans, delete_segment, index_beside, write_index
-from tests.unit.storage_tools.parts import ImmediateCommitter, Story
+from tests.unit.storage_tools.parts import ImmediateCommitter, Story, message
 
 
 def sent(number: int, address: str, body: bytes = b"") -> Message:
@@ -110,7 +111,8 @@ def test_what_an_index_says(tmp_path: Path) -> None:
     end = len(shelf.bytes_of(1).rstrip(b"\0"))
     assert fields == {
         "format": 1, "segment": 1, "first_lsn": 1, "last_lsn": 10, "first_ms": 1000, "last_ms": 2000,
-        "oldest_ms": 1, "newest_ms": 9, "bytes": fields["bytes"], "records": 10, "messages": 5, "addresses": ["a", "b", "run"],
+        "oldest_ms": 1, "newest_ms": 9, "bytes": fields["bytes"], "records": 10, "messages": 5,
+        "addresses": ["a", "b", "run"],
         "queues": [
             {"lsn": 1, "id": 1, "name": "q", "address": "a"},
             {"lsn": 6, "id": 1, "name": "q", "address": "a", "deleted": True},
@@ -120,6 +122,34 @@ def test_what_an_index_says(tmp_path: Path) -> None:
     assert end <= fields["bytes"] <= end + 8  # the last record may end in zeros
     assert journal.segments[0].index is not None
     assert journal.segments[0].index.fields() == fields
+
+
+def test_sessions_and_consumers_are_told_in_each_segment_that_names_them(tmp_path: Path) -> None:
+    story = Story(tmp_path)
+    journal = story.journal
+    story.turn(story.declare)
+    journal.session_opened(7, {"client": "127.0.0.1:5", "login": "me"})
+    consumer = journal.consumer_opened(7, 1, {"subscription": "s"})
+    found: list[dict[str, Any]] = []
+    for number in range(1, 30):
+        one = message(number, bytes(300))
+        one.origin = 7
+        story.turn(
+            lambda one=one: journal.published(one, [1], 0),  # type: ignore[misc]
+            lambda one=one: journal.delivered(1, [one], consumer),  # type: ignore[misc]
+        )
+    for segment in journal.segments[:4]:
+        assert segment.index is not None
+        found.append(segment.index.fields())
+        assert index_of((tmp_path / segment.name).read_bytes()).fields() == found[-1]
+    found = found[1:]  # the first one tells of those of the story, too
+    (session,), (subscribed,) = found[0]["sessions"], found[0]["consumers"]
+    assert (session["client"], session["login"], subscribed["subscription"]) == ("127.0.0.1:5", "me", "s")
+    assert subscribed["session"] == session["id"]
+    for earlier, later in pairwise(found):
+        assert earlier["sessions"][0]["id"] == later["sessions"][0]["id"]
+        assert earlier["sessions"][0]["lsn"] < later["sessions"][0]["lsn"]
+        assert earlier["consumers"][0]["id"] == later["consumers"][0]["id"]
 
 
 def test_a_record_that_another_replaced_before_it_was_written_does_not_count(tmp_path: Path) -> None:
