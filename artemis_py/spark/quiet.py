@@ -41,7 +41,8 @@ def quiet_session(master: str, *, is_verbose: bool) -> Iterator[SparkSession]:
         except ArtemisError:
             raise
         except Exception as problem:
-            raise PipelineError(f"Spark did not start with --master {master}: {complaint_of(said, problem)}") from problem
+            why = complaint_of(said, problem)
+            raise PipelineError(f"Spark did not start with --master {master}: {why}") from problem
     spark.sparkContext.setLogLevel("WARN" if is_verbose else "OFF")
     try:
         yield spark
