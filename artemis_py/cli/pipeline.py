@@ -66,7 +66,22 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--html", metavar="FILE", type=Path, help="a page with tables and plots")
     spark = parser.add_argument_group("Spark")
     spark.add_argument("--master", default="local[*,3]", help="a cluster, spark://host:7077 (default: this machine)")
+    spark.add_argument(
+        "--conf",
+        type=_setting,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of Spark; may be repeated",
+    )
     spark.add_argument("--verbose", action="store_true", help="show what Spark and Java say")
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.startswith("spark."):
+        raise argparse.ArgumentTypeError(f"{text!r} is no setting: write spark.executor.memory=4g")
+    return name, value
 
 
 def _moment(text: str, now_ms: int) -> int:
@@ -115,7 +130,7 @@ def source_of(args: argparse.Namespace) -> Source:
 def _result(args: argparse.Namespace, source: Source, stack: ExitStack, progress: Progress) -> Result:
     from artemis_py.spark.quiet import quiet_session, told_errors
 
-    spark = stack.enter_context(quiet_session(args.master, is_verbose=args.verbose))
+    spark = stack.enter_context(quiet_session(args.master, dict(args.conf), is_verbose=args.verbose))
     progress.watch(spark)
     with told_errors():
         result = JOBS[args.job].call(Call(spark, source, progress.say), args)

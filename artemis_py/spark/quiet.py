@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -15,6 +15,7 @@ from artemis_py.errors import ArtemisError, PipelineError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_SHUFFLE: Final = "spark.sql.shuffle.partitions"
 _OWN: Final = re.compile(r"^(?:artemis_py\.[\w.]+|[\w.]*\b(?:PipelineError|JobError)): (?P<text>.+)$", re.MULTILINE)
 _COMPLAINT: Final = re.compile(
     r"^(?:Error: |Exception in thread .*?: |.* ERROR \w+: |Caused by: [\w.$]+: )(.+)$", re.MULTILINE
@@ -22,8 +23,9 @@ _COMPLAINT: Final = re.compile(
 
 
 @contextmanager
-def quiet_session(master: str, *, is_verbose: bool) -> Iterator[SparkSession]:
-    """A session that ends with the context. What Java prints while it starts is shown only when it does not start.
+def quiet_session(master: str, conf: Mapping[str, str], *, is_verbose: bool) -> Iterator[SparkSession]:
+    """A session that ends with the context; ``conf`` are settings of Spark. What Java prints while it starts is shown
+    only when it does not start.
 
     Raises PipelineError.
     """
@@ -37,7 +39,7 @@ def quiet_session(master: str, *, is_verbose: bool) -> Iterator[SparkSession]:
         return
     with _standard_error(into_file=not is_verbose) as said:
         try:
-            spark = session("artemis-py pipeline", master)
+            spark = session("artemis-py pipeline", master, **{_SHUFFLE: _shuffle_partitions(master), **conf})
         except ArtemisError:
             raise
         except Exception as problem:
@@ -48,6 +50,11 @@ def quiet_session(master: str, *, is_verbose: bool) -> Iterator[SparkSession]:
         yield spark
     finally:
         spark.stop()
+
+
+def _shuffle_partitions(master: str) -> int:
+    """Into how many parts aggregations are divided: one for each core here, Spark's own default on a cluster."""
+    return max(2, os.cpu_count() or 2) if master.startswith("local") else 200
 
 
 @contextmanager

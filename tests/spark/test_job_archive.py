@@ -30,7 +30,7 @@ class WorldFeed(Feed):
         self.fails_at: int | None = None
 
     def step_ends(self, after_lsn: int) -> list[int]:
-        return [*range(after_lsn + 4000, self.durable, 4000), self.durable] if after_lsn < self.durable else []
+        return [*range(after_lsn + 7000, self.durable, 7000), self.durable] if after_lsn < self.durable else []
 
     def frame(self, spark: SparkSession, table: str, after_lsn: int, up_to_lsn: int) -> DataFrame:
         if self.fails_at is not None and up_to_lsn >= self.fails_at:
@@ -61,10 +61,10 @@ def archived(
     directory = tmp_path_factory.mktemp("archive")
     last = max(row["offset"] for row in world.event_rows())
     feed = WorldFeed(tables, durable=last - 3000)
-    feed.fails_at = 5000
+    feed.fails_at = 8000
     with pytest.raises(JobError, match="the broker is gone"):
         archive(spark, [feed], directory)
-    assert feed.confirmed == [0, 4000]
+    assert feed.confirmed == [0, 7000]
     feed.fails_at = None
     archive(spark, [feed], directory)
     feed.durable = last

@@ -195,9 +195,13 @@ def test_an_archive_killed_in_the_middle(pipeline: Pipeline, story: Story, tmp_p
     directory = tmp_path / "archive"
     leader, follower = pty.openpty()
     arguments = ["pipeline", "archive", str(directory), "--url", story.url, "--cursor", "killed"]
+    shuffles = ["--conf", "spark.sql.shuffle.partitions=1"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
-        [sys.executable, "-m", "artemis_py", *arguments], stdout=subprocess.PIPE, stderr=follower, env=environment
+        [sys.executable, "-m", "artemis_py", *arguments, *shuffles],
+        stdout=subprocess.PIPE,
+        stderr=follower,
+        env=environment,
     ) as process:
         try:
             eventually(
@@ -270,6 +274,7 @@ def test_wrong_arguments(capsys: pytest.CaptureFixture[str]) -> None:
         (["latncy"], "invalid choice: 'latncy'"),
         (["latency", "--from", "soon"], "'soon' is no time: write 2026-01-31T10:00"),
         (["capacity", "--memory", "much"], "no byte size"),
+        (["latency", "--conf", "memory=4g"], "is no setting: write spark.executor.memory=4g"),
         (["replay"], "one of the arguments --address --original is required"),
     ):
         with pytest.raises(SystemExit) as end:
