@@ -56,6 +56,12 @@ class Progress:
         """What is being done now."""
         self._text = text
 
+    def tell(self, text: str) -> None:
+        """A line that stays, also where the stream is no terminal."""
+        start = "\r\x1b[K" if self._is_on else ""
+        self._stream.write(f"{start}{text}\n")
+        self._stream.flush()
+
     def _run(self) -> None:
         while not self._end.wait(_PERIOD_S):
             line = line_of(self._text, time.monotonic() - self._began_s, self._tasks())

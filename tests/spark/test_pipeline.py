@@ -50,6 +50,7 @@ class Pipeline:
 
     def __init__(self, story: Story, capsys: pytest.CaptureFixture[str], folder: Path) -> None:
         self.story = story
+        self.told = ""
         self.capsys = capsys
         self.places = {
             "http://localhost:8161": story.url, "tcp://localhost:61613": story.stomp,
@@ -67,7 +68,8 @@ class Pipeline:
         code = main(["pipeline", *arguments, "--format", "json"])
         out, err = self.capsys.readouterr()
         assert code == 0, err
-        assert err == ""
+        assert (err == "") is ("--publish" not in arguments), err
+        self.told = err
         value: dict[str, Any] = json.loads(out)
         return value
 
@@ -231,6 +233,7 @@ def test_replay(pipeline: Pipeline, story: Story) -> None:
     assert main(["pipeline", "replay", *select, "--publish"]) == 1
     assert "--publish needs --target tcp://HOST:PORT" in pipeline.capsys.readouterr().err
     value = pipeline("replay", number=1)
+    assert f"the same with --run-id {value['facts']['run']} goes on" in pipeline.told
     assert value["facts"]["chunks"] == 1
     [message] = drained(story.broker, "again", 1)
     assert message.body.decode() == story.ledger.poison["body"]

@@ -31,6 +31,8 @@ class Call:
     source: Source
     say: Callable[[str], None]
     """Shows on a terminal what is being done."""
+    tell: Callable[[str], None]
+    """Says something that the user needs to keep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,7 @@ def _replay(call: Call, args: argparse.Namespace) -> Result:
     target = Target(args.address, {name: value for name, value in options.items() if value})
     run_id = (args.run_id or f"replay-{uuid.uuid4().hex[:12]}") if args.publish else None
     if run_id is not None:
-        call.say(f"run id {run_id}")
+        call.tell(f"run id {run_id}: if this is interrupted, the same with --run-id {run_id} goes on")
     return replay(call.spark, call.source, target, where=args.where, rate=args.rate, run_id=run_id, on_step=call.say)
 
 
