@@ -1,6 +1,7 @@
-"""A Spark application for a cluster: publishes rows by tasks on all workers and says on how many.
+"""A Spark application for a cluster: publishes rows by tasks on all workers, reads them back from the broker's log, and
+says what it found.
 
-``python -m tests.spark.cluster_driver MASTER URL ADDRESS``
+``python -m tests.spark.cluster_driver MASTER STOMP-URL HTTP-URL ADDRESS``
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ import sys
 
 from artemis_py.spark import session
 
+ROWS = 20_000
 
-def main(master: str, url: str, address: str) -> None:
-    """Write, and print the processes that did."""
+
+def main(master: str, stomp_url: str, http_url: str, address: str) -> None:
+    """Write and read; print how many executors did, and how many rows, values and partitions came back."""
     spark = session(
         "cluster", master,
         **{
@@ -22,9 +25,14 @@ def main(master: str, url: str, address: str) -> None:
         },
     )  # fmt: skip
     executors = spark.sparkContext.parallelize(range(8), 8).map(lambda _: os.getppid()).distinct().count()
-    rows = spark.range(0, 20_000, 1, 8).selectExpr("cast(id as string) as value", "cast(id as string) as key")
-    rows.write.format("artemis").mode("append").options(url=url, address=address, rowsPerTransaction="1000").save()
+    rows = spark.range(0, ROWS, 1, 8).selectExpr("cast(id as string) as value", "cast(id as string) as key")
+    rows.write.format("artemis").mode("append").options(
+        url=stomp_url, address=address, rowsPerTransaction="1000"
+    ).save()
     print("executors", executors)
+    found = spark.read.format("artemis").options(url=http_url, subscribe=address, partitionBytes="200000").load()
+    read = found.selectExpr("count(1) as rows", "count(distinct value) as distinct", "sum(cast(key as bigint)) as sum")
+    print("read", *read.collect()[0], found.rdd.getNumPartitions() > 1)
     spark.stop()
 
 
