@@ -38,7 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "%(prog)s NAME …"
     parser.description = f"{HELP}\n\njobs:\n{listing}"
     parser.epilog = "artemis-py pipeline NAME --help tells the arguments of a job; docs/pipeline.md has examples"
-    commands = parser.add_subparsers(dest="job", required=True, metavar="NAME", help=argparse.SUPPRESS)
+    commands = parser.add_subparsers(
+        dest="job", required=True, metavar="NAME", help=argparse.SUPPRESS, prog=parser.prog
+    )
     for name, job in JOBS.items():
         one = commands.add_parser(name, description=job.help)
         job.add_arguments(one)

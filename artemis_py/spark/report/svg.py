@@ -16,6 +16,7 @@ _LEFT: Final = 76
 _RIGHT: Final = 16
 _TOP: Final = 12
 _BOTTOM: Final = 30
+_LONE_S: Final = 60.0
 _BAR_HEIGHT: Final = 20
 _BAR_LEFT: Final = 280
 COLOURS: Final = 8
@@ -44,7 +45,9 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
 def _lines(plot: Plot, series: Sequence[Series]) -> str:
     xs = [x for each in series for x, _ in each.points]
     left, right = min(xs), max(xs)
-    span = (right - left) or 1.0
+    if left == right:  # a lone moment stands in the middle
+        left, right = left - _LONE_S, right + _LONE_S
+    span = right - left
     marks = ticks(0.0, max(y for each in series for _, y in each.points) or 1.0)
     top = marks[-1]
 
