@@ -174,6 +174,31 @@ def _overflow_in_words(own: QueueSettings) -> tuple[str, str]:
     return words[own.overflow_policy]
 
 
+def _time_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
+    """Only what a queue has beyond the settings of its address."""
+    rows = []
+    if own.min_message_ttl:
+        rows.append(("time to live", f"at least {own.min_message_ttl} ms", "for messages that expire"))
+    if own.max_message_ttl:
+        rows.append(("time to live", f"at most {own.max_message_ttl} ms", "for all messages; applied last"))
+    if own.hold_on_publish:
+        rows.append(("hold", "until x-qpid-not-valid-before", "a message keeps its place, others overtake it"))
+    return rows
+
+
+def _ends_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
+    rows = []
+    if own.expiry_policy is not None:
+        rows.append(("expired", own.expiry_policy, "expiry-policy of the queue"))
+    limit = own.max_delivery_attempts
+    attempts = f"after {limit} failed deliveries" if limit > 0 else "never: failed deliveries are not counted out"
+    rows.append(("dead letters", own.dead_letter_address or "discarded", attempts))
+    alerts = _alerts_for(own)
+    if alerts is not None:
+        rows.append(("alerts", "on", f"each kind again after {own.alert_repeat_gap} ms"))
+    return rows
+
+
 def describe(own: QueueSettings, settings: AddressSettings) -> list[tuple[str, str, str]]:
     """What ``artemis-py explain`` shows: (axis, choice, why) for each axis a queue is composed of."""
     exclusive = own.exclusive
@@ -200,6 +225,8 @@ def describe(own: QueueSettings, settings: AddressSettings) -> list[tuple[str, s
             settings.address_full_policy.lower(),
             _full_when(settings),
         ),
+        *_time_in_words(own),
+        *_ends_in_words(own),
         (
             "gates",
             f"{gate.consumers_min} consumers before dispatch" if gate.consumers_min > 0 else "none",
