@@ -57,6 +57,11 @@ class Overflow(ABC):
         return False
 
     @property
+    def sheds_bytes(self) -> bool:
+        """Do they go for their size, too? Then it matters in which order messages came."""
+        return self.sheds and self.depth is not None and self.depth.bytes_max >= 0
+
+    @property
     def refuses(self) -> bool:
         """Is a message refused that does not fit?"""
         return False

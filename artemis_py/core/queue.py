@@ -51,7 +51,7 @@ class Queue(QueuePages):
 
     def arrive(self, entries: list[Entry], size_bytes: int, now_ms: int) -> None:
         """Append entries of new messages. A consumer with room takes them before a ring counts them."""
-        if len(entries) > 1 and self.overflow.sheds and not self.fits(len(entries), size_bytes):
+        if len(entries) > 1 and self.overflow.sheds_bytes and not self.fits(len(entries), size_bytes):
             for entry in entries:  # what stays must not depend on how many came at once
                 self.arrive([entry], entry.message.size_bytes, now_ms)
             return

@@ -147,10 +147,6 @@ class QueueModel:
         """What a ring that counts the depth counts."""
         return len(self.items) + len(self.held_items()) + len(self.scheduled)
 
-    def splits(self, count: int) -> bool:
-        """Does it matter that these messages come one after the other?"""
-        return 0 <= self.plan.depth < self.depth + count
-
     def _shed(self, now_ms: int, *, offered: bool) -> None:
         """The least go until the depth fits; the last one stays when it has just come (``offered``)."""
         last = 1 if offered else 0

@@ -147,11 +147,6 @@ class World:
         if plain and self._handed_over(pair, letters):
             model.counts.added += len(letters)
             return
-        for group in [[letter] for letter in letters] if model.splits(len(letters)) else [letters]:
-            self._grow(pair, group)
-
-    def _grow(self, pair: Pair, letters: list[Letter]) -> None:
-        model = pair.model
         model.counts.added += len(letters)
         if model.plan.keeps_last:
             self._enter_values(pair, letters)
