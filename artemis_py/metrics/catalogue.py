@@ -165,6 +165,11 @@ _COUNTERS: Final[tuple[Gauge[Queue], ...]] = (
         "Messages given up by a ring or replaced by a newer last value",
     ),
     Gauge(
+        "artemis_paged_message_count",
+        lambda queue: queue.paged_count,
+        "Messages of the queue that stand in pages and not in memory",
+    ),
+    Gauge(
         "artemis_queue_alerts",
         lambda queue: 0 if queue.alerts is None else queue.alerts.raised_count,
         "Alerts raised since the start: thresholds of depth, size and age that were breached",

@@ -48,6 +48,7 @@ class FakeQueue:
     durable: bool = True
     message_count: int = 0
     delivering_count: int = 0
+    paged_count: int = 0
     consumer_count: int = 0
     scheduled: dict[int, object] = field(default_factory=dict)
     alerts: Alerts | None = None
