@@ -165,7 +165,7 @@ _COUNTERS: Final[tuple[Gauge[Queue], ...]] = (
         "Messages given up by a ring or replaced by a newer last value",
     ),
     Gauge(
-        "artemis_paged_message_count",
+        "artemis_paged_messages",
         lambda queue: queue.paged_count,
         "Messages of the queue that stand in pages and not in memory",
     ),
