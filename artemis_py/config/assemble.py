@@ -16,6 +16,7 @@ from artemis_py.config.checks import (
 )
 from artemis_py.config.draft import Draft, NamedDraft
 from artemis_py.config.entities import AddressConfig, DivertConfig, QueueConfig
+from artemis_py.config.group_checks import check_groups
 from artemis_py.config.matching import WildcardSyntax, check_literal_markers, check_match
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
 from artemis_py.config.queue_type_checks import check_queue_types
@@ -49,6 +50,7 @@ def assemble(draft: Draft) -> BrokerConfig:
     check_limits(draft, settings)
     check_persistence(draft)
     check_rings(draft, addresses, settings)
+    check_groups(draft, addresses, settings)
     check_queue_types(draft, addresses, settings, functools.partial(is_meant_to_page, settings))
     if not draft.problems.has_errors:
         _add_notices(draft, core)

@@ -79,6 +79,7 @@ class QueueValues(QueueState):
             return False
         del self.scheduled[entry.message.id]
         self.tally.leave_scheduled(entry.message)
+        self._left_aside(entry)
         return True
 
     def _replace(self, entry: Entry) -> None:

@@ -37,12 +37,22 @@ KINDS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
+# How messages are grouped (group-type).
+UNGROUPED: Final = "NONE"
+STICKY: Final = "STANDARD"
+SHARED: Final = "SHARED_GROUPS"
+GROUP: Final = "JMSXGroupID"
+FALLBACK: Final = "qpid.no-group"
+
+
 @dataclass(frozen=True, slots=True)
 class QueuePlan:
     """One queue's place on each axis. Sizes in messages, times in ms; ring_size and delay_before -1 mean none."""
 
     kind: str = PLAIN
     exclusive: bool = False
+    live_max: int = 0
+    groups: str = UNGROUPED
     non_destructive: bool = False
     ring_size: int = -1
     consumers_before: int = 0
@@ -65,6 +75,8 @@ class QueuePlan:
             durable=self.durable,
             filter=RED_ONLY if self.red_only else None,
             exclusive=self.exclusive,
+            max_live_consumers=self.live_max,
+            group_type=self.groups,
             non_destructive=self.non_destructive,
             ring_size=self.ring_size,
             consumers_before_dispatch=self.consumers_before,
@@ -131,6 +143,11 @@ class Plan:
         )
 
 
+# Whether the queue is exclusive, how many consumers are live, and groups, by whether the queue is non-destructive.
+DISTRIBUTIONS: Final = {
+    False: ((False, 0, UNGROUPED), (True, 0, UNGROUPED), (False, 0, STICKY), (False, 0, SHARED), (False, 2, STICKY)),
+    True: ((False, 0, UNGROUPED), (True, 0, UNGROUPED), (False, 2, UNGROUPED)),
+}
 GATES: Final = ((0, -1), (2, -1), (2, 300))
 OVERFLOWS: Final = (-1, 1, 3)
 FAILURES: Final = tuple(
@@ -153,14 +170,15 @@ def queue_plans() -> list[QueuePlan]:
         QueuePlan(
             kind=kind,
             exclusive=exclusive,
+            live_max=live_max,
+            groups=groups,
             non_destructive=non_destructive,
             ring_size=ring_size,
             consumers_before=gate[0],
             delay_before=gate[1],
         )
-        for kind, exclusive, non_destructive, ring_size, gate in product(
-            KINDS, (False, True), (False, True), OVERFLOWS, GATES
-        )
+        for kind, non_destructive, ring_size, gate in product(KINDS, (False, True), OVERFLOWS, GATES)
+        for exclusive, live_max, groups in DISTRIBUTIONS[non_destructive]
     ]
 
 
@@ -180,7 +198,8 @@ def plan_id(queue: QueuePlan) -> str:
     return "-".join(
         (
             queue.kind,
-            "exclusive" if queue.exclusive else "round-robin",
+            "exclusive" if queue.exclusive else f"{queue.live_max}-live" if queue.live_max else "round-robin",
+            "ungrouped" if queue.groups == UNGROUPED else queue.groups.lower().replace("_", "-"),
             "non-destructive" if queue.non_destructive else "destructive",
             ring,
             gate,
