@@ -109,6 +109,55 @@ QUEUES: Final = (
         "an addition",
         shown=False,
     ),
+    Departure(
+        "group-blocks",
+        "A message group whose consumer is busy",
+        "stops the whole queue: other groups and messages without a group wait, too",
+        "waits alone",
+        "groups are there to work side by side",
+        shown=False,
+    ),
+    Departure(
+        "group-redelivery",
+        "A message of a group that waits for its `redelivery-delay`",
+        "is overtaken by the next of its group",
+        "holds its group up",
+        "a group is processed in order",
+        shown=False,
+    ),
+    Departure(
+        "group-headers",
+        "`JMSXGroupID` and `JMSXGroupSeq` over STOMP",
+        "renames the first to `_AMQ_GROUP_ID` for consumers, and does not know the second",
+        "leaves the first as it was sent; both names of each are known",
+        "a consumer sees the headers that the sender wrote",
+        shown=False,
+    ),
+    Departure(
+        "group-first-exclusive",
+        "`group-first-key` on an exclusive queue",
+        "marks the first message of each new owner",
+        "has no effect, and check says so",
+        "such a queue has no groups",
+        shown=False,
+    ),
+    Departure(
+        "shared-groups",
+        "`group-type`, `group-key`, `fallback-group`, `exclusivity-policy`, `max-live-consumers`, `consumer-selector`, "
+        "`consumer-replay-period` of a queue",
+        "has sticky groups by one header, and `exclusive`",
+        "has what Qpid's queues have, too",
+        "an addition",
+        shown=False,
+    ),
+    Departure(
+        "subscribe-replay",
+        "`exclusive:true` and `x-qpid-replay-period` on SUBSCRIBE",
+        "has no such headers",
+        "the first makes a consumer the only one, the second gives it the last seconds and what comes",
+        "an addition",
+        shown=False,
+    ),
 )
 
 ATTEMPTS: Final = (
