@@ -14,11 +14,9 @@ from artemis_py.config.fields import (
     JAVA,
     LEVELS,
     NO_EFFECT,
-    NO_GROUPS,
     NO_MANAGEMENT,
     NO_RELOAD,
     NO_SLOW_CONSUMERS,
-    NOT_BUILT,
     NOT_EMPTY,
     NOT_NEGATIVE,
     NOT_SPOKEN,
@@ -183,12 +181,10 @@ class AddressSettings:
     default_last_value_key: str | None = text(
         None, "the header that is the key; it makes last-value queues by itself", shown="_AMQ_LVQ_NAME"
     )
-    default_group_rebalance: bool = boolean(False, "hand groups out anew when a consumer joins", ignored=NO_GROUPS)
-    default_group_rebalance_pause_dispatch: bool = boolean(
-        False, "pause delivery while groups are handed out anew", ignored=NO_GROUPS
-    )
-    default_group_buckets: int = int32(-1, "buckets that groups are sorted into; -1: none", ignored=NO_GROUPS)
-    default_group_first_key: str | None = text(None, "property set on the first message of a group", ignored=NO_GROUPS)
+    default_group_rebalance: bool = boolean(False, "hand message groups out anew when a consumer joins")
+    default_group_rebalance_pause_dispatch: bool = boolean(False, "before that, wait until what was sent is settled")
+    default_group_buckets: int = int32(-1, "buckets that groups share, by hash; 0: no groups, -1: each group by itself")
+    default_group_first_key: str | None = text(None, "header (true) on the message that brings a group to a consumer")
     default_consumer_window_size: int = int32(1024**2, "window of Core consumers", unit="bytes", ignored=NOT_SPOKEN)
 
     # Defaults for queues: what Qpid's queues can do beyond Artemis'
@@ -201,18 +197,15 @@ class AddressSettings:
         None, "levels of a priority queue, to which the ten priorities are mapped", check=LEVELS
     )
     default_sort_key: str | None = text(None, "the header whose text a sorted queue is sorted by", check=NOT_EMPTY)
-    default_group_type: str = choice(
-        "STANDARD", _GROUP_TYPES, "how long a group stays with its consumer", refused=NOT_BUILT
-    )
+    default_group_type: str = choice("STANDARD", _GROUP_TYPES, "how long a group stays with its consumer")
     default_group_key: str | None = text(
         None,
         "the header that names the group",
         check=NOT_EMPTY,
         shown="JMSXGroupID",
-        refused=NOT_BUILT,
     )
     default_fallback_group: str = text(
-        "qpid.no-group", "group of messages that name none, in shared groups", check=NOT_EMPTY, refused=NOT_BUILT
+        "qpid.no-group", "group of messages that name none, in shared groups", check=NOT_EMPTY
     )
     default_min_message_ttl: int = int64(
         0, "messages that expire live at least so long; 0: no such limit", unit="ms", check=NOT_NEGATIVE
@@ -225,11 +218,8 @@ class AddressSettings:
         "consumers get what arrived so long before them, and what comes; none: everything",
         unit="s",
         check=NOT_NEGATIVE,
-        refused=NOT_BUILT,
     )
-    default_consumer_selector: str | None = text(
-        None, "selector of consumers that bring none", check=NOT_EMPTY, refused=NOT_BUILT
-    )
+    default_consumer_selector: str | None = text(None, "selector of consumers that bring none", check=NOT_EMPTY)
     default_hold_on_publish: bool = boolean(
         False, "hold a message until the time in its header x-qpid-not-valid-before"
     )
@@ -248,14 +238,13 @@ class AddressSettings:
         80.0, "senders go on when the depth is at this share of its limits", unit="%", check=PERCENT
     )
     default_exclusivity_policy: str = choice(
-        "NONE", _EXCLUSIVITY_POLICIES, "whose consumers a queue admits: those of its first consumer", refused=NOT_BUILT
+        "NONE", _EXCLUSIVITY_POLICIES, "whose consumers a queue admits: those of its first consumer"
     )
     default_max_live_consumers: int = int32(
         0,
         "consumers that get messages, the others wait in line; 0: all of them",
         unit="consumers",
         check=NOT_NEGATIVE,
-        refused=NOT_BUILT,
     )
     default_alert_threshold_message_age: int = int64(
         0, "alert when a message is older than this; 0: never", unit="ms", check=NOT_NEGATIVE

@@ -16,6 +16,7 @@ from artemis_py.config.checks import (
 )
 from artemis_py.config.draft import Draft, NamedDraft
 from artemis_py.config.entities import AddressConfig, DivertConfig, QueueConfig
+from artemis_py.config.group_checks import check_groups
 from artemis_py.config.matching import WildcardSyntax, check_literal_markers, check_match
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
 from artemis_py.config.queue_combinations import check_queue_combinations
@@ -50,6 +51,7 @@ def assemble(draft: Draft) -> BrokerConfig:
     check_limits(draft, settings)
     check_persistence(draft)
     check_rings(draft, addresses, settings)
+    check_groups(draft, addresses, settings)
     pages = functools.partial(is_meant_to_page, settings)
     check_queue_types(draft, addresses, settings, pages)
     check_queue_combinations(draft, addresses, settings, pages)

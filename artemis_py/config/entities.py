@@ -7,7 +7,6 @@ from typing import Final, NamedTuple, final
 
 from artemis_py.config.address_settings import AddressSettings
 from artemis_py.config.fields import (
-    NO_GROUPS,
     NOT_ENFORCED,
     OFF_OR_NOT_NEGATIVE,
     RING,
@@ -86,24 +85,10 @@ class QueueConfig:
     enabled: bool | None = boolean(None, "messages are routed to the queue", shown="true")
     last_value: bool | None = inherited(_SETTINGS["default-last-value-queue"])
     last_value_key: str | None = inherited(_SETTINGS["default-last-value-key"])
-    group_rebalance: bool | None = boolean(
-        None, "hand groups out anew when a consumer joins", shown="default-group-rebalance", ignored=NO_GROUPS
-    )
-    group_rebalance_pause_dispatch: bool | None = boolean(
-        None,
-        "pause delivery while groups are handed out anew",
-        shown="default-group-rebalance-pause-dispatch",
-        ignored=NO_GROUPS,
-    )
-    group_buckets: int | None = int32(
-        None, "buckets that groups are sorted into; -1: none", shown="default-group-buckets", ignored=NO_GROUPS
-    )
-    group_first_key: str | None = text(
-        None,
-        "property set on the first message of a group",
-        shown="default-group-first-key",
-        ignored=NO_GROUPS,
-    )
+    group_rebalance: bool | None = inherited(_SETTINGS["default-group-rebalance"])
+    group_rebalance_pause_dispatch: bool | None = inherited(_SETTINGS["default-group-rebalance-pause-dispatch"])
+    group_buckets: int | None = inherited(_SETTINGS["default-group-buckets"])
+    group_first_key: str | None = inherited(_SETTINGS["default-group-first-key"])
     queue_type: str | None = inherited(_SETTINGS["default-queue-type"])
     priority_levels: int | None = inherited(_SETTINGS["default-priority-levels"])
     sort_key: str | None = inherited(_SETTINGS["default-sort-key"])

@@ -26,7 +26,6 @@ NOT_ENFORCED: Final = "this version checks no users, passwords or permissions"
 NO_EFFECT: Final = "it has no effect in Artemis either"
 NO_MANAGEMENT: Final = "this version has no management by messages or JMX"
 NO_RELOAD: Final = "this version reads its configuration once, at start"
-NO_GROUPS: Final = "this version has no message groups"
 NO_SLOW_CONSUMERS: Final = "this version does not watch for slow consumers; maxUnsentBytes of the acceptor limits them"
 NO_TLS: Final = "this version has no TLS"
 

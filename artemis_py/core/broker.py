@@ -104,6 +104,11 @@ class Broker(Registry, Publisher):
         self._message_id += 1
         return self._message_id
 
+    @property
+    def last_message_id(self) -> int:
+        """The highest id that a message has."""
+        return self._message_id
+
     def take_message_ids(self, count: int) -> int:
         """Reserve ``count`` ids; returns the first."""
         first = self._message_id + 1
@@ -145,13 +150,18 @@ class Broker(Registry, Publisher):
         return self._consumer_id
 
     def attach(self, queue: Queue, consumer: Consumer, now_ms: int) -> None:
-        """Connect a consumer to a queue. Raises LimitError at ``max-consumers``."""
+        """Connect a consumer to a queue. Raises LimitError at ``max-consumers``, and where the queue belongs to
+        others.
+        """
+        owner = queue.exclusivity.owner
         queue.attach(consumer, now_ms)
         kind = "browser" if consumer.browses else "consumer"
         selector = "" if consumer.selector is None else consumer.selector.text
         self.note_event(
             SUBSCRIBED, queue, {"consumer": consumer.id, "kind": kind, "selector": selector}, kind=str(consumer.id)
         )
+        if queue.exclusivity.outlives_consumers and owner is None:
+            self.note_queue(queue)
         if queue.gate.opens_at_ms:
             self._gates.add(queue.gate.opens_at_ms, queue)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
 
 from mypy_extensions import mypyc_attr
 
@@ -25,6 +26,30 @@ def encoded_size(message: Message) -> int:
     return message.size_bytes
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who reads: the connection's number, the client id and the user that it named."""
+
+    connection: int = 0
+    client_id: str | None = None
+    user: str | None = None
+
+
+NOBODY: Final = Reader()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ConsumerDefaults:
+    """What holds for a queue's consumers that say nothing else (``consumer-selector``, ``consumer-replay-period`` in
+    s).
+    """
+
+    selector: Selector | None = None
+    replay_period_s: int | None = None
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Consumer:
     """State of one reader. The queue moves entries; the session that owns the consumer turns its outbox into frames.
@@ -36,9 +61,10 @@ class Consumer:
 
     # fmt: off
     __slots__ = (
-        "_head_only", "_last_head", "_last_verdict", "actor", "browses", "closed", "credit_bytes", "cursor",
-        "destructive", "handed", "held", "id", "listed", "no_local", "outbox", "owner", "page_readers", "parked",
-        "priority", "room_bytes", "selector", "settles", "weigh", "weights", "window_bytes",
+        "_head_only", "_last_head", "_last_verdict", "actor", "after_id", "browses", "closed", "credit_bytes", "cursor",
+        "destructive", "exclusive", "firsts", "handed", "held", "id", "listed", "no_local", "outbox", "owner",
+        "page_readers", "parked", "passed_over", "priority", "reader", "room_bytes", "selector", "settles", "since_ms",
+        "weigh", "weights", "window_bytes",
     )
     # fmt: on
 
@@ -55,6 +81,10 @@ class Consumer:
         priority: int = 0,
         no_local: int = 0,
         weigh: Callable[[Message], int] = encoded_size,
+        since_ms: int = 0,
+        after_id: int = 0,
+        exclusive: bool = False,
+        reader: Reader = NOBODY,
     ) -> None:
         self.id = id
         self.actor: Actor | None = None
@@ -72,6 +102,17 @@ class Consumer:
         """The connection whose own messages are not wanted; 0 for none."""
         self.weigh = weigh
         """The size of the MESSAGE frame that carries a message, for room and window."""
+        self.since_ms = since_ms
+        """Messages that arrived before this time are not wanted; 0: none is too old."""
+        self.after_id = after_id
+        """Messages with this id or a lower one are not wanted; ids rise in order of arrival."""
+        self.exclusive = exclusive
+        """It must be alone on its queue."""
+        self.reader = reader
+        self.firsts: set[int] = set()
+        """Ids of messages in the outbox with which a group came to this consumer, where the queue marks those
+        (``group-first-key``).
+        """
         self.credit_bytes = max(window_bytes, 1)
         self.room_bytes = 0
         self.held: dict[int, Entry] = {}
@@ -88,10 +129,17 @@ class Consumer:
         """True while the broker's list of consumers with output has it."""
         self.parked = True
         """True while the distribution does not offer it entries: no room, no credit, or nothing that matches."""
+        self.passed_over = 0
+        """When it was its turn and it found nothing, a number that rises with time; 0 when it has lost no turn."""
         self.closed = False
         self._head_only = selector is not None and not (selector.identifiers & _PER_MESSAGE_IDENTIFIERS)
         self._last_head: Head | None = None
         self._last_verdict = False
+
+    @property
+    def chooses(self) -> bool:
+        """Are there messages that it does not want?"""
+        return self.selector is not None or self.no_local > 0 or self.since_ms > 0 or self.after_id > 0
 
     @property
     def has_room(self) -> bool:
@@ -99,10 +147,12 @@ class Consumer:
         return self.room_bytes > 0 and self.credit_bytes > 0
 
     def wants(self, message: Message) -> bool:
-        """Does the message pass the consumer's selector and no-local? The verdict on a head is kept for the next
-        message with that head.
+        """Does the message pass the consumer's selector, no-local and replay period? The selector's verdict on a head
+        is kept for the next message with that head.
         """
         if self.no_local and message.origin == self.no_local:
+            return False
+        if message.timestamp_ms < self.since_ms or message.id <= self.after_id:
             return False
         selector = self.selector
         if selector is None:

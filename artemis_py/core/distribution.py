@@ -32,9 +32,11 @@ class Distribution(ABC):
 
     def wake_all(self) -> None:
         """Something new stands on the queue: whoever has room may want it."""
-        for consumer in self.consumers:
-            if consumer.parked and consumer.has_room:
-                self.wake(consumer)
+        idle = [consumer for consumer in self.consumers if consumer.parked and consumer.has_room]
+        if len(idle) > 1:
+            idle.sort(key=_passed_over, reverse=True)
+        for consumer in idle:
+            self.wake(consumer)
 
     @abstractmethod
     def pick(self) -> Consumer | None:
@@ -49,21 +51,33 @@ class Distribution(ABC):
         """The consumer just picked found nothing that it wants."""
 
 
+def _passed_over(consumer: Consumer) -> int:
+    return consumer.passed_over
+
+
 class RoundRobin(Distribution):
     """Turn by turn among the consumers of the highest consumer priority that can take something (Artemis' consumer
-    priority).
+    priority). Who found nothing that it may have keeps its turn: the next thing that it may have is its.
+
+    With ``live_max`` above 0 only so many consumers are offered anything, those that attached first; the next in line
+    takes the place of one that leaves (Qpid's maximum of live consumers; with 1, Artemis' exclusive queue). When those
+    are busy, nobody gets anything. Browsers take nothing from anybody: they are not counted, and never wait in line.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, live_max: int = 0) -> None:
         super().__init__()
         self._open: dict[int, deque[Consumer]] = {}
         self._priorities: list[int] = []
+        self._live_max = live_max
+        self._live: set[int] = set()
+        self._passed_count = 0
 
     def add(self, consumer: Consumer) -> None:
         super().add(consumer)
         if consumer.priority not in self._open:
             self._open[consumer.priority] = deque()
             self._priorities = sorted(self._open, reverse=True)
+        self._fill_live()
 
     def remove(self, consumer: Consumer) -> None:
         super().remove(consumer)
@@ -73,11 +87,31 @@ class RoundRobin(Distribution):
         if all(other.priority != consumer.priority for other in self.consumers):
             del self._open[consumer.priority]
             self._priorities.remove(consumer.priority)
+        if consumer.id in self._live:
+            self._live.remove(consumer.id)
+            self._fill_live()
+
+    def _fill_live(self) -> None:
+        """Let the first in line be live while there is a place."""
+        if len(self._live) >= self._live_max:
+            return
+        for consumer in self.consumers:
+            if not consumer.browses and consumer.id not in self._live:
+                self._live.add(consumer.id)
+                if len(self._live) >= self._live_max:
+                    return
+
+    def _is_served(self, consumer: Consumer) -> bool:
+        return self._live_max <= 0 or consumer.browses or consumer.id in self._live
 
     def wake(self, consumer: Consumer) -> None:
-        if consumer.parked:
+        if consumer.parked and self._is_served(consumer):
             consumer.parked = False
-            self._open[consumer.priority].append(consumer)
+            if consumer.passed_over:
+                consumer.passed_over = 0
+                self._open[consumer.priority].appendleft(consumer)
+            else:
+                self._open[consumer.priority].append(consumer)
 
     def pick(self) -> Consumer | None:
         for priority in self._priorities:
@@ -96,33 +130,6 @@ class RoundRobin(Distribution):
 
     def park(self, consumer: Consumer) -> None:
         consumer.parked = True
+        self._passed_count += 1
+        consumer.passed_over = self._passed_count
         self._open[consumer.priority].pop()
-
-
-class Exclusive(Distribution):
-    """All entries go to the consumer that attached first; when it is busy, nobody gets any (Artemis' exclusive queue).
-
-    Browsers take nothing from anybody: they are offered entries beside the owner, and never own the queue.
-    """
-
-    def wake(self, consumer: Consumer) -> None:
-        consumer.parked = False
-
-    def pick(self) -> Consumer | None:
-        owner_seen = False
-        for consumer in self.consumers:
-            if not consumer.browses:
-                if owner_seen:
-                    continue
-                owner_seen = True
-            if not consumer.parked:
-                if consumer.has_room:
-                    return consumer
-                consumer.parked = True
-        return None
-
-    def stays_with(self, consumer: Consumer) -> bool:
-        return not consumer.browses
-
-    def park(self, consumer: Consumer) -> None:
-        consumer.parked = True

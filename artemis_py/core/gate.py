@@ -36,6 +36,10 @@ class Gate:
         elif self.delay_ms >= 0 and not self.opens_at_ms:
             self.opens_at_ms = now_ms + self.delay_ms
 
+    def close_again(self) -> None:
+        """Wait for enough consumers again, before the next that comes is counted."""
+        self.started = self.consumers_min <= 0
+
     def consumer_left(self, consumer_count: int) -> None:
         """A consumer left; ``consumer_count`` remain."""
         if consumer_count == 0 and self.consumers_min > 0:

@@ -7,20 +7,27 @@ another address.
 
 from __future__ import annotations
 
+from typing import Final
+
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import ABANDONED, ACKED, DEAD, DELETED, EXPIRED, LOST, NACKED, PURGED, Entry
-from artemis_py.core.queue_pages import READY_MIN, QueuePages
+from artemis_py.core.queue_groups import QueueGroups
+from artemis_py.core.queue_pages import READY_MIN
 from artemis_py.errors import LimitError
+from artemis_py.message import Head, Message
 from artemis_py.paged import PagedMessage
 from artemis_py.records import Actor
 
+_LOOKS_MAX: Final = 20_000
+"""How many entries a consumer that chooses is shown at once, before others have their turn."""
 
-class Queue(QueuePages):
+
+class Queue(QueueGroups):
     """One queue."""
 
     # ---- arrivals --------------------------------------------------------------------------------
 
-    def direct_consumer(self) -> Consumer | None:
+    def direct_consumer(self, messages: list[Message]) -> Consumer | None:
         """The consumer that may be handed arrivals without queueing them: alone, settling on send, taking everything,
         with room.
         """
@@ -36,8 +43,12 @@ class Queue(QueuePages):
             return None
         consumer = consumers[0]
         if consumer.settles and consumer.cursor is None and consumer.room_bytes > 0 and self.gate.is_open:
-            return consumer
+            self._look_for_groups(messages)
+            return self._unless_grouped(consumer)
         return None
+
+    def _unless_grouped(self, consumer: Consumer) -> Consumer | None:
+        return consumer if self.groups is None else None
 
     def hand_over(self, consumer: Consumer, entries: list[Entry], size_bytes: int) -> None:
         """Give arrivals straight to the direct consumer: added and acknowledged in one step. The entries may be shared
@@ -59,10 +70,17 @@ class Queue(QueuePages):
         tally.added += len(entries)
         tally.size_bytes += size_bytes
         special = self.lifetime is not None
+        rule = None if self.groups is not None else self.group_rule
+        last_head: Head | None = None
         for entry in entries:
             message = entry.message
             message.refs += 1
             head = message.head
+            if rule is not None and head is not last_head:
+                last_head = head
+                if rule.may_name_group(head):
+                    self._begin_groups()
+                    rule = None
             if head.persistent:
                 tally.durable_count += 1
                 tally.durable_size_bytes += head.size_bytes + len(message.body)
@@ -118,6 +136,7 @@ class Queue(QueuePages):
     def schedule(self, entry: Entry, due_ms: int, now_ms: int) -> None:
         """Hold a new message aside until ``due_ms``; it counts as added now."""
         message = entry.message
+        self._look_for_groups([message])
         message.refs += 1
         self.tally.added += 1
         self.tally.size_bytes += message.size_bytes
@@ -132,10 +151,14 @@ class Queue(QueuePages):
     def _put_aside(self, entry: Entry, due_ms: int) -> None:
         self.scheduled[entry.message.id] = entry
         self.tally.enter_scheduled(entry.message)
+        if self.groups is not None and entry.attempts:
+            self.groups.put_aside(entry.message)
         self._host.note_due(due_ms, self, entry)
 
     def fall_due(self, entries: list[Entry], now_ms: int) -> None:
-        """Put scheduled entries at the head, the earliest due first in line; on overflow the earliest goes."""
+        """Put scheduled entries at the head, the earliest due first in line; on overflow the earliest goes. What waited
+        for another attempt and has a group goes to its own place: nothing of the group went by.
+        """
         restored = 0
         waiting = [entry for entry in entries if self.scheduled.get(entry.message.id) is entry]
         if self._held_back:
@@ -154,16 +177,24 @@ class Queue(QueuePages):
         for entry in reversed(waiting):
             del self.scheduled[entry.message.id]
             self.tally.leave_scheduled(entry.message)
-            self.order.restore_at_head(entry, fresh=not entry.attempts)
+            if entry.attempts and self._has_group(entry):
+                self.order.restore(entry)
+            else:
+                self.order.restore_at_head(entry, fresh=not entry.attempts)
+            self._left_aside(entry)
             if self.expires_ms(entry.message):
                 self._watch_expiry(entry)
             restored += 1
         if restored:
             self._after_growth(restored, now_ms)
 
+    def _has_group(self, entry: Entry) -> bool:
+        return self.groups is not None and self.groups.rule.group_of(entry.message) is not None
+
     def take_back(self, entries: list[tuple[Entry, int]], now_ms: int) -> None:
         """After a restart: entries in order, each with the time it is due (0: ready). Rings trim as for arrivals."""
         tally = self.tally
+        self._look_for_groups([entry.message for entry, _ in entries])
         ready: list[Entry] = []
         restored = 0
         for entry, due_ms in entries:
@@ -174,22 +205,29 @@ class Queue(QueuePages):
             message.refs += 1
             restored += not due_ms
             if due_ms:
+                if entry.attempts and self._has_group(entry):
+                    self._append_restored(ready, now_ms)
+                    ready = []
+                    entry.sequence = self.order.take_sequence(message)
                 self._put_aside(entry, due_ms)
                 if entry.attempts and self.last_values is not None:
                     self._enter_value(entry)
             elif self.last_values is not None:
-                self._append_free(self._hold_back([entry], now_ms) if self.holds else [entry], now_ms)
+                self._append_restored([entry], now_ms)
             else:
                 ready.append(entry)
         tally.added += len(entries)
         tally.durable_count += len(entries)
-        self._append_free(self._hold_back(ready, now_ms) if self.holds else ready, now_ms)
+        self._append_restored(ready, now_ms)
         self._fit_again(restored)
         self._stop_flow()
         if self.alerts is not None:
             self._watch([entry.message for entry, _ in entries], now_ms)
         if restored:
             self._host.note_ready(self)
+
+    def _append_restored(self, entries: list[Entry], now_ms: int) -> None:
+        self._append_free(self._hold_back(entries, now_ms) if self.holds else entries, now_ms)
 
     # ---- dispatch --------------------------------------------------------------------------------
 
@@ -201,7 +239,9 @@ class Queue(QueuePages):
         order = self.order
         if self.backlogs:
             self._begin_reading(now_ms)
-        if not self.gate.is_open:
+        if self._tired:
+            self._wake_tired()
+        if not self.gate.is_open or self._groups_wait():
             return
         if self.backlogs and order.count < READY_MIN and self._takers_are_here() and self._read_ahead(now_ms):
             self._wake_dry()
@@ -210,10 +250,13 @@ class Queue(QueuePages):
             consumer = distribution.pick()
             if consumer is None:
                 return
-            if consumer.cursor is None and distribution.stays_with(consumer) and self._may_run(order.count):
+            if self._is_grouped(consumer):
+                entry = self._next_grouped(consumer, now_ms)
+            elif consumer.cursor is None and distribution.stays_with(consumer) and self._may_run(order.count):
                 self._deliver_run(consumer, now_ms)
                 continue
-            entry = self._next_for(consumer, now_ms)
+            else:
+                entry = self._next_for(consumer, now_ms)
             if entry is None:
                 distribution.park(consumer)
                 self._dry = True
@@ -257,7 +300,10 @@ class Queue(QueuePages):
                     return entry
                 self._expire(entry)
             return None
-        while (found := cursor.advance()) is not None:
+        for _ in range(_LOOKS_MAX):
+            found = cursor.advance()
+            if found is None:
+                return self._search(consumer, now_ms) if self.backlogs else None
             message = found.message
             if 0 < self.expires_ms(message) <= now_ms:
                 self.order.remove(found, found.sequence)
@@ -266,7 +312,9 @@ class Queue(QueuePages):
                 if consumer.destructive:
                     self.order.remove(found, found.sequence)
                 return found
-        return self._search(consumer, now_ms) if self.backlogs else None
+        self._tired.append(consumer)
+        self._note_ready()
+        return None
 
     def _deliver(self, consumer: Consumer, entry: Entry) -> None:
         consumer.take(entry)
@@ -294,7 +342,9 @@ class Queue(QueuePages):
             self.tally.acknowledged += len(entries)
             if self._picked_bytes:
                 self._picked_bytes -= sum([entry.message.size_bytes for entry in entries])
-            self._forget([entry.message for entry in entries], ACKED, consumer.actor)
+            messages = [entry.message for entry in entries]
+            self._forget(messages, ACKED, consumer.actor)
+            self._settle_groups(messages)
 
     # ---- settling and returning ------------------------------------------------------------------
 
@@ -308,6 +358,8 @@ class Queue(QueuePages):
         messages = [entry.message for entry in entries]
         self.tally.leave_delivery_run(messages)
         self._forget(messages, ACKED, consumer.actor)
+        if self.groups is not None:
+            self._settle_groups(messages)
 
     def release(
         self, consumer: Consumer, entries: list[Entry], *, failed: bool, now_ms: int, cause: str = NACKED
@@ -356,6 +408,7 @@ class Queue(QueuePages):
         for entry, due_ms in delayed:
             if self.order.remove(entry, entry.sequence):
                 self._put_aside(entry, due_ms)
+        self._settle_groups([entry.message for entry in entries])
         self._wake_dry()
         self._host.note_ready(self)
 
@@ -383,13 +436,15 @@ class Queue(QueuePages):
     # ---- consumers -------------------------------------------------------------------------------
 
     def attach(self, consumer: Consumer, now_ms: int) -> None:
-        """A consumer comes. Raises LimitError when the queue has as many as it may."""
+        """A consumer comes. Raises LimitError when the queue has as many as it may, or admits others only."""
         if 0 <= self.consumers_max <= self.consumer_count:
             raise LimitError(f"Queue {self.name} has reached its maximum of {self.consumers_max} consumers")
-        if consumer.selector is not None or consumer.no_local or not consumer.destructive:
+        self.exclusivity.admit(self.name, consumer, self.distribution.consumers)
+        if consumer.chooses or not consumer.destructive:
             consumer.cursor = self.order.open_cursor()
             consumer.cursor.sees_returns = consumer.destructive or self.non_destructive
         self.distribution.add(consumer)
+        self._attach_to_groups(consumer)
         self.gate.consumer_came(self.consumer_count, now_ms)
         self.wake(consumer)
         if (self.order.count or self.paged_count) and self.gate.is_open:
@@ -413,6 +468,7 @@ class Queue(QueuePages):
         entries = consumer.let_go_all()
         self._take_back(consumer, entries, unsent, failed, now_ms)
         self.distribution.remove(consumer)
+        self._detach_from_groups(consumer)
         if consumer.cursor is not None:
             self.order.close_cursor(consumer.cursor)
             consumer.page_readers.clear()
@@ -466,6 +522,7 @@ class Queue(QueuePages):
         if self._picked_bytes:
             self._picked_bytes -= sum([entry.message.size_bytes for entry in consumer.outbox])
         self._fit_again(restored)
+        self._settle_groups([entry.message for entry in consumer.outbox])
         consumer.outbox.clear()
         consumer.handed.clear()
 
@@ -501,6 +558,7 @@ class Queue(QueuePages):
             removed += 1
         for entry in self.scheduled.values():
             self.tally.leave_scheduled(entry.message)
+            self._left_aside(entry)
             self._kill(entry, reason)
             removed += 1
         self.scheduled.clear()

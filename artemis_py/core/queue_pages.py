@@ -7,6 +7,7 @@ want where it is; so nobody starves behind messages that he does not want, and w
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Final
 
 from artemis_py.core.backlog import Backlog
@@ -27,6 +28,14 @@ _READS_PER_TURN: Final = 1024
 class QueuePages(QueueTimes):
     """The part of a queue that deals with pages."""
 
+    @abstractmethod
+    def _look_for_groups(self, messages: list[Message]) -> None:
+        """New messages come: one that names a group makes this a queue with groups."""
+
+    @abstractmethod
+    def _begin_groups(self) -> None:
+        """Look at groups from now on, where the queue has any."""
+
     # ---- into pages ------------------------------------------------------------------------------
 
     def arrive_paged(self, stream: PageStream, messages: list[Message], size_bytes: int, now_ms: int) -> None:
@@ -42,6 +51,7 @@ class QueuePages(QueueTimes):
         self._stop_flow()
         if self.alerts is not None:
             self._watch(messages, now_ms)
+        self._look_for_groups(messages)
         self._wake_dry()
         self._note_ready()
 
@@ -90,6 +100,7 @@ class QueuePages(QueueTimes):
         backlog = self.backlogs.get(stream.number)
         if backlog is None:
             backlog = self._begin_backlog(stream, page.first_place)
+        self._begin_groups()  # what names a group is seen only when the page is read
         backlog.add(*left, *left)
         backlog.restore(page, settled, attempts)
         tally = self.tally
@@ -120,15 +131,13 @@ class QueuePages(QueueTimes):
                 self._forget_backlog(number)
             elif backlog.expiry.is_under_way:
                 self._expire_in(backlog, now_ms)
-        if self._tired:
-            tired, self._tired = self._tired, []
-            for consumer in tired:
-                if consumer.has_room and not consumer.closed:
-                    self.distribution.wake(consumer)
 
     def _takers_are_here(self) -> bool:
         """Is there a consumer whom reading ahead serves?"""
-        return any(consumer.cursor is None for consumer in self.distribution.consumers)
+        consumers = self.distribution.consumers
+        if self.groups is not None:  # then those that choose do not read pages themselves
+            return any(consumer.destructive for consumer in consumers)
+        return any(consumer.cursor is None for consumer in consumers)
 
     def _read_before(self, now_ms: int) -> bool:
         """With the next entry standing behind messages that were not read yet, bring one of those in, whatever the
@@ -196,7 +205,7 @@ class QueuePages(QueueTimes):
         """
         tally = self.tally
         count = self.order.count
-        if count >= READY_MIN:
+        if count - self._parked_count() >= READY_MIN:
             return False
         if self.overflow.depth is None and not self.overflow.has_space(count, 0, 0):
             return False
@@ -204,6 +213,10 @@ class QueuePages(QueueTimes):
             return False
         ready_bytes = tally.size_bytes - tally.held_size_bytes - tally.scheduled_size_bytes - self.paged_size_bytes
         return self.read_ahead.has_room(count, ready_bytes, tally.held_count, tally.held_size_bytes)
+
+    def _parked_count(self) -> int:
+        """How much of what is ready waits for its group, at most."""
+        return 0 if self.groups is None else min(self.groups.parked_count, self.order.count)
 
     def _bring_in(self, backlog: Backlog, found: Found, now_ms: int) -> None:
         """A message from a page takes its place on the queue."""

@@ -8,10 +8,13 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from artemis_py.core.backlog import Backlog, ReadAhead
-from artemis_py.core.consumer import Consumer
+from artemis_py.core.consumer import Consumer, ConsumerDefaults
 from artemis_py.core.distribution import Distribution
 from artemis_py.core.entry import Entry
+from artemis_py.core.exclusivity import Exclusivity
 from artemis_py.core.gate import Gate
+from artemis_py.core.group_views import GroupViews
+from artemis_py.core.groups import GroupRule
 from artemis_py.core.host import Host
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
@@ -58,6 +61,9 @@ class QueueState(ABC):
         auto_created: bool = False,
         temporary: bool = False,
         last_values: LastValues | None = None,
+        group_rule: GroupRule | None = None,
+        exclusivity: Exclusivity | None = None,
+        consumer_defaults: ConsumerDefaults | None = None,
         attributes: Mapping[str, object] | None = None,
     ) -> None:
         self.id = id
@@ -67,6 +73,12 @@ class QueueState(ABC):
         self.order = order
         self.last_values = last_values
         """The newest value of each key; None when the queue keeps all."""
+        self.group_rule = group_rule
+        """How messages are grouped; None when they are not."""
+        self.groups: GroupViews | None = None
+        """Which consumer has which group, from the first message with a group on."""
+        self.exclusivity = exclusivity or Exclusivity()
+        self.consumer_defaults = consumer_defaults or ConsumerDefaults()
         self.distribution = distribution
         self.overflow = overflow
         self.gate = gate
@@ -221,6 +233,27 @@ class QueueState(ABC):
         if self._dry:
             self._dry = False
             self.distribution.wake_all()
+
+    def _use_freed(self) -> None:
+        """A group may be with nobody now: consumers that found nothing look again."""
+        groups = self.groups
+        if groups is not None and groups.freed:
+            groups.freed = False
+            self._wake_dry()
+            self._note_ready()
+
+    def _left_aside(self, entry: Entry) -> None:
+        """An entry that was scheduled is ready, or gone: its group no longer waits for another attempt."""
+        if self.groups is not None and entry.attempts:
+            self.groups.leave_aside(entry.message)
+            self._use_freed()
+
+    def _wake_tired(self) -> None:
+        """A dispatch begins: who looked at as much as one turn allows goes on."""
+        tired, self._tired = self._tired, []
+        for consumer in tired:
+            if consumer.has_room and not consumer.closed:
+                self.distribution.wake(consumer)
 
     def use_room(self) -> None:
         """There may be room for messages from pages again, and not only for the consumer whose messages went."""

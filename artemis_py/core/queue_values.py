@@ -74,6 +74,7 @@ class QueueValues(QueueAlerts):
         del self.scheduled[entry.message.id]
         self._held_back.discard(entry.message.id)
         self.tally.leave_scheduled(entry.message)
+        self._left_aside(entry)
         return True
 
     def _replace(self, entry: Entry) -> None:

@@ -12,8 +12,11 @@ from artemis_py.config.settings import AddressSettings, QueueConfig
 from artemis_py.core.address import Address
 from artemis_py.core.alerts import Alerts
 from artemis_py.core.backlog import ReadAhead
-from artemis_py.core.distribution import Distribution, Exclusive, RoundRobin
+from artemis_py.core.consumer import ConsumerDefaults
+from artemis_py.core.distribution import Distribution, RoundRobin
+from artemis_py.core.exclusivity import Exclusivity
 from artemis_py.core.gate import Gate
+from artemis_py.core.groups import GroupRule
 from artemis_py.core.host import Host
 from artemis_py.core.lifetime import Lifetime
 from artemis_py.core.order.last_value import LastValues
@@ -94,13 +97,20 @@ def _alerts_for(own: QueueSettings) -> Alerts | None:
 
 
 def _distribution_for(own: QueueSettings) -> Distribution:
-    return Exclusive() if own.exclusive else RoundRobin()
+    return RoundRobin(1 if own.exclusive else own.max_live_consumers)
+
+
+def _consumer_defaults_for(own: QueueSettings) -> ConsumerDefaults:
+    selector = compile_selector(own.consumer_selector) if own.consumer_selector else None
+    return ConsumerDefaults(selector, own.consumer_replay_period)
 
 
 def build_queue(
     id: int, config: QueueConfig, address: Address, host: Host, *, auto_created: bool = False, temporary: bool = False
 ) -> Queue:
-    """Compose a queue. Raises SelectorError for a filter that does not parse."""
+    """Compose a queue. Raises SelectorError for a filter or consumer-selector that does not parse.
+
+    A temporary queue has one reader, and nothing to group."""
     settings = address.settings
     own = queue_settings(config, settings, declared=not auto_created)
     return Queue(
@@ -110,6 +120,9 @@ def build_queue(
         host,
         order=_order_for(own),
         last_values=_last_values_for(own),
+        group_rule=None if temporary else GroupRule.of(own),
+        exclusivity=Exclusivity(own.exclusivity_policy),
+        consumer_defaults=_consumer_defaults_for(own),
         distribution=_distribution_for(own),
         overflow=_overflow_by_policy(own),
         gate=_gate_for(own),
@@ -199,21 +212,46 @@ def _ends_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
     return rows
 
 
+def _distribution_in_words(own: QueueSettings) -> tuple[str, str]:
+    if own.exclusive:
+        return "exclusive", "the first consumer gets everything"
+    if own.max_live_consumers:
+        return f"{own.max_live_consumers} live consumers", "those that came first take turns, the others wait in line"
+    return "round-robin", "consumers take turns, higher consumer priority first"
+
+
+def _groups_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
+    rule = GroupRule.of(own)
+    if rule is None:
+        return [("groups", "none", "every message for itself")]
+    named_by = rule.names[0].text
+    if rule.shared:
+        return [("groups", f"shared, by {named_by}", "with a consumer as long as it has something of the group")]
+    buckets = f", in {rule.buckets} buckets" if rule.buckets > 0 else ""
+    return [("groups", f"sticky, by {named_by}{buckets}", "with its first consumer as long as that is there")]
+
+
+def _consumers_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
+    rows = []
+    if own.exclusivity_policy != "NONE":
+        rows.append(("admits", own.exclusivity_policy.lower(), "others than the owner's consumers are refused"))
+    if own.consumer_selector is not None:
+        rows.append(("selector", own.consumer_selector, "for consumers that bring none"))
+    if own.consumer_replay_period is not None:
+        rows.append(("replay", f"{own.consumer_replay_period} s", "for consumers that ask for no other period"))
+    return rows
+
+
 def describe(own: QueueSettings, settings: AddressSettings) -> list[tuple[str, str, str]]:
     """What ``artemis-py explain`` shows: (axis, choice, why) for each axis a queue is composed of."""
-    exclusive = own.exclusive
     non_destructive = own.non_destructive
     gate = _gate_for(own)
     return [
         ("order", *_order_in_words(own)),
         *([("keeps", f"the last value of each {own.last_value_key}", "others are replaced")] if own.last_value else []),
-        (
-            "distribution",
-            "exclusive" if exclusive else "round-robin",
-            "the first consumer gets everything"
-            if exclusive
-            else "consumers take turns, higher consumer priority first",
-        ),
+        ("distribution", *_distribution_in_words(own)),
+        *_groups_in_words(own),
+        *_consumers_in_words(own),
         (
             "acquisition",
             "non-destructive" if non_destructive else "hold until acknowledged",

@@ -125,6 +125,7 @@ class Registry(Bindings, Host):
 
     def _restore_changes(self, queue: Queue, fields: dict[str, Any]) -> None:
         queue.gate.paused = fields["paused"]
+        queue.exclusivity.owner = fields.get("owner")
         if fields["ring_size"] is not None:
             queue.ring_size_changed = fields["ring_size"]
             queue.overflow = overflow_for(fields["ring_size"])
@@ -240,6 +241,7 @@ class Registry(Bindings, Host):
                     "paused": queue.gate.paused,
                     "ring_size": queue.ring_size_changed,
                     "attributes": queue.attributes,
+                    "owner": queue.exclusivity.owner if queue.exclusivity.outlives_consumers else None,
                 }
             )
 

@@ -415,7 +415,7 @@ class Router:
         shared: list[Entry] | None = None
         waiting: list[tuple[Queue, list[Message]]] = []
         for queue, taken in shares:
-            consumer = queue.direct_consumer()
+            consumer = queue.direct_consumer(taken)
             if consumer is None:
                 waiting.append((queue, taken))
             elif taken is messages:
@@ -497,7 +497,7 @@ class Router:
         elif not batch.plain:
             log.published_run([one for one in batch.messages if one.head.persistent], queue.id, batch.due_ms)
         elif not batch.due_ms:
-            consumer = queue.direct_consumer()
+            consumer = queue.direct_consumer(batch.messages)
             if consumer is not None:
                 queue.hand_over(consumer, [Entry(message) for message in batch.messages], batch.size_bytes)
                 return

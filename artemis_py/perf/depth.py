@@ -152,29 +152,29 @@ class _Filled:
         """Move SAMPLE messages through each part; the queue is as deep as before when it is done."""
         queue = self._queue
         fresh = self._messages(SAMPLE, _START_MS + 10)
-        with _timed(spent, "arrive_us"):
+        with timed(spent, "arrive_us"):
             self._arrive(fresh)
-        with _timed(spent, "expire_us"):
+        with timed(spent, "expire_us"):
             queue.expire_due(_START_MS + 10)
         consumer = Consumer(self._broker.next_consumer_id(), self, settles=False, destructive=True, weigh=_one)
         self._broker.attach(queue, consumer, _START_MS)
         consumer.room_bytes = SAMPLE
         queue.wake(consumer)
-        with _timed(spent, "dispatch_us"):
+        with timed(spent, "dispatch_us"):
             queue.dispatch(_START_MS)
         entries = consumer.let_go_all()
         assert len(entries) == min(SAMPLE, self._depth)
-        with _timed(spent, "release_us"):
+        with timed(spent, "release_us"):
             queue.release(consumer, entries, failed=False, now_ms=_START_MS)
         self._broker.detach(queue, consumer, failed=False, now_ms=_START_MS)
         self._broker.set_ring_size(_NAME, self._depth)
         fresh = self._messages(SAMPLE)
-        with _timed(spent, "evict_us"):
+        with timed(spent, "evict_us"):
             self._arrive(fresh)
         self._broker.set_ring_size(_NAME, UNLIMITED)
         if replaces:
             newer = self._messages(SAMPLE, keys=[message.head.properties["key"] for message in fresh])
-            with _timed(spent, "replace_us"):
+            with timed(spent, "replace_us"):
                 self._arrive(newer)
         assert queue.message_count == self._depth
 
@@ -184,7 +184,8 @@ def _one(message: Message) -> int:
 
 
 @contextmanager
-def _timed(spent: dict[str, list[float]], name: str) -> Iterator[None]:
+def timed(spent: dict[str, list[float]], name: str) -> Iterator[None]:
+    """Add to ``spent``, under a name, how many seconds the block takes."""
     started = time.perf_counter()
     yield
     spent.setdefault(name, []).append(time.perf_counter() - started)

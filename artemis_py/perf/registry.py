@@ -10,6 +10,7 @@ from artemis_py.perf.backlog import Backlog
 from artemis_py.perf.depth import DepthLastValue, DepthPlain, DepthPriority, DepthSorted, DepthStandard
 from artemis_py.perf.durable import Durable, DurableIndividual
 from artemis_py.perf.durable_sync import DurableSync, DurableSyncProducers
+from artemis_py.perf.group_depth import DepthGroups, DepthSharedGroups
 from artemis_py.perf.idle import Idle
 from artemis_py.perf.latency import Latency
 from artemis_py.perf.recovery import Recovery
@@ -51,6 +52,8 @@ SCENARIOS: Final[dict[str, type[Scenario]]] = {
         DepthPriority,
         DepthSorted,
         DepthLastValue,
+        DepthGroups,
+        DepthSharedGroups,
     )
 }
 DEFAULT: Final = ("1", "1u", "2", "5", "6", "7", "8", "9")

@@ -35,7 +35,7 @@ def choose_version(accept_version: str | None) -> str | None:
 def greet(frame: Frame, service: StompService, session_name: str) -> Greeting | bytes:
     """Answer CONNECT or STOMP: a greeting, or the ERROR frame that refuses the client.
 
-    login and passcode are taken and not looked at: this version authenticates nobody, and says so at start.
+    login and passcode are not checked: this version authenticates nobody, and says so at start.
     """
     headers = frame.headers
     receipt = headers.get("receipt")

@@ -184,6 +184,7 @@ class Session(Sending):
             return
         self.version = answer.version
         self.client_id = answer.client_id
+        self.user = answer.login
         self.beats = answer.beats
         self.last_beat_ms = now_ms
         self._introduce(answer)

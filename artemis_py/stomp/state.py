@@ -22,7 +22,7 @@ class SessionState(ABC):
 
     __slots__ = (
         "beats", "blocked_by", "by_consumer", "client_id", "lsn_before", "lsn_written", "name", "origin", "out",
-        "owner", "peer", "service", "subscriptions", "temporary_addresses", "transactions", "version",
+        "owner", "peer", "service", "subscriptions", "temporary_addresses", "transactions", "user", "version",
     )  # fmt: skip
 
     def __init__(self, service: StompService, origin: int, owner: object) -> None:
@@ -36,6 +36,7 @@ class SessionState(ABC):
         """Where the client is, as host:port; empty where nobody knows."""
         self.version = "1.2"
         self.client_id: str | None = None
+        self.user: str | None = None
         self.beats = _NO_BEATS
         self.out = Outbound()
         self.subscriptions: dict[str, Subscription] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from artemis_py.core.consumer import Reader
 from artemis_py.errors import LimitError
 from artemis_py.stomp.acknowledging import Acknowledging
 from artemis_py.stomp.frames import FrameError
@@ -25,7 +26,7 @@ class Subscribing(Acknowledging):
             raise FrameError(f"There is a subscription {key[:80]!r} already")
         if len(self.subscriptions) >= self.service.limits.subscriptions_max:
             raise LimitError(f"A connection may have {self.service.limits.subscriptions_max} subscriptions")
-        subscriber = Subscriber(self.owner, self.origin, self.name, self.client_id, self.version)
+        subscriber = self._subscriber()
         subscription = subscribe(self.service, subscriber, headers, now_ms)
         self.subscriptions[key] = subscription
         self.by_consumer[subscription.consumer.id] = subscription
@@ -35,6 +36,10 @@ class Subscribing(Acknowledging):
             self.lsn_written = max(self.lsn_written, self.service.broker.log.last_lsn)
         subscription.consumer.room_bytes = TURN_BYTES_MAX
         subscription.queue.wake(subscription.consumer)
+
+    def _subscriber(self) -> Subscriber:
+        reader = Reader(self.origin, self.client_id, self.user)
+        return Subscriber(self.owner, self.origin, self.name, self.client_id, self.version, reader)
 
     def unsubscribe(self, headers: dict[str, str], now_ms: int) -> None:
         """UNSUBSCRIBE by id, by destination (1.0), or of a durable subscription by its name, which is deleted. Raises
@@ -58,7 +63,7 @@ class Subscribing(Acknowledging):
             self._delete_durable(durable_name, now_ms)
 
     def _delete_durable(self, durable_name: str, now_ms: int) -> None:
-        subscriber = Subscriber(self.owner, self.origin, self.name, self.client_id, self.version)
+        subscriber = self._subscriber()
         broker = self.service.broker
         queue = broker.queues.get(durable_queue_name(subscriber, durable_name))
         if queue is None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from artemis_py.core.address import ANYCAST, MULTICAST, Address
 from artemis_py.core.broker import Broker
-from artemis_py.core.consumer import UNLIMITED, Consumer, encoded_size
+from artemis_py.core.consumer import UNLIMITED, Consumer, Reader, encoded_size
 from artemis_py.core.entry import Entry
 from artemis_py.core.queue import Queue
 from artemis_py.errors import BrokerError, NotFoundError
@@ -24,6 +24,9 @@ INDIVIDUAL: Final = "client-individual"
 _DURABLE_NAME_HEADERS: Final = ("durable-subscription-name", "durable-subscriber-name", "activemq.subscriptionName")
 _WINDOW_HEADERS: Final = ("consumer-window-size", "activemq.prefetchSize")
 _NO_LOCAL_HEADERS: Final = ("no-local", "activemq.noLocal")
+_EXCLUSIVE_HEADERS: Final = ("exclusive",)
+_PRIORITY_HEADERS: Final = ("consumer-priority", "x-priority")
+_REPLAY_HEADERS: Final = ("x-qpid-replay-period", "replay-period")
 
 
 class Subscription:
@@ -68,6 +71,7 @@ class Subscriber:
     name: str
     client_id: str | None
     version: str
+    reader: Reader
 
 
 def durable_name_of(headers: dict[str, str]) -> str | None:
@@ -94,7 +98,10 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
         raise FrameError(f"ack must be auto, client or client-individual, not {ack_mode[:40]!r}")
     selector = compile_selector(headers["selector"]) if "selector" in headers else None
     window_bytes = _window(service, headers, ack_mode)
-    priority = _whole_number(headers.get("consumer-priority", "0"), "consumer-priority")
+    priority = _first_number(headers, _PRIORITY_HEADERS) or 0
+    replay_period_s = _first_number(headers, _REPLAY_HEADERS)
+    if replay_period_s is not None and replay_period_s < 0:
+        raise FrameError(f"{_REPLAY_HEADERS[0]} must be a number of seconds from 0 on, not {replay_period_s}")
     queue, durable_name, filters_itself = _queue_for(service, subscriber, headers, destination, selector)
     no_local = subscriber.origin if _is_true(headers, _NO_LOCAL_HEADERS) else 0
     if queue.temporary:
@@ -106,6 +113,10 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
     writer.lifetime = queue.lifetime
     writer.ingress_timestamp = queue.address.settings.enable_ingress_timestamp
     browses = headers.get("browser", "").lower() == "true"
+    if selector is None:
+        selector, filters_itself = queue.consumer_defaults.selector, False
+    if replay_period_s is None:
+        replay_period_s = queue.consumer_defaults.replay_period_s
     consumer = Consumer(
         consumer_id,
         subscriber.owner,
@@ -117,7 +128,13 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
         priority=priority,
         no_local=0 if queue.temporary else no_local,
         weigh=encoded_size if window_bytes == UNLIMITED else writer.frame_bytes,
+        since_ms=max(now_ms - 1000 * replay_period_s, 0) if replay_period_s else 0,
+        after_id=broker.last_message_id if replay_period_s == 0 else 0,
+        exclusive=_is_true(headers, _EXCLUSIVE_HEADERS),
+        reader=subscriber.reader,
     )
+    if queue.group_rule is not None and queue.group_rule.first_key is not None:
+        writer.mark_firsts(queue.group_rule.first_key, consumer.firsts)
     try:
         broker.attach(queue, consumer, now_ms)
     except BrokerError:
@@ -146,6 +163,14 @@ def _whole_number(text: str, header: str) -> int:
         return int(text)
     except ValueError:
         raise FrameError(f"{header} is not a number: {text[:40]!r}") from None
+
+
+def _first_number(headers: dict[str, str], names: tuple[str, ...]) -> int | None:
+    """The number in the first of these headers that is there."""
+    for name in names:
+        if name in headers:
+            return _whole_number(headers[name], name)
+    return None
 
 
 def _is_true(headers: dict[str, str], names: tuple[str, ...]) -> bool:

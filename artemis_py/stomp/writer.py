@@ -72,8 +72,8 @@ class MessageWriter:
     """Writes one subscription's MESSAGE frames. What does not change from message to message is made once."""
 
     __slots__ = (
-        "_ack", "_like_body_bytes", "_like_bytes", "_like_head", "_like_id_bytes", "_prefix", "_sized_only", "_tag",
-        "_version", "amq_message_id", "ingress_timestamp", "lifetime",
+        "_ack", "_first_line", "_firsts", "_like_body_bytes", "_like_bytes", "_like_head", "_like_id_bytes", "_prefix",
+        "_sized_only", "_tag", "_version", "amq_message_id", "ingress_timestamp", "lifetime",
     )  # fmt: skip
 
     def __init__(self, subscription: str | None, consumer_id: int, version: str, *, settles: bool) -> None:
@@ -88,9 +88,18 @@ class MessageWriter:
         self.ingress_timestamp = False
         self.lifetime: Lifetime | None = None
         """The queue's bounds: what the header expires tells is what counts on the queue."""
+        self._firsts: set[int] | None = None
+        self._first_line = b""
         self._like_head: Head | None = None
         """Of the frame measured last that had nothing special: a message like it makes a frame of the same size."""
         self._like_body_bytes = self._like_id_bytes = self._like_bytes = 0
+
+    def mark_firsts(self, header: str, firsts: set[int]) -> None:
+        """Give the next frame of each message in ``firsts`` this header with the value ``true``
+        (``group-first-key``).
+        """
+        self._firsts = firsts
+        self._first_line = f"{escape(header, self._version)}:true\n".encode()
 
     def frame_bytes(self, message: Message) -> int:
         """The size of a message's frame; a redelivered one is a byte shorter (true, false)."""
@@ -100,10 +109,11 @@ class MessageWriter:
             and not message.expires_ms
             and self.lifetime is None
             and len(str(message.id)) == self._like_id_bytes
+            and not self._firsts
         ):
             return self._like_bytes
         size = self._measured(message)
-        if not message.expires_ms:
+        if not message.expires_ms and not self._firsts:
             self._like_head = message.head
             self._like_body_bytes = len(message.body)
             self._like_id_bytes = len(str(message.id))
@@ -120,7 +130,7 @@ class MessageWriter:
             size += len(self._ack) + number
         if message.head.sized or (body_bytes and not self._sized_only):
             size += len("content-length:\n") + len(str(body_bytes))
-        if self.amq_message_id or self.ingress_timestamp:
+        if self.amq_message_id or self.ingress_timestamp or self._firsts:
             size += len(self._extras(message.id, message.timestamp_ms))
         return size
 
@@ -147,7 +157,7 @@ class MessageWriter:
             if entry.redelivered or expires_ms:
                 again = b"true" if entry.redelivered else b"false"
                 stamp = b"\nredelivered:%b\nexpires:%d\ntimestamp:%d\n" % (again, expires_ms, last_timestamp_ms)
-            if self.amq_message_id or self.ingress_timestamp:
+            if self.amq_message_id or self.ingress_timestamp or self._firsts:
                 stamp += self._extras(message.id, last_timestamp_ms)
             if body and (head.sized or not sized_only):
                 length = len(body)
@@ -161,6 +171,8 @@ class MessageWriter:
                 length_line = b""
                 last_length = -1
             block = head.block if verbatim or b"\\" not in head.block else head_block(head, self._version)
+            if self._firsts:
+                self._firsts.discard(message.id)
             if ack:
                 out += (prefix, number, ack, number, stamp, length_line, block, body, b"\0")
             else:
@@ -172,4 +184,6 @@ class MessageWriter:
             lines += b"amqMessageId:STOMP%d\n" % message_id
         if self.ingress_timestamp:
             lines += b"ingress-timestamp:%d\n" % timestamp_ms
+        if self._firsts and message_id in self._firsts:
+            lines += self._first_line
         return lines

@@ -24,6 +24,7 @@ SPECS = st.lists(
         st.sampled_from(steps.TTLS_MS),
         st.sampled_from(steps.BODIES),
         st.sampled_from(steps.KEYS),
+        st.sampled_from(steps.GROUPS),
     ),
     min_size=1,
     max_size=5,

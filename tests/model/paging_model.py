@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from artemis_py.core.queue import Queue
-from tests.model.plans import LVQ, SORTED, STANDARD, QueuePlan
+from tests.model.plans import FALLBACK, LVQ, SHARED, SORTED, STANDARD, STICKY, UNGROUPED, QueuePlan
 from tests.model.reader_model import SELECTORS, Letter
 
 READY, HELD, PICKED, HANDED, PENDING, DONE = "ready", "held", "picked", "handed", "pending", "done"
@@ -19,7 +19,9 @@ the next thing observed has to be its end.
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """One message on one queue. ``floats``: it has been aside, or at the head: order says nothing about it."""
+    """One message on one queue. ``floats``: it has been aside, or at the head: order says nothing about it. ``holder``
+    took it last.
+    """
 
     letter: Letter
     key: int
@@ -27,6 +29,7 @@ class Slot:
     state: str = READY
     attempts: int = 0
     floats: bool = False
+    holder: PagedReader | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -67,6 +70,8 @@ class Book:
         self.ring_size = plan.ring_size
         self.kills = False
         """May messages be killed in this step?"""
+        self.pins: dict[str, PagedReader] = {}
+        self.is_grouped = not (plan.groups == UNGROUPED or plan.exclusive or plan.non_destructive)
         self._last_key = 0
         self._newest: dict[str | None, int] = {}
         self._floated: set[str | None] = set()
@@ -104,13 +109,42 @@ class Book:
             assert letter_id not in reader.shown, "shown twice to one reader"
             reader.shown.add(letter_id)
             return
+        assert self.may_have(reader, slot), "delivered although the group is with another"
         if reader.is_plain and not slot.floats:
-            self._check_order(slot, now_ms)
+            self._check_order(reader, slot, now_ms)
+        group = self.group_of(slot)
+        if group is not None:
+            self.pins.setdefault(group, reader)
+        slot.holder = reader
         slot.state = PICKED if reader.settles else HELD
 
-    def _check_order(self, slot: Slot, now_ms: int) -> None:
+    def group_of(self, slot: Slot) -> str | None:
+        """The group of a message, None when it is in none."""
+        if not self.is_grouped:
+            return None
+        return slot.letter.group or (FALLBACK if self.plan.groups == SHARED else None)
+
+    def may_have(self, reader: PagedReader, slot: Slot) -> bool:
+        """Do groups let this reader have the message? Looking is free."""
+        group = self.group_of(slot)
+        if group is None or reader.reads:
+            return True
+        others = [other for other in self.slots.values() if self.group_of(other) == group]
+        if any(other.attempts and other.letter.id in self.queue.scheduled for other in others):
+            return False
+        if self.plan.groups == STICKY:
+            return self.pins.get(group, reader) is reader
+        return all(other.holder is reader for other in others if other.state in {HELD, PICKED, PENDING})
+
+    def left(self, reader: PagedReader) -> None:
+        """A reader is gone."""
+        self.readers.remove(reader)
+        self.pins = {group: owner for group, owner in self.pins.items() if owner is not reader}
+
+    def _check_order(self, reader: PagedReader, slot: Slot, now_ms: int) -> None:
         for other in self.slots.values():
             overtaken = other.key < slot.key and self._is_worth(other, slot) and not other.floats
+            overtaken = overtaken and self.may_have(reader, other)
             assert not (overtaken and self.available(other, now_ms)), (
                 f"message {slot.letter.id} overtook {other.letter.id}"
             )
@@ -123,6 +157,8 @@ class Book:
 
     def is_served(self, reader: PagedReader) -> bool:
         """Does the distribution offer this reader anything?"""
+        if self.plan.live_max and not reader.browses and not self.plan.exclusive:
+            return reader in [one for one in self.readers if not one.browses][: self.plan.live_max]
         owner = next((one for one in self.readers if not one.browses), None)
         return not self.plan.exclusive or reader.browses or reader is owner
 
@@ -170,5 +206,6 @@ class Book:
             for letter_id, slot in self.slots.items()
             if self.available(slot, now_ms)
             and reader.wants(slot.letter)
+            and self.may_have(reader, slot)
             and not (reader.reads and (letter_id in reader.shown or letter_id in reader.may_miss))
         ]

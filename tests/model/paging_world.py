@@ -25,7 +25,7 @@ from artemis_py.storage.pages import PageFiles
 from artemis_py.storage.spill import SpillLog
 from tests.model import paging_model
 from tests.model.paging_model import DONE, HANDED, HELD, PENDING, PICKED, READY, Book, PagedReader
-from tests.model.plans import ADDRESS, KEY, AddressPlan, Plan, QueuePlan
+from tests.model.plans import ADDRESS, GROUP, KEY, AddressPlan, Plan, QueuePlan
 from tests.model.reader_model import Letter
 from tests.model.world import PLENTY, START_MS, Spec
 from tests.sim.committer import SteppedCommitter
@@ -131,7 +131,7 @@ class PagingWorld:
         ]
         self.seats: list[Seat] = []
         self.transactions: dict[int, Open] = {}
-        self._heads: dict[tuple[str, int, bool, str | None], Head] = {}
+        self._heads: dict[tuple[str, int, bool, str | None, str | None], Head] = {}
 
     def _config(self, queues: tuple[QueuePlan, ...]) -> BrokerConfig:
         values = {**self.address_plan.settings(), **self.page_plan.settings()}
@@ -159,9 +159,10 @@ class PagingWorld:
     # ---- messages --------------------------------------------------------------------------------
 
     def _letter(self, spec: Spec, origin: int) -> tuple[Message, Letter]:
-        key = spec.color, spec.priority, spec.persistent, spec.key
+        key = spec.color, spec.priority, spec.persistent, spec.key, spec.group
         if key not in self._heads:
             keyed = [] if spec.key is None else [(KEY, spec.key)]
+            keyed += [] if spec.group is None else [(GROUP, spec.group)]
             block = encode_headers([("destination", ADDRESS), ("color", spec.color), *keyed])
             self._heads[key] = Head(block, ADDRESS, priority=spec.priority, persistent=spec.persistent)
         head = self._heads[key]
@@ -173,8 +174,9 @@ class PagingWorld:
         size = len(head.block) + len(body)
         memory = size + MESSAGE_OVERHEAD_BYTES
         return message, Letter(
-            message.id, spec.priority, spec.color, spec.persistent, size, memory, expires_ms, origin, spec.key
-        )
+            message.id, spec.priority, spec.color, spec.persistent, size, memory, expires_ms, origin, spec.key,
+            spec.group,
+        )  # fmt: skip
 
     def publish(self, specs: list[Spec], *, connection: int = 1, delay_ms: int = 0) -> None:
         """Messages come: at once, or, where something may be refused, one by one."""
@@ -310,7 +312,7 @@ class PagingWorld:
         last = len(book.readers) == 1
         book.kills = book.plan.purge and last
         self.broker.detach(book.queue, consumer, failed=failed, now_ms=self.now_ms)
-        book.readers.remove(seat.reader)
+        book.left(seat.reader)
         if book.kills:
             book.clear()
             book.kills = False
@@ -492,6 +494,9 @@ class PagingWorld:
             wanted = book.wanted_by(seat.reader, self.now_ms)
             if seat.reader.is_plain and not queue.order.count and not queue._has_space():
                 continue  # the limits on reading ahead count what others hold
+            if book.is_grouped and not seat.reader.reads and not queue._has_space():
+                here = {entry.message.id for entry in queue.order}
+                wanted = [one for one in wanted if one in here]  # what waits for its group takes part of the memory
             assert not wanted, f"{queue.name}: consumer {seat.reader.number} starves for {wanted}"
 
     # ---- what must always hold -------------------------------------------------------------------

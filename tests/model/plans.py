@@ -37,6 +37,14 @@ KINDS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
+# How messages are grouped (group-type).
+UNGROUPED: Final = "NONE"
+STICKY: Final = "STANDARD"
+SHARED: Final = "SHARED_GROUPS"
+GROUP: Final = "JMSXGroupID"
+FALLBACK: Final = "qpid.no-group"
+
+
 @dataclass(frozen=True, slots=True)
 class QueuePlan:
     """One queue's place on each axis. Sizes in messages, times in ms; -1 is none for ring_size, depth (of a ring that
@@ -45,6 +53,8 @@ class QueuePlan:
 
     kind: str = PLAIN
     exclusive: bool = False
+    live_max: int = 0
+    groups: str = UNGROUPED
     non_destructive: bool = False
     ring_size: int = -1
     depth: int = -1
@@ -68,6 +78,8 @@ class QueuePlan:
             durable=self.durable,
             filter=RED_ONLY if self.red_only else None,
             exclusive=self.exclusive,
+            max_live_consumers=self.live_max,
+            group_type=self.groups,
             non_destructive=self.non_destructive,
             ring_size=self.ring_size,
             overflow_policy="NONE" if self.depth < 0 else "RING",
@@ -136,6 +148,11 @@ class Plan:
         )
 
 
+# Whether the queue is exclusive, how many consumers are live, and groups, by whether the queue is non-destructive.
+DISTRIBUTIONS: Final = {
+    False: ((False, 0, UNGROUPED), (True, 0, UNGROUPED), (False, 0, STICKY), (False, 0, SHARED), (False, 2, STICKY)),
+    True: ((False, 0, UNGROUPED), (True, 0, UNGROUPED), (False, 2, UNGROUPED)),
+}
 GATES: Final = ((0, -1), (2, -1), (2, 300))
 OVERFLOWS: Final = ((-1, -1), (1, -1), (3, -1), (-1, 1), (-1, 3))
 """Size of a ring that counts what is ready, and of one that counts the depth."""
@@ -159,15 +176,16 @@ def queue_plans() -> list[QueuePlan]:
         QueuePlan(
             kind=kind,
             exclusive=exclusive,
+            live_max=live_max,
+            groups=groups,
             non_destructive=non_destructive,
             ring_size=overflow[0],
             depth=overflow[1],
             consumers_before=gate[0],
             delay_before=gate[1],
         )
-        for kind, exclusive, non_destructive, overflow, gate in product(
-            KINDS, (False, True), (False, True), OVERFLOWS, GATES
-        )
+        for kind, non_destructive, overflow, gate in product(KINDS, (False, True), OVERFLOWS, GATES)
+        for exclusive, live_max, groups in DISTRIBUTIONS[non_destructive]
     ]
 
 
@@ -189,7 +207,8 @@ def plan_id(queue: QueuePlan) -> str:
     return "-".join(
         (
             queue.kind,
-            "exclusive" if queue.exclusive else "round-robin",
+            "exclusive" if queue.exclusive else f"{queue.live_max}-live" if queue.live_max else "round-robin",
+            "ungrouped" if queue.groups == UNGROUPED else queue.groups.lower().replace("_", "-"),
             "non-destructive" if queue.non_destructive else "destructive",
             ring,
             gate,

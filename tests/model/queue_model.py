@@ -8,7 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.model.plans import LAST_VALUE, LEVELS, PLAIN, SORTED, AddressPlan, QueuePlan
+from tests.model.plans import (
+    FALLBACK,
+    LAST_VALUE,
+    LEVELS,
+    PLAIN,
+    SHARED,
+    SORTED,
+    STICKY,
+    UNGROUPED,
+    AddressPlan,
+    QueuePlan,
+)  # fmt: skip
 from tests.model.reader_model import Item, Letter, Reader
 
 
@@ -35,6 +46,8 @@ class QueueModel:
         self.pending: list[tuple[Reader, Item]] = []
         self.readers: list[Reader] = []
         self.counts = Counts()
+        self.pins: dict[str, Reader] = {}
+        """With sticky groups: whose each group is."""
         self.paused = False
         self.started = plan.consumers_before <= 0
         self.opens_at_ms: int | None = None
@@ -173,8 +186,9 @@ class QueueModel:
         due = sorted(one for one in self.scheduled if one[0] <= now_ms)
         self.scheduled = [one for one in self.scheduled if one[0] > now_ms]
         for _, _, item in reversed(due):
-            self._head_number -= 1
-            item.number = self._head_number
+            if not item.attempts or self.group_of(item) is None:
+                self._head_number -= 1
+                item.number = self._head_number
             self._put_back(item, returned=item.redelivered)
         return len(due)
 
@@ -197,13 +211,33 @@ class QueueModel:
 
     def is_served(self, reader: Reader) -> bool:
         """Does the distribution offer this reader anything?"""
+        if self.plan.live_max and not reader.browses:
+            return reader in [one for one in self.readers if not one.browses][: self.plan.live_max]
         return not self.plan.exclusive or reader.browses or reader is self.owner()
+
+    def group_of(self, item: Item) -> str | None:
+        """The group of an item, None when it is in none."""
+        if self.plan.groups == UNGROUPED:
+            return None
+        return item.letter.group or (FALLBACK if self.plan.groups == SHARED else None)
+
+    def may_have(self, reader: Reader, item: Item) -> bool:
+        """Do groups let this reader have the item? Looking is free."""
+        group = self.group_of(item)
+        if group is None or reader.reads:
+            return True
+        if any(other.attempts and self.group_of(other) == group for _, _, other in self.scheduled):
+            return False
+        if self.plan.groups == STICKY:
+            return self.pins.get(group, reader) is reader
+        out = [(one, held) for one in self.readers for held in one.held + one.picked] + self.pending
+        return all(one is reader for one, held in out if not one.reads and self.group_of(held) == group)
 
     def next_for(self, reader: Reader, now_ms: int) -> Item | None:
         """The item that this reader must be given next."""
         for item in self.ready():
             letter = item.letter
-            if letter.is_over(now_ms) or not reader.wants(letter):
+            if letter.is_over(now_ms) or not reader.wants(letter) or not self.may_have(reader, item):
                 continue
             if reader.reads and (letter.id in reader.shown or letter.id in reader.may_miss):
                 continue
@@ -226,6 +260,9 @@ class QueueModel:
         item = self.find(letter_id)
         assert item is not None, f"message {letter_id} was delivered but is not ready"
         self._check_legal(reader, item, now_ms)
+        group = self.group_of(item)
+        if self.plan.groups == STICKY and group is not None and not reader.reads:
+            self.pins[group] = reader
         reader.room -= reader.weight(item.letter)
         reader.unsent.append(letter_id)
         if reader.reads:
@@ -251,6 +288,7 @@ class QueueModel:
         assert reader.wants(letter), "delivered against selector or no-local"
         assert reader.has_room, "delivered without room or beyond the window"
         assert self.is_served(reader), "delivered past the owner of an exclusive queue"
+        assert self.may_have(reader, item), "delivered although the group is with another"
         if reader.reads:
             assert letter.id not in reader.shown, "shown twice to one reader"
         first = self.next_for(reader, now_ms)
@@ -263,6 +301,7 @@ class QueueModel:
                 other
                 for other in self.readers
                 if other.priority > reader.priority and not other.reads and other.has_room and other.wants(letter)
+                if self.is_served(other) and self.may_have(other, item)
             ]
             assert not better, "a consumer of higher priority had room"
 
@@ -363,6 +402,7 @@ class QueueModel:
     def leave(self, reader: Reader) -> None:
         """A reader is gone, what it had is back."""
         self.readers.remove(reader)
+        self.pins = {group: owner for group, owner in self.pins.items() if owner is not reader}
         if self.readers:
             return
         if self.plan.consumers_before > 0:

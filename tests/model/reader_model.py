@@ -10,7 +10,7 @@ from typing import Final
 @dataclass(slots=True, eq=False)
 class Letter:
     """A message as it was sent. ``expires_ms`` is 0 for never, ``origin`` the connection that sent it, ``key`` what
-    sorted and last-value queues look at.
+    sorted and last-value queues look at, ``group`` the message group that it names.
     """
 
     id: int
@@ -22,6 +22,7 @@ class Letter:
     expires_ms: int
     origin: int
     key: str | None
+    group: str | None = None
 
     def is_over(self, now_ms: int) -> bool:
         """Has its time come? (Expired when now is at or after ``expires``.)"""

@@ -67,6 +67,7 @@ def _specs(rng: random.Random, style: Style) -> list[steps.Given]:
             rng.choice(steps.TTLS_MS) if expiring else 0,
             rng.choice(steps.BODIES),
             rng.choice(steps.KEYS),
+            rng.choice(steps.GROUPS),
         )
         for _ in range(rng.choice((1, 1, 1, 2, 4)))
     ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from tests.model.plans import FALLBACK
 from tests.model.trade import Trade
 from tests.model.world import CONNECTIONS, PLENTY, Seat, Spec
 
@@ -14,8 +15,8 @@ SEATS_MAX: Final = 5
 READY_MAX: Final = 60
 ONE_MESSAGE: Final = 1
 
-Given = tuple[str, int, bool, int, int, str | None]
-"""A message to send: color, priority, persistent, ttl_ms, body_bytes, key."""
+Given = tuple[str, int, bool, int, int, str | None, str | None]
+"""A message to send: color, priority, persistent, ttl_ms, body_bytes, key, group."""
 
 
 def _seat(world: Trade, pick: int) -> Seat | None:
@@ -167,6 +168,7 @@ TTLS_MS: Final = (0, 0, 0, 150, 400)
 DELAYS_MS: Final = (0, 0, 0, 0, 100, 250)
 BODIES: Final = (3, 3, 90)
 KEYS: Final = ("a", "a", "b", "aa", "", None)
+GROUPS: Final = (None, None, "g", "g", "h", "i", FALLBACK)
 WINDOWS: Final = (-1, -1, -1, 0, 1, 150, 400)
 ROOMS: Final = (PLENTY, PLENTY, PLENTY, PLENTY, ONE_MESSAGE, 0)
 TIMES_MS: Final = (0, 0, 0, 50, 100, 200, 1000)

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from tests.model import steps
 from tests.model.machine import CONNECTION, DELAY, NUMBER, PICKS, ROOM, SPECS, TIME
 from tests.model.paging_world import PagePlan, PagingWorld, Seat
-from tests.model.plans import FAILURES, KINDS, PLAIN, AddressPlan, QueuePlan
+from tests.model.plans import FAILURES, KINDS, PLAIN, SHARED, STICKY, UNGROUPED, AddressPlan, QueuePlan
 from tests.model.reader_model import SELECTORS
 from tests.model.world import Spec
 
@@ -21,7 +21,9 @@ SEATS_MAX = 6
 QUEUES = st.builds(
     QueuePlan,
     kind=st.sampled_from([*[PLAIN] * 4, *KINDS]),
-    exclusive=st.booleans(),
+    exclusive=st.sampled_from((False, False, True)),
+    live_max=st.sampled_from((0, 0, 0, 2)),
+    groups=st.sampled_from((UNGROUPED, STICKY, SHARED)),
     non_destructive=st.sampled_from((False, False, True)),
     ring_size=st.sampled_from((-1, -1, -1, 0, 1, 3)),
     consumers_before=st.sampled_from((0, 0, 0, 2)),

@@ -14,10 +14,10 @@ from tests.model.soak import report, run_world, worlds
 
 pytestmark = pytest.mark.model
 
-SHARE: Final = 24
+SHARE: Final = 48
 """One machine of the many takes this part of the profile's examples."""
 EXAMPLES_MAX: Final = 400
-SOAK_STEPS: Final = 194_400
+SOAK_STEPS: Final = 388_800
 
 
 @pytest.mark.parametrize("queue", queue_plans(), ids=plan_id)

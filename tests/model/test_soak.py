@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.distribution import Distribution, Exclusive
+from artemis_py.core.distribution import Distribution, RoundRobin
 from artemis_py.core.entry import Entry
 from artemis_py.core.gate import Gate
+from artemis_py.core.group_views import GroupViews
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.priority import LevelCursor, PriorityOrder
 from artemis_py.core.order.sorted import RankCursor, SortedOrder
@@ -43,6 +44,8 @@ def test_every_combination_has_its_share() -> None:
         (
             queue.kind,
             queue.exclusive,
+            queue.live_max,
+            queue.groups,
             queue.non_destructive,
             queue.ring_size,
             queue.depth,
@@ -56,6 +59,8 @@ def test_every_combination_has_its_share() -> None:
         (
             queue.kind,
             queue.exclusive,
+            queue.live_max,
+            queue.groups,
             queue.non_destructive,
             queue.ring_size,
             queue.depth,
@@ -110,8 +115,12 @@ def _never(self: LastValues, entry: Entry) -> bool:
     return False
 
 
-def _anybody(self: Distribution) -> Consumer | None:
-    return next((consumer for consumer in self.consumers if consumer.has_room and not consumer.parked), None)
+def _everybody(self: RoundRobin, consumer: Consumer) -> bool:
+    return True
+
+
+def _anything(self: GroupViews, consumer: Consumer, key: str | None) -> bool:
+    return True
 
 
 def _count_only(self: Account, size_bytes: int) -> None:
@@ -147,7 +156,13 @@ _on_time = Schedule.pop_due
         (LastValues, "is_outdated", _never),
         (LastValues, "forget", _nothing),
         (Gate, "consumer_left", _nothing),
-        (Exclusive, "pick", _anybody),
+        (GroupViews, "_may_have", _anything),
+        (GroupViews, "_offer", _nothing),
+        (GroupViews, "settle", _nothing),
+        (GroupViews, "put_aside", _nothing),
+        (GroupViews, "leave_aside", _nothing),
+        (GroupViews, "_free", _nothing),
+        (RoundRobin, "_is_served", _everybody),
         (Distribution, "wake_all", _nothing),
         (Account, "credit", _count_only),
         (Consumer, "wants", _everything),

@@ -11,7 +11,7 @@ from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, Message, encode_hea
 from artemis_py.selector import compile_selector
 from tests.model.compare import compare
 from tests.model.observe import Event, LiveLog, ObservedBroker, ObservedConsumer
-from tests.model.plans import ADDRESS, KEY, Plan
+from tests.model.plans import ADDRESS, GROUP, KEY, Plan
 from tests.model.queue_model import QueueModel
 from tests.model.reader_model import Letter, Reader
 
@@ -31,6 +31,7 @@ class Spec:
     ttl_ms: int = 0
     body_bytes: int = 3
     key: str | None = None
+    group: str | None = None
 
 
 @dataclass(slots=True)
@@ -69,7 +70,7 @@ class World:
         self.expired: list[tuple[int, str]] = []
         self.forwarded = 0
         """How many of the two lists above a dispatch has turned into copies."""
-        self._heads: dict[tuple[str, int, bool, str | None], Head] = {}
+        self._heads: dict[tuple[str, int, bool, str | None, str | None], Head] = {}
         scan = plan.address.scan_period
         self._next_scan_ms = self.now_ms + scan if scan > 0 else None
 
@@ -77,9 +78,10 @@ class World:
 
     def _head(self, spec: Spec) -> Head:
         """Heads are shared, as a session shares them."""
-        key = spec.color, spec.priority, spec.persistent, spec.key
+        key = spec.color, spec.priority, spec.persistent, spec.key, spec.group
         if key not in self._heads:
             keyed = [] if spec.key is None else [(KEY, spec.key)]
+            keyed += [] if spec.group is None else [(GROUP, spec.group)]
             block = encode_headers([("destination", ADDRESS), ("color", spec.color), *keyed])
             self._heads[key] = Head(block, ADDRESS, priority=spec.priority, persistent=spec.persistent)
         return self._heads[key]
@@ -94,8 +96,9 @@ class World:
         size = len(head.block) + len(body)
         memory = size + MESSAGE_OVERHEAD_BYTES
         return message, Letter(
-            message.id, spec.priority, spec.color, spec.persistent, size, memory, expires_ms, origin, spec.key
-        )
+            message.id, spec.priority, spec.color, spec.persistent, size, memory, expires_ms, origin, spec.key,
+            spec.group,
+        )  # fmt: skip
 
     def letters(self) -> dict[int, Letter]:
         """Every letter that a queue refers to, once."""

@@ -12,6 +12,7 @@ from artemis_py.cli.main import main
 from artemis_py.config.reader import loads
 from tests.queues.bench import ONE_AT_A_TIME, Bench
 from tests.tidy.sources import ROOT
+from tests.wire.client_frames import ServerFrame
 
 pytestmark = pytest.mark.wire
 
@@ -62,6 +63,7 @@ class Example:
         self._queue = queue
         self._readers = 0
         self._taker = ""
+        self._held: dict[str, list[ServerFrame]] = {}
 
     def play(self, words: list[str]) -> None:
         """One line."""
@@ -126,7 +128,30 @@ class Example:
         assert self._bench.got(self._taker) == bodies
 
     def _lose(self, words: list[str]) -> None:
-        self._bench.lose(self._taker)
+        self._bench.lose(words[0] if words else self._taker)
+
+    def _join(self, words: list[str]) -> None:
+        name, *headers = words
+        headers = [ONE_AT_A_TIME if header == "one" else header for header in headers]
+        self._bench.subscribe(name, *(headers or ["consumer-window-size:-1"]), to=self._queue)
+        self._held[name] = []
+
+    def _gets(self, words: list[str]) -> None:
+        name, *bodies = words
+        frames = self._bench.messages(name)
+        assert [frame.body.decode() for frame in frames] == bodies
+        self._held[name] += frames
+
+    def _ack(self, words: list[str]) -> None:
+        self._bench.settle(words[0], self._held[words[0]].pop(0))
+
+    def _leave(self, words: list[str]) -> None:
+        self._bench.leave(words[0])
+
+    def _not_admitted(self, words: list[str]) -> None:
+        self._bench.subscribe(words[0], to=self._queue)
+        assert [frame.command for frame in self._bench.frames(words[0])] == ["ERROR"]
+        del self._bench.world.clients[words[0]]
 
     def _count(self, words: list[str]) -> None:
         assert self._bench.count(self._queue) == int(words[0])

@@ -8,22 +8,28 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from typing import Any
 
 from artemis_py.core.entry import Entry
 from artemis_py.message import Message
+
+Place = tuple[Any, int]
+"""What decides which entry is next, smaller first: what the entry is worth in its order, and its sequence."""
 
 
 class Cursor(ABC):
     """One reader's place in an order: it shows each entry once, in the order's own sequence.
 
     It does not take entries. An entry that comes back to a place already passed is shown (again) only while
-    ``sees_returns`` is true.
+    ``sees_returns`` is true, and one that comes from a page only where it does not read pages itself
+    (``reads_pages``).
     """
 
-    __slots__ = ("sees_returns",)
+    __slots__ = ("reads_pages", "sees_returns")
 
     def __init__(self) -> None:
         self.sees_returns = True
+        self.reads_pages = True
 
     @abstractmethod
     def skip_to(self, sequence: int) -> None:
@@ -60,8 +66,8 @@ class Order(ABC):
 
     @abstractmethod
     def place(self, entry: Entry) -> None:
-        """Put an entry that comes from a page to its own place. Cursors are not told: those that have passed it have
-        seen it in the page.
+        """Put an entry that comes from a page to its own place. Cursors that read pages are not told: those that have
+        passed it have seen it there.
         """
 
     @abstractmethod
@@ -109,6 +115,14 @@ class Order(ABC):
         """Take this very entry out from its place; False when it does not stand there (in delivery, or gone)."""
 
     # ---- looking ---------------------------------------------------------------------------------
+
+    @abstractmethod
+    def place_of(self, message: Message, sequence: int) -> Place:
+        """The place of a message with this sequence."""
+
+    @abstractmethod
+    def standing_at(self, place: Place) -> Entry | None:
+        """The entry at this place, if any; its ``sequence`` is filled in."""
 
     @abstractmethod
     def at(self, level: int, sequence: int) -> Entry | None:

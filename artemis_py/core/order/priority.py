@@ -12,7 +12,7 @@ from typing import Final
 
 from artemis_py.core.entry import Entry
 from artemis_py.core.order.lane import Lane
-from artemis_py.core.order.order import Cursor, Order
+from artemis_py.core.order.order import Cursor, Order, Place
 from artemis_py.message import Message
 
 PRIORITIES: Final = 10
@@ -95,6 +95,9 @@ class PriorityOrder(Order):
         self.count += 1
         if level > self._top:
             self._top = level
+        for cursor in self.cursors:
+            if not cursor.reads_pages:
+                cursor.revisit(level, entry.sequence, fresh=True)
 
     def tail_max(self) -> int:
         return max((lane.tail for lane in self._lanes if lane is not None), default=0)
@@ -166,6 +169,15 @@ class PriorityOrder(Order):
         """The first entry of this level at or after ``sequence``; it stays."""
         lane = self._lanes[level]
         return None if lane is None or not lane.count else lane.next_from(sequence)
+
+    def place_of(self, message: Message, sequence: int) -> Place:
+        return -self._levels[message.head.priority], sequence
+
+    def standing_at(self, place: Place) -> Entry | None:
+        entry = self.at(-place[0], place[1])
+        if entry is not None:
+            entry.sequence = place[1]
+        return entry
 
     def at(self, level: int, sequence: int) -> Entry | None:
         lane = self._lanes[level]

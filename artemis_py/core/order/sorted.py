@@ -12,6 +12,7 @@ from heapq import heappop, heappush
 from artemis_py.core.entry import Entry
 from artemis_py.core.order.lane import Lane
 from artemis_py.core.order.order import Cursor, Order
+from artemis_py.core.order.order import Place as AnyPlace
 from artemis_py.core.order.ranking import Place, Ranking
 from artemis_py.message import HeaderName, Message
 
@@ -72,7 +73,11 @@ class SortedOrder(Order):
     def place(self, entry: Entry) -> None:
         self._lane.restore(entry)
         self.count += 1
-        self._ranking.add(self.place_of(entry.message, entry.sequence))
+        place = self.place_of(entry.message, entry.sequence)
+        self._ranking.add(place)
+        for cursor in self.cursors:
+            if not cursor.reads_pages:
+                cursor.revisit(place, fresh=True)
 
     def restore_at_head(self, entry: Entry, *, fresh: bool) -> None:
         entry.sequence = self._lane.take_head_sequence()
@@ -126,6 +131,12 @@ class SortedOrder(Order):
         return True
 
     # ---- looking ---------------------------------------------------------------------------------
+
+    def standing_at(self, place: AnyPlace) -> Entry | None:
+        entry = self._lane.at(place[1])
+        if entry is not None:
+            entry.sequence = place[1]
+        return entry
 
     def at(self, level: int, sequence: int) -> Entry | None:
         return self._lane.at(sequence)

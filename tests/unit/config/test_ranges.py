@@ -150,6 +150,8 @@ def test_every_attribute_of_a_queue_is_read(row: Setting) -> None:
         "filter": f'<filter string="{text}"/>', "durable": f"<durable>{text}</durable>", "user": f"<user>{text}</user>",
     }  # fmt: skip
     attribute = "" if row.name in inside else f'{row.name}="{text}"'
+    if row.name == "fallback-group":
+        attribute += ' group-type="SHARED_GROUPS"'
     (declared,) = load_core(queue(attribute, inside.get(row.name, ""))).addresses[0].queues
     assert getattr(declared, row.attribute) == parse_value(row, text)
 

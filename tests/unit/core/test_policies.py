@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.distribution import Distribution, Exclusive, RoundRobin
+from artemis_py.core.distribution import Distribution, RoundRobin
 from artemis_py.core.overflow import Ring, Unbounded
 from tests.unit.core.parts import PLENTY, lines_run
 
@@ -139,12 +139,12 @@ def test_a_consumer_that_left_is_not_picked(parked: bool) -> None:
 def test_nobody_is_there() -> None:
     """Nobody is picked."""
     assert RoundRobin().pick() is None
-    assert Exclusive().pick() is None
+    assert RoundRobin(live_max=1).pick() is None
 
 
 def test_exclusive_gives_all_to_the_first() -> None:
     """While it is busy nobody gets any; when it leaves the next takes over."""
-    distribution = Exclusive()
+    distribution = RoundRobin(live_max=1)
     first, second = joined(distribution, 1), joined(distribution, 2)
     assert picks(distribution, 3) == [1, 1, 1]
     first.room_bytes = 0
@@ -156,18 +156,38 @@ def test_exclusive_gives_all_to_the_first() -> None:
     distribution.park(first)
     assert picks(distribution, 1) == [0]
     distribution.remove(first)
+    distribution.wake_all()
     assert distribution.pick() is second
 
 
 def test_exclusive_is_not_owned_by_a_browser() -> None:
     """A browser that came first is offered entries beside the owner."""
-    distribution = Exclusive()
+    distribution = RoundRobin(live_max=1)
     browser = joined(distribution, 1, browses=True)
     joined(distribution, 2)
     joined(distribution, 3)
     assert distribution.pick() is browser
     distribution.park(browser)
     assert picks(distribution, 3) == [2, 2, 2]
+
+
+def test_live_consumers_are_those_that_came_first() -> None:
+    """The next in line takes the place of one that leaves, whatever its consumer priority."""
+    distribution = RoundRobin(live_max=2)
+    first, second, third, fourth = (joined(distribution, id) for id in (1, 2, 3, 4))
+    assert picks(distribution, 4) == [1, 2, 1, 2]
+    first.room_bytes = second.room_bytes = 0
+    assert picks(distribution, 2) == [0, 0]
+    assert third.parked
+    assert fourth.parked
+    distribution.remove(second)
+    distribution.wake_all()
+    assert picks(distribution, 2) == [3, 3]
+    distribution.remove(fourth)
+    distribution.remove(third)
+    first.room_bytes = 1
+    distribution.wake_all()
+    assert picks(distribution, 2) == [1, 1]
 
 
 class CountedConsumer(Consumer):

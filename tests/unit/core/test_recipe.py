@@ -10,7 +10,7 @@ import pytest
 from artemis_py.config.queue_settings import queue_settings
 from artemis_py.config.settings import AddressConfig, AddressSettings, BrokerConfig, QueueConfig
 from artemis_py.core.broker import Broker
-from artemis_py.core.distribution import Exclusive, RoundRobin
+from artemis_py.core.distribution import RoundRobin
 from artemis_py.core.order.priority import PriorityOrder
 from artemis_py.core.overflow import Ring, Unbounded
 from artemis_py.core.queue import Queue
@@ -29,7 +29,7 @@ def seen(queue: Queue) -> dict[str, Any]:
     """What the queue got."""
     overflow = queue.overflow
     return {
-        "exclusive": isinstance(queue.distribution, Exclusive),
+        "exclusive": isinstance(queue.distribution, RoundRobin) and queue.distribution._live_max == 1,
         "ring_size": overflow.size if isinstance(overflow, Ring) else -1,
         "non_destructive": queue.non_destructive,
         "max_consumers": queue.consumers_max,
@@ -171,6 +171,7 @@ def test_describe_says_what_is_built() -> None:
     assert shown == {
         "order": "priority",
         "distribution": "exclusive",
+        "groups": "none",
         "acquisition": "non-destructive",
         "overflow": "ring of 4",
         "when full": "page",
@@ -181,6 +182,7 @@ def test_describe_says_what_is_built() -> None:
     assert plain == {
         "order": "priority",
         "distribution": "round-robin",
+        "groups": "sticky, by JMSXGroupID",
         "acquisition": "hold until acknowledged",
         "overflow": "unbounded",
         "when full": "page",
@@ -220,6 +222,24 @@ def test_describe_says_what_else_a_queue_does() -> None:
 def test_describe_says_what_a_full_queue_does(policy: str, words: str) -> None:
     rows = described(queue_config(overflow_policy=policy, max_depth_messages=10), AddressSettings())
     assert next(choice for axis, choice, _ in rows if axis == "overflow") == words
+
+
+@pytest.mark.parametrize(
+    ("attributes", "axis", "choice"),
+    [
+        ({"group_type": "NONE"}, "groups", "none"),
+        ({"group_buckets": 0}, "groups", "none"),
+        ({"group_key": "cart", "group_buckets": 8}, "groups", "sticky, by cart, in 8 buckets"),
+        ({"group_type": "SHARED_GROUPS"}, "groups", "shared, by JMSXGroupID"),
+        ({"max_live_consumers": 2}, "distribution", "2 live consumers"),
+        ({"exclusivity_policy": "CONTAINER"}, "admits", "container"),
+        ({"consumer_selector": "a = 1"}, "selector", "a = 1"),
+        ({"consumer_replay_period": 60}, "replay", "60 s"),
+    ],
+)
+def test_describe_says_who_gets_what(attributes: dict[str, Any], axis: str, choice: str) -> None:
+    shown = {axis: choice for axis, choice, _ in described(queue_config(**attributes), AddressSettings())}
+    assert shown[axis] == choice
 
 
 def test_describe_says_when_an_address_is_full() -> None:

@@ -1,0 +1,107 @@
+"""A queue and the groups of its messages: when it begins to look at them, and which entry a consumer gets then.
+
+A queue that no message with a group ever came to does nothing of this; the first one opens the views
+(:mod:`artemis_py.core.group_views`), and they go when the queue is empty and nobody reads it.
+"""
+
+from __future__ import annotations
+
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.entry import Entry
+from artemis_py.core.group_views import GroupViews
+from artemis_py.core.queue_pages import QueuePages
+from artemis_py.message import Head, Message
+
+
+class QueueGroups(QueuePages):
+    """The part of a queue that keeps groups together."""
+
+    def _look_for_groups(self, messages: list[Message]) -> None:
+        """New messages come: one that names a group makes this a queue with groups."""
+        rule = self.group_rule
+        if rule is None or self.groups is not None:
+            return
+        last_head: Head | None = None
+        for message in messages:
+            head = message.head
+            if head is not last_head:
+                if rule.may_name_group(head):
+                    self._begin_groups()
+                    return
+                last_head = head
+
+    def _begin_groups(self) -> None:
+        rule = self.group_rule
+        if rule is None or self.groups is not None:
+            return
+        groups = self.groups = GroupViews(rule, self.order)
+        for consumer in self.distribution.consumers:
+            if consumer.destructive:
+                groups.attach(consumer)
+
+    def _attach_to_groups(self, consumer: Consumer) -> None:
+        groups = self.groups
+        if groups is None or not consumer.destructive:
+            return
+        groups.attach(consumer)
+        if groups.rule.rebalances:
+            groups.rebalance(held=self.tally.held_count > 0)
+            if groups.pausing:
+                self.gate.close_again()
+            self._use_freed()
+
+    def _detach_from_groups(self, consumer: Consumer) -> None:
+        groups = self.groups
+        if groups is None:
+            return
+        groups.detach(consumer)
+        self._use_freed()
+        if not self.consumer_count and not self.message_count:
+            groups.close()
+            self.groups = None
+
+    def _groups_wait(self) -> bool:
+        """A dispatch begins: must it wait until what was sent before a rebalance is settled?"""
+        groups = self.groups
+        if groups is None:
+            return False
+        if groups.pausing and self.tally.held_count:
+            return True
+        groups.pausing = False
+        groups.begin_pass()
+        return False
+
+    def _is_grouped(self, consumer: Consumer) -> bool:
+        return self.groups is not None and self.groups.serves(consumer)
+
+    def _next_grouped(self, consumer: Consumer, now_ms: int) -> Entry | None:
+        """The next entry for a consumer, out of the order, with its group given to the consumer."""
+        groups = self.groups
+        assert groups is not None
+        while True:
+            entry = groups.next_for(consumer)
+            if entry is None:
+                if groups.passes_left <= 0:
+                    self._tired.append(consumer)
+                    self._note_ready()
+                elif self.backlogs and self._read_ahead(now_ms):
+                    self._wake_dry()
+                    continue
+                return None
+            self.order.remove(entry, entry.sequence)
+            if 0 < self.expires_ms(entry.message) <= now_ms:
+                self._expire(entry)
+                continue
+            groups.take(consumer, entry.message)
+            self._use_freed()
+            return entry
+
+    def _settle_groups(self, messages: list[Message]) -> None:
+        """A consumer is done with messages, or they are back."""
+        groups = self.groups
+        if groups is None:
+            return
+        groups.settle(messages)
+        self._use_freed()
+        if groups.pausing and not self.tally.held_count:
+            self._note_ready()

@@ -1,0 +1,103 @@
+"""Groups and consumers: what check refuses, with the line and the reason, and what it warns about."""
+
+from __future__ import annotations
+
+import pytest
+
+from artemis_py.errors import ConfigError
+from tests.unit.config.documents import load_core, queue, setting
+
+SHARED = 'group-type="SHARED_GROUPS"'
+EXCLUSIVE = "<default-exclusive-queue>true</default-exclusive-queue>"
+
+
+def refusal(core: str) -> str:
+    """Why a file is refused, in one line."""
+    with pytest.raises(ConfigError) as caught:
+        load_core(core)
+    (problem,) = caught.value.problems
+    assert problem.line == 3
+    return str(problem)
+
+
+def warnings(core: str) -> list[str]:
+    """What is said about a file that is taken."""
+    return [
+        str(notice) for notice in load_core(core).notices if notice.severity == "warning" and "group" in str(notice)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "reason"),
+    [
+        (f'{SHARED} exclusive="true"', "has group-type, but is exclusive"),
+        ('group-key="k" exclusive="true"', "has group-key, but is exclusive"),
+        ('group-key="k" non-destructive="true"', "has group-key, but is non-destructive"),
+        ('group-key="k" group-type="NONE"', "has group-key, but has group-type NONE"),
+        ('group-key="k" group-buckets="0"', "has group-key, but has group-buckets 0"),
+        (f'{SHARED} group-buckets="4"', "has group-buckets with shared groups"),
+        (f'{SHARED} group-rebalance="true"', "has group-rebalance with shared groups"),
+        (f'{SHARED} group-first-key="first"', "has group-first-key with shared groups"),
+        ('fallback-group="rest"', "has fallback-group without shared groups"),
+        ('group-key=""', "group-key"),
+        ('exclusive="true" max-live-consumers="2"', "is exclusive and has max-live-consumers 2"),
+        ('exclusivity-policy="LINK" max-live-consumers="2"', "admits one consumer (exclusivity-policy LINK)"),
+        ('exclusivity-policy="LINK" consumers-before-dispatch="2"', "and has consumers-before-dispatch 2"),
+        ('exclusivity-policy="MINE"', "exclusivity-policy"),
+        ('max-live-consumers="-1"', "max-live-consumers"),
+        ('consumer-replay-period="-1"', "consumer-replay-period"),
+        ('consumer-selector="a ="', "consumer-selector of queue 'q' does not parse"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(attributes: str, reason: str) -> None:
+    assert reason in refusal(queue(attributes))
+
+
+@pytest.mark.parametrize(
+    ("inside", "reason"),
+    [
+        (
+            "<default-group-type>SHARED_GROUPS</default-group-type><default-group-buckets>4</default-group-buckets>",
+            "has default-group-buckets with shared groups",
+        ),
+        (
+            EXCLUSIVE + "<default-max-live-consumers>2</default-max-live-consumers>",
+            "is exclusive and has default-max-live-consumers 2",
+        ),
+        (
+            "<default-group-key>k</default-group-key><default-non-destructive>true</default-non-destructive>",
+            "has default-group-key, but is non-destructive",
+        ),
+        ("<default-consumer-selector>a =</default-consumer-selector>", "does not parse"),
+    ],
+)
+def test_in_an_address_setting_too(inside: str, reason: str) -> None:
+    assert reason in refusal(setting(inside))
+
+
+@pytest.mark.parametrize(
+    ("attributes", "reason"),
+    [
+        ('group-rebalance="true" exclusive="true"', "has group-rebalance, but is exclusive"),
+        ('group-first-key="f" exclusive="true"', "has group-first-key, but is exclusive"),
+        ('group-rebalance-pause-dispatch="true"', "group-rebalance-pause-dispatch without group-rebalance"),
+    ],
+)
+def test_what_artemis_takes_is_a_warning(attributes: str, reason: str) -> None:
+    (warning,) = warnings(queue(attributes))
+    assert reason in warning
+
+
+@pytest.mark.parametrize(
+    "core",
+    [
+        queue(SHARED + ' fallback-group="rest" group-key="k"'),
+        queue('group-buckets="4" group-rebalance="true" group-rebalance-pause-dispatch="true" group-first-key="f"'),
+        queue('exclusive="true" group-buckets="-1" group-rebalance="false"'),
+        queue('exclusive="true" max-live-consumers="1"'),
+        queue('exclusivity-policy="LINK" max-live-consumers="1"'),
+        setting("<default-fallback-group>rest</default-fallback-group>"),
+    ],
+)
+def test_what_is_taken_without_a_word(core: str) -> None:
+    assert warnings(core) == []

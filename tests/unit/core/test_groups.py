@@ -1,0 +1,172 @@
+"""What groups cost, and what they remember."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from artemis_py.core.broker import Broker
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.group_views import GroupViews
+from artemis_py.core.queue import Queue
+from artemis_py.message import Head, encode_headers
+from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, lines_run, queue_config, send
+from tests.unit.core.test_queue import counting
+
+STICKY: dict[str, Any] = {"group_type": "STANDARD", "queue_type": "standard"}
+SHARED: dict[str, Any] = {"group_type": "SHARED_GROUPS", "queue_type": "standard"}
+ALLOWANCE = 1.25
+
+
+def send_to(broker: Broker, group: str | None, count: int = 1, **headers: str) -> None:
+    """Messages of one group."""
+    named = {} if group is None else {"JMSXGroupID": group}
+    head = Head(encode_headers([("destination", "a"), *named.items(), *headers.items()]), "a")
+    for _ in range(count):
+        send(broker, head=head)
+
+
+def groups_of(queue: Queue) -> GroupViews:
+    """The queue's groups, which it must have begun."""
+    assert queue.groups is not None
+    return queue.groups
+
+
+def busy_and_idle(attributes: dict[str, Any], depth: int) -> tuple[Broker, Queue, Consumer, Consumer]:
+    """A consumer that is busy with a group of which ``depth`` more wait, and one that has nothing to do."""
+    broker = broker_of(queue_config(**attributes))
+    queue = broker.queues["q"]
+    busy = consumer_on(broker, queue, weigh=lambda message: 1, room=1)
+    send_to(broker, "busy", depth + 1)
+    queue.dispatch(NOW_MS)
+    assert len(busy.held) == 1
+    idle = consumer_on(broker, queue)
+    for _ in range(depth // 20_000 + 1):
+        queue.dispatch(NOW_MS)
+    assert not idle.held
+    return broker, queue, busy, idle
+
+
+def pass_one(broker: Broker, queue: Queue, idle: Consumer) -> None:
+    """A message of another group comes, and is settled."""
+    send_to(broker, "other")
+    queue.dispatch(NOW_MS)
+    queue.acknowledge(idle, [idle.let_go(next(reversed(idle.held)))])
+
+
+@pytest.mark.parametrize("attributes", [STICKY, SHARED], ids=["sticky", "shared"])
+def test_a_blocked_group_costs_nothing_further(attributes: dict[str, Any]) -> None:
+    """With a hundred of it parked and with twenty thousand, another group's message takes as many steps."""
+    costs = []
+    for depth in (100, 15_000):
+        broker, queue, _, idle = busy_and_idle(attributes, depth)
+        pass_one(broker, queue, idle)
+        costs.append(lines_run(partial(pass_one, broker, queue, idle)))
+    assert costs[1] <= costs[0] * ALLOWANCE
+
+
+@pytest.mark.parametrize("attributes", [STICKY, SHARED], ids=["sticky", "shared"])
+def test_the_number_of_groups_costs_nothing(attributes: dict[str, Any]) -> None:
+    costs = []
+    for number_of_groups in (50, 5_000):
+        broker = broker_of(queue_config(**attributes))
+        queue = broker.queues["q"]
+        first, other = consumer_on(broker, queue), consumer_on(broker, queue)
+        for number in range(number_of_groups):
+            send_to(broker, f"g{number}")
+        queue.dispatch(NOW_MS)
+        assert len(groups_of(queue).groups) == number_of_groups
+        first.room_bytes = 0
+        pass_one(broker, queue, other)
+        costs.append(lines_run(partial(pass_one, broker, queue, other)))
+    assert costs[1] <= costs[0] * ALLOWANCE
+
+
+@pytest.mark.interpreted
+def test_a_filtered_consumer_never_tests_an_entry_twice() -> None:
+    """Also on a queue whose groups come free again and again."""
+    broker, queue, busy, _ = busy_and_idle(SHARED, 0)
+    for number in range(50):
+        send_to(broker, "busy", number=str(number))
+    consumer = consumer_on(broker, queue, selector="color = 'red'")
+    selector = counting(consumer, "color = 'red'")
+    queue.dispatch(NOW_MS)
+    assert selector.count == 50
+    queue.detach(busy, failed=False, now_ms=NOW_MS)
+    queue.dispatch(NOW_MS)
+    assert selector.count <= 51, "only the one that came back may be looked at, for the first time"
+
+
+def test_a_plain_queue_does_not_look_at_groups() -> None:
+    """The first message with a group opens the views, and they go with the last reader of an empty queue."""
+    broker = broker_of(queue_config())
+    queue = broker.queues["q"]
+    consumer = consumer_on(broker, queue)
+    send_to(broker, None, 10)
+    queue.dispatch(NOW_MS)
+    assert queue.groups is None
+    send_to(broker, "g")
+    queue.dispatch(NOW_MS)
+    assert groups_of(queue).groups["g"].owner is consumer
+    queue.acknowledge(consumer, consumer.let_go_all())
+    broker.detach(queue, consumer, failed=False, now_ms=NOW_MS)
+    assert queue.groups is None
+
+
+@pytest.mark.parametrize("attributes", [STICKY, SHARED], ids=["sticky", "shared"])
+def test_what_a_ring_takes_from_a_blocked_group_is_forgotten(attributes: dict[str, Any]) -> None:
+    """However much goes through, what is noted of it stays in proportion to what stands on the queue."""
+    broker, queue, busy, idle = busy_and_idle({**attributes, "ring_size": 10}, 5)
+    for _ in range(300):
+        send_to(broker, "busy", 20)
+        queue.dispatch(NOW_MS)
+    assert queue.order.count == 10
+    assert groups_of(queue).parked_count < 2_000
+    queue.acknowledge(busy, busy.let_go_all())
+    busy.room_bytes = 100
+    queue.wake(busy)
+    queue.dispatch(NOW_MS)
+    assert len(busy.held) + len(idle.held) == 10
+
+
+def test_shared_groups_are_forgotten_when_they_are_with_nobody() -> None:
+    broker = broker_of(queue_config(**SHARED))
+    queue = broker.queues["q"]
+    consumer = consumer_on(broker, queue)
+    for number in range(100):
+        send_to(broker, f"g{number}")
+    queue.dispatch(NOW_MS)
+    assert len(groups_of(queue).groups) == 100
+    queue.acknowledge(consumer, consumer.let_go_all())
+    assert groups_of(queue).is_idle
+
+
+def test_one_dispatch_passes_over_so_many_only() -> None:
+    """Others have their turn before the rest is looked at; nobody has to ask for that."""
+    broker = broker_of(queue_config(**STICKY))
+    queue = broker.queues["q"]
+    consumer_on(broker, queue, weigh=lambda message: 1, room=1)
+    send_to(broker, "busy", 45_000)
+    send_to(broker, "other")
+    idle = consumer_on(broker, queue)
+    rounds = 0
+    while broker.has_ready and not idle.held:
+        broker.dispatch(NOW_MS)
+        rounds += 1
+    assert [entry.message.head.properties["JMSXGroupID"] for entry in idle.held.values()] == ["other"]
+    assert rounds == 3
+
+
+def test_a_selector_that_passes_over_much_lets_others_go_first() -> None:
+    broker = broker_of(queue_config())
+    queue = broker.queues["q"]
+    send_to(broker, None, 45_000)
+    send_to(broker, None, color="red")
+    consumer = consumer_on(broker, queue, selector="color = 'red'")
+    rounds = 0
+    while broker.has_ready and not consumer.held:
+        broker.dispatch(NOW_MS)
+        rounds += 1
+    assert (len(consumer.held), rounds) == (1, 3)
