@@ -69,12 +69,12 @@ def rows(findings: Sequence[Finding]) -> list[list[str]]:
 
 def text(findings: Sequence[Finding], problems: Sequence[str]) -> str:
     """For a terminal."""
-    return "\n".join([*align(rows(findings), frozenset({0})), *(f"failed: {problem}" for problem in problems)])
+    return "\n".join([*align(rows(findings), frozenset({0})), *problems])
 
 
 def section(findings: Sequence[Finding], problems: Sequence[str]) -> list[str]:
     """For the document."""
-    return [*markdown(rows(findings), 1), *(["", *(f"- failed: {problem}" for problem in problems)] if problems else [])]
+    return [*markdown(rows(findings), 1), *(["", *(f"- {problem}" for problem in problems)] if problems else [])]
 
 
 def as_json(findings: Sequence[Finding]) -> list[dict[str, object]]:

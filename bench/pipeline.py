@@ -78,14 +78,15 @@ def measure_pipeline(messages: int, rounds: int, seconds: float, say: Say) -> Pi
     from bench.pipeline_live import measure_live
 
     with tempfile.TemporaryDirectory(prefix="bench-pipeline-", ignore_cleanup_errors=True) as home, _spark() as spark:
-        for measure in (
+        parts: tuple[Callable[[], None], ...] = (
             lambda: measure_reads(spark, Path(home), messages, rounds, say, pipeline.findings),
             lambda: measure_live(spark, Path(home), rounds, seconds, say, pipeline.findings),
-        ):
+        )
+        for measure in parts:
             try:
                 measure()
             except (ArtemisError, PySparkException) as error:
-                pipeline.problems.append(str(error).splitlines()[0])
+                pipeline.problems.append(f"failed: {str(error).splitlines()[0]}")
     return pipeline
 
 
@@ -103,9 +104,7 @@ def _spark() -> Iterator[SparkSession]:
         spark.stop()
 
 
-def measure_reads(
-    spark: SparkSession, home: Path, messages: int, rounds: int, say: Say, found: list[Finding]
-) -> None:
+def measure_reads(spark: SparkSession, home: Path, messages: int, rounds: int, say: Say, found: list[Finding]) -> None:
     """How fast a log of a day is read, all of it and one hour. Raises PipelineError when rows are missing."""
     from bench.day_log import write_day
     from bench.struct_walk import StructWalk

@@ -1,4 +1,4 @@
-"""Spark beside a running broker: how far a stream is behind, what its reading costs the broker, and how fast it writes."""
+"""Spark beside a running broker: how far behind a stream is, what its reading costs, and how fast Spark writes."""
 
 from __future__ import annotations
 
@@ -27,15 +27,17 @@ from bench.own import Retaining
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 _BATCHES: Final = 40
 _BATCHES_PASSED_OVER: Final = 5
 _PER_SECOND: Final = 2000
 _BURST: Final = 20
 _BATCH_LIMIT_S: Final = 60.0
+_POLL_S: Final = 0.05
 _SINK_ROWS: Final = 200_000
 _LOAD: Final = "3"
+_TRIGGERS: Final = {"0 seconds": "batch after batch", "1 second": "a batch each second"}
 
 
 def measure_live(
@@ -71,7 +73,7 @@ class _Live:
             yield broker, Run(target, options, ProcessTree(started.pid), progress)
 
     @contextmanager
-    def _following(self, broker: Retaining) -> Iterator[StreamingQuery]:
+    def _following(self, broker: Retaining, trigger: str = "0 seconds") -> Iterator[StreamingQuery]:
         """A query that reads all that comes, and tells of each batch the times of its oldest and newest row."""
         from pyspark.sql import functions
 
@@ -82,6 +84,7 @@ class _Live:
         query = (
             stream.observe("seen", functions.count(functions.lit(1)).alias("rows"), oldest, newest)
             .writeStream.format("noop")
+            .trigger(processingTime=trigger)
             .option("checkpointLocation", str(self._home / f"checkpoint{self._queries}"))
             .start()
         )
@@ -104,22 +107,24 @@ class _Live:
         ]
 
     def cost(self, rounds: int) -> None:
-        """Durable messages through the broker, by turns with and without Spark reading its log."""
-        alone = _Load("the broker alone")
-        read = _Load("while Spark reads its log")
-        loss = Finding("broker CPU per message, more", "%", 1, below=10)
-        slower = Finding("broker throughput, less (2 cores for all)", "%", 1, below=10)
-        self._found += [*alone.findings, *read.findings, loss, slower]
+        """Durable messages through the broker, by turns alone and while Spark reads its log."""
+        alone = _Load("alone")
+        read = {trigger: _Load(f"beside a query with {name}") for trigger, name in _TRIGGERS.items()}
+        losses = {trigger: _Loss(name) for trigger, name in _TRIGGERS.items()}
+        for load in (alone, *read.values()):
+            self._found += load.findings
+        for loss in losses.values():
+            self._found += loss.findings
         scenario = choose([_LOAD])[0]
         for number in range(1, rounds + 1):
             self._say(f"pipeline: round {number} of {rounds}, the broker with and without Spark reading its log")
             with self._broker(f"cost{number}") as (broker, run):
                 alone.add(scenario.run(run))
-                with self._following(broker) as query:
-                    _progress_of_rows(query, lambda run=run: _send_some(run.target))  # type: ignore[misc]
-                    read.add(scenario.run(run))
-            loss.values.append(100 * (read.cpu_us.values[-1] / alone.cpu_us.values[-1] - 1))
-            slower.values.append(100 * (1 - read.rate.values[-1] / alone.rate.values[-1]))
+                for trigger, load in read.items():
+                    with self._following(broker, trigger) as query:
+                        _await_rows(query, run.target)
+                        load.add(scenario.run(run))
+                    losses[trigger].add(alone, load)
 
     def sink(self, rounds: int) -> None:
         """Rows of 100 bytes from two partitions to one address."""
@@ -140,13 +145,26 @@ class _Load:
     """What scenario 3 tells in each round."""
 
     def __init__(self, name: str) -> None:
-        self.rate = Finding(f"broker, durable messages, {name}", "/s")
+        self.rate = Finding(f"broker, durable messages/s, {name}", "/s")
         self.cpu_us = Finding(f"broker CPU per message, {name}", "µs", 2)
         self.findings = [self.rate, self.cpu_us]
 
     def add(self, metrics: dict[str, float]) -> None:
         self.rate.values.append(metrics["messages_per_second"])
         self.cpu_us.values.append(metrics["cpu_s_per_million"])
+
+
+class _Loss:
+    """What reading takes, in each round."""
+
+    def __init__(self, name: str) -> None:
+        self._cpu = Finding(f"broker CPU per message, more with {name}", "%", 1, below=10)
+        self._rate = Finding(f"broker throughput, less with {name}", "%", 1, below=10)
+        self.findings = [self._cpu, self._rate]
+
+    def add(self, alone: _Load, read: _Load) -> None:
+        self._cpu.values.append(100 * (read.cpu_us.values[-1] / alone.cpu_us.values[-1] - 1))
+        self._rate.values.append(100 * (1 - read.rate.values[-1] / alone.rate.values[-1]))
 
 
 @contextmanager
@@ -171,12 +189,6 @@ def _send_until(target: Target, ended: threading.Event) -> None:
             due += _BURST / _PER_SECOND
 
 
-def _send_some(target: Target) -> None:
-    with Link(target) as link:
-        link.send(_durable_frame() * _BURST)
-        link.goodbye()
-
-
 def _durable_frame() -> bytes:
     body = body_of(100)
     headers = (("destination", "/queue/bench.live"), ("persistent", "true"), ("content-length", str(len(body))))
@@ -190,19 +202,26 @@ def _progress(query: StreamingQuery, batches: int) -> list[dict[str, Any]]:
     while len(found) < batches:
         _check(query, until)
         for one in query.recentProgress:
-            if one.observedMetrics.get("seen") is not None and one.observedMetrics["seen"].rows:
+            if _seen(one) is not None:
                 found[one.batchId] = one
-        time.sleep(0.05)
+        time.sleep(_POLL_S)
     return [found[number] for number in sorted(found)][:batches]
 
 
-def _progress_of_rows(query: StreamingQuery, send: Callable[[], None]) -> None:
-    """Sends until the query has seen something: then it follows."""
+def _await_rows(query: StreamingQuery, target: Target) -> None:
+    """Sends until the query has seen something: then it follows. Raises PerfError when it does not."""
     until = time.monotonic() + _BATCH_LIMIT_S
-    while not any(one.observedMetrics.get("seen") and one.observedMetrics["seen"].rows for one in query.recentProgress):
-        _check(query, until)
-        send()
-        time.sleep(0.2)
+    with Link(target) as link:
+        while not any(_seen(one) for one in query.recentProgress):
+            _check(query, until)
+            link.send(_durable_frame() * _BURST)
+            time.sleep(_POLL_S)
+
+
+def _seen(one: Any) -> Any:
+    """What was observed of a batch with rows, else None."""
+    seen = one.observedMetrics.get("seen")
+    return seen if seen is not None and seen.rows else None
 
 
 def _check(query: StreamingQuery, until: float) -> None:
@@ -217,5 +236,5 @@ def _ages(one: Any) -> tuple[float, float]:
     """Seconds from the newest and the oldest row of a batch to its end."""
     began_s = datetime.fromisoformat(one.timestamp).timestamp()
     ended_s = began_s + one.durationMs["triggerExecution"] / 1000
-    seen = one.observedMetrics["seen"]
+    seen = _seen(one)
     return ended_s - seen.newest_ms / 1000, ended_s - seen.oldest_ms / 1000
