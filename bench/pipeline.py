@@ -8,11 +8,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.errors import ArtemisError, PipelineError
+from artemis_py.perf.process import ProcessTree
+from artemis_py.perf.result import MILLION
 from bench import findings
 from bench.findings import Finding
 
@@ -24,6 +27,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 _HOUR: Final = 10
 _ROWS_PER_SECOND_MIN: Final = 800_000
 _WARM_HOURS: Final = 5
+_WARM_UPS: Final = 3
 Say = Callable[[str], None]
 
 
@@ -119,19 +123,25 @@ def measure_reads(spark: SparkSession, home: Path, messages: int, rounds: int, s
         "all columns, without bodies": lambda: _log(spark, log, includeBody="false"),
         "yardstick: bodies cut by struct": lambda: spark.read.format("struct_walk").load(str(log)),
     }
-    measured = {
+    rates = {
         name: Finding(f"read, {name}", "/s", at_least=None if "yardstick" in name else _ROWS_PER_SECOND_MIN)
         for name in reads
     }
+    costs = {name: Finding(f"CPU per row, {name}", "µs", 2) for name in reads}
     hour = Finding("read one hour of 24", "s", 2, below=1.0)
-    found += [*measured.values(), hour]
-    for name, frame in reads.items():  # warm: code that is hot is compiled, workers run
+    found += [*rates.values(), *costs.values(), hour]
+    all_processes = ProcessTree(os.getpid())
+    for name, frame in reads.items():
         say(f"pipeline: warms up, {name}")
         _check(name, frame().count(), messages)
+        for _ in range(_WARM_UPS):  # the virtual machine compiles what is hot
+            _consume(frame())
     for number in range(1, rounds + 1):
         for name, frame in reads.items():
             say(f"pipeline: round {number} of {rounds}, {name}")
-            measured[name].values.append(messages / _seconds(lambda frame=frame: _consume(frame())))  # type: ignore[misc]
+            before_s = all_processes.usage().cpu_s
+            rates[name].values.append(messages / _seconds(partial(_consume, frame())))
+            costs[name].values.append((all_processes.usage().cpu_s - before_s) / messages * MILLION)
         for _ in range(_WARM_HOURS):
             hour.values.append(_seconds(lambda: _check_hour(_hour(spark, log), messages)))
 

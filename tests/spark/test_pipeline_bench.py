@@ -24,6 +24,10 @@ def test_reads(spark: SparkSession, tmp_path: Path) -> None:
         ("read, four columns", 1),
         ("read, all columns, without bodies", 1),
         ("read, yardstick: bodies cut by struct", 1),
+        ("CPU per row, all columns", 1),
+        ("CPU per row, four columns", 1),
+        ("CPU per row, all columns, without bodies", 1),
+        ("CPU per row, yardstick: bodies cut by struct", 1),
         ("read one hour of 24", 5),
     ]
 
