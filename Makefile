@@ -30,8 +30,8 @@ fresh: | $(PY) ## go back to the sources if they are newer than what was compile
 run: $(VENV)/.installed fresh ## start the broker on broker.xml, in the foreground
 	@exec $(VENV)/bin/artemis-py run $(CONFIG) $(ARGS)
 
-test: $(VENV)/.installed-test fresh ## run all tests; prints the slowest and the seed
-	$(PY) -m pytest $(ARGS)
+test: $(VENV)/.installed-test fresh ## run all tests but the long ones of Spark (make soak); prints the slowest and the seed
+	$(PY) -m pytest -m "not (slow and spark)" $(ARGS)
 
 test-compiled: $(VENV)/.installed-dev ## run the tests of the hot modules, and end to end, on compiled modules
 	@if ! command -v cc >/dev/null && ! command -v gcc >/dev/null; then \
@@ -53,6 +53,7 @@ bench: $(VENV)/.installed-dev ## start the broker (compiled, where that can be) 
 
 soak: $(VENV)/.installed-test fresh ## run the model and slow tests with many more examples
 	$(PY) -m pytest -m "model or slow" --hypothesis-profile=soak --timeout=3600 $(ARGS)
+	$(PY) -m pytest tests/spark --spark-cluster -m "not slow" --timeout=600
 
 docs: $(VENV)/.installed ## regenerate docs/configuration.md from the settings
 	@mkdir -p docs

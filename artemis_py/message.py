@@ -48,6 +48,18 @@ def encode_headers(headers: list[tuple[str, str]]) -> bytes:
     return "".join(lines).encode()
 
 
+class HeaderName:
+    """The name of a header that is looked for in many blocks."""
+
+    __slots__ = ("line", "line_inside", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.line = f"{escape_header(text)}:".encode()
+        """What a line of this header begins with."""
+        self.line_inside = b"\n" + self.line
+
+
 class Account:
     """How much one address holds in memory: messages counted once, however many of its queues refer to them. ``total``
     is the account of all addresses together.
@@ -129,6 +141,20 @@ class Head:
                 properties.setdefault(name, value)
             self._properties = properties
         return properties
+
+    def first(self, name: HeaderName) -> str | None:
+        """The value of one header, None when it is absent; the others are not decoded for it."""
+        if self._properties is not None:
+            return self._properties.get(name.text)
+        block = self.block
+        if block.startswith(name.line):
+            start = len(name.line)
+        else:
+            line = block.find(name.line_inside)
+            if line < 0:
+                return None
+            start = line + len(name.line_inside)
+        return unescape_header(block[start : block.find(b"\n", start)].decode())
 
     def with_header(self, name: str, value: str) -> Head:
         """The same head with one header's value replaced."""

@@ -47,11 +47,11 @@ def run(args: argparse.Namespace) -> int:
 
 def compose(explanation: Explanation) -> Composition:
     """Return what the queue is composed of: axis, choice, reason. Empty when no queue was asked for."""
-    if explanation.queue_config is None:
+    if explanation.queue_settings is None:
         return ()
     from artemis_py.core.recipe import describe
 
-    return describe(explanation.queue_config, explanation.address_settings)
+    return describe(explanation.queue_settings, explanation.address_settings)
 
 
 def as_json(explanation: Explanation, composition: Composition) -> dict[str, object]:

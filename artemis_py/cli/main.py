@@ -25,6 +25,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "explain": ("artemis_py.cli.explain", "show where each setting of an address or queue comes from"),
     "perf": ("artemis_py.cli.perf", "measure a STOMP broker"),
     "journal": ("artemis_py.cli.journal", "verify or dump the journal files of a stopped broker"),
+    "pipeline": ("artemis_py.cli.pipeline", "analyse, archive or replay the broker's log, on Spark"),
     "cursors": ("artemis_py.cli.cursors", "list or drop the cursors in a broker's log"),
     "pages": ("artemis_py.cli.pages", "list the pages of a stopped broker, and what is in them"),
 }

@@ -12,17 +12,20 @@ from typing import Final, final
 from artemis_py.config.fields import (
     INT_SIZE,
     JAVA,
+    LEVELS,
     NO_EFFECT,
     NO_GROUPS,
-    NO_LAST_VALUE,
     NO_MANAGEMENT,
     NO_RELOAD,
     NO_SLOW_CONSUMERS,
+    NOT_BUILT,
+    NOT_EMPTY,
     NOT_NEGATIVE,
     NOT_SPOKEN,
     OFF_OR_INT_SIZE,
     OFF_OR_NOT_NEGATIVE,
     OFF_OR_POSITIVE,
+    PERCENT,
     POSITIVE,
     POWER_OF_TWO,
     RING,
@@ -36,9 +39,15 @@ from artemis_py.config.fields import (
     size,
     text,
 )
+from artemis_py.config.queue_types import QUEUE_TYPES
 
 FULL_POLICIES: Final = ("DROP", "FAIL", "PAGE", "BLOCK")
 ROUTING_TYPES: Final = ("ANYCAST", "MULTICAST")
+_GROUP_TYPES: Final = ("NONE", "STANDARD", "SHARED_GROUPS")
+_OVERFLOW_POLICIES: Final = ("NONE", "RING", "PRODUCER_FLOW_CONTROL", "FLOW_TO_DISK", "REJECT")
+_EXCLUSIVITY_POLICIES: Final = (
+    "NONE", "SESSION", "CONNECTION", "CONTAINER", "PRINCIPAL", "LINK", "SHARED_SUBSCRIPTION",
+)  # fmt: skip
 _DELETION: Final = ("OFF", "FORCE")
 _RATES: Final = ("MESSAGES_PER_SECOND", "MESSAGES_PER_MINUTE", "MESSAGES_PER_HOUR", "MESSAGES_PER_DAY")
 
@@ -168,9 +177,11 @@ class AddressSettings:
     )
     default_ring_size: int = int64(-1, "messages a ring queue keeps; -1: no ring", unit="messages", check=RING)
     default_last_value_queue: bool = boolean(
-        False, "keep only the last message of each key", aliases=("last-value-queue",), ignored=NO_LAST_VALUE
+        False, "keep only the last message of each key", aliases=("last-value-queue",)
     )
-    default_last_value_key: str | None = text(None, "the property that is the key", ignored=NO_LAST_VALUE)
+    default_last_value_key: str | None = text(
+        None, "the header that is the key; it makes last-value queues by itself", shown="_AMQ_LVQ_NAME"
+    )
     default_group_rebalance: bool = boolean(False, "hand groups out anew when a consumer joins", ignored=NO_GROUPS)
     default_group_rebalance_pause_dispatch: bool = boolean(
         False, "pause delivery while groups are handed out anew", ignored=NO_GROUPS
@@ -178,6 +189,90 @@ class AddressSettings:
     default_group_buckets: int = int32(-1, "buckets that groups are sorted into; -1: none", ignored=NO_GROUPS)
     default_group_first_key: str | None = text(None, "property set on the first message of a group", ignored=NO_GROUPS)
     default_consumer_window_size: int = int32(1024**2, "window of Core consumers", unit="bytes", ignored=NOT_SPOKEN)
+
+    # Defaults for queues: what Qpid's queues can do beyond Artemis'
+    default_queue_type: str | None = choice(
+        None,
+        QUEUE_TYPES,
+        "order and kind of a queue (docs/queues.md); lvq is last-value; none: what the settings below say",
+    )
+    default_priority_levels: int | None = int32(
+        None, "levels of a priority queue, to which the ten priorities are mapped", check=LEVELS
+    )
+    default_sort_key: str | None = text(None, "the header whose text a sorted queue is sorted by", check=NOT_EMPTY)
+    default_group_type: str = choice(
+        "STANDARD", _GROUP_TYPES, "how long a group stays with its consumer", refused=NOT_BUILT
+    )
+    default_group_key: str | None = text(
+        None,
+        "the header that names the group",
+        check=NOT_EMPTY,
+        shown="JMSXGroupID",
+        refused=NOT_BUILT,
+    )
+    default_fallback_group: str = text(
+        "qpid.no-group", "group of messages that name none, in shared groups", check=NOT_EMPTY, refused=NOT_BUILT
+    )
+    default_min_message_ttl: int = int64(
+        0,
+        "messages that expire live at least so long; 0: no such limit",
+        unit="ms",
+        check=NOT_NEGATIVE,
+        refused=NOT_BUILT,
+    )
+    default_max_message_ttl: int = int64(
+        0, "messages live no longer than this; 0: no such limit", unit="ms", check=NOT_NEGATIVE, refused=NOT_BUILT
+    )
+    default_consumer_replay_period: int | None = int64(
+        None,
+        "consumers get what arrived so long before them, and what comes; none: everything",
+        unit="s",
+        check=NOT_NEGATIVE,
+        refused=NOT_BUILT,
+    )
+    default_consumer_selector: str | None = text(
+        None, "selector of consumers that bring none", check=NOT_EMPTY, refused=NOT_BUILT
+    )
+    default_hold_on_publish: bool = boolean(
+        False, "hold a message until the time in its header x-qpid-not-valid-before", refused=NOT_BUILT
+    )
+    default_overflow_policy: str = choice(
+        "NONE", _OVERFLOW_POLICIES, "what a queue above its depth does", refused=NOT_BUILT
+    )
+    default_max_depth_messages: int = int64(
+        -1, "depth of a queue; -1: no limit", unit="messages", check=OFF_OR_NOT_NEGATIVE, refused=NOT_BUILT
+    )
+    default_max_depth_bytes: int = size(
+        -1, "depth of a queue; -1: no limit", check=OFF_OR_NOT_NEGATIVE, refused=NOT_BUILT
+    )
+    default_flow_resume_percent: float = double(
+        80.0, "senders go on when the depth is at this share of its limits", unit="%", check=PERCENT, refused=NOT_BUILT
+    )
+    default_exclusivity_policy: str = choice(
+        "NONE", _EXCLUSIVITY_POLICIES, "whose consumers a queue admits: those of its first consumer", refused=NOT_BUILT
+    )
+    default_max_live_consumers: int = int32(
+        0,
+        "consumers that get messages, the others wait in line; 0: all of them",
+        unit="consumers",
+        check=NOT_NEGATIVE,
+        refused=NOT_BUILT,
+    )
+    default_alert_threshold_message_age: int = int64(
+        0, "alert when a message is older than this; 0: never", unit="ms", check=NOT_NEGATIVE, refused=NOT_BUILT
+    )
+    default_alert_threshold_message_size: int = size(
+        0, "alert for a message of this size; 0: never", check=NOT_NEGATIVE, refused=NOT_BUILT
+    )
+    default_alert_threshold_depth_messages: int = int64(
+        0, "alert at this depth; 0: never", unit="messages", check=NOT_NEGATIVE, refused=NOT_BUILT
+    )
+    default_alert_threshold_depth_bytes: int = size(
+        0, "alert at this depth; 0: never", check=NOT_NEGATIVE, refused=NOT_BUILT
+    )
+    default_alert_repeat_gap: int = int64(
+        30_000, "the same alert comes not more often than this", unit="ms", check=NOT_NEGATIVE, refused=NOT_BUILT
+    )
 
     # Duplicates, metrics, time stamps
     id_cache_size: int | None = int32(

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from artemis_py.config.acceptor_checks import make_acceptors
-from artemis_py.config.checks import check_addresses, check_filters, check_limits, check_persistence, check_rings
+from artemis_py.config.checks import (
+    check_addresses,
+    check_filters,
+    check_limits,
+    check_persistence,
+    check_rings,
+    is_meant_to_page,
+)
 from artemis_py.config.draft import Draft, NamedDraft
 from artemis_py.config.entities import AddressConfig, DivertConfig, QueueConfig
 from artemis_py.config.matching import WildcardSyntax, check_literal_markers, check_match
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
+from artemis_py.config.queue_type_checks import check_queue_types
 from artemis_py.config.security_settings import SecurityConfig, SecuritySetting
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.errors import MatchError
@@ -40,6 +49,7 @@ def assemble(draft: Draft) -> BrokerConfig:
     check_limits(draft, settings)
     check_persistence(draft)
     check_rings(draft, addresses, settings)
+    check_queue_types(draft, addresses, settings, functools.partial(is_meant_to_page, settings))
     if not draft.problems.has_errors:
         _add_notices(draft, core)
     return BrokerConfig(

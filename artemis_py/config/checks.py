@@ -34,15 +34,19 @@ def check_addresses(draft: Draft, settings: SettingsRepository) -> None:
 
 
 def check_filters(draft: Draft) -> None:
-    """Parse every selector of queues and diverts."""
+    """Parse every selector of queues, diverts and address-settings."""
     for queue in draft.queues.values():
-        _check_filter(draft, f"queue {queue.name!r}", queue.written)
+        _check_selector(draft, queue.written, "filter", f"filter of queue {queue.name!r}")
+        _check_selector(draft, queue.written, "consumer_selector", f"consumer-selector of queue {queue.name!r}")
     for divert in draft.diverts.values():
-        _check_filter(draft, f"divert {divert.name!r}", divert.written)
+        _check_selector(draft, divert.written, "filter", f"filter of divert {divert.name!r}")
+    for entry in draft.entries.values():
+        name = f"default-consumer-selector of {entry.name!r}"
+        _check_selector(draft, entry.written, "default_consumer_selector", name)
 
 
-def _check_filter(draft: Draft, owner: str, written: Values) -> None:
-    text = written.values.get("filter")
+def _check_selector(draft: Draft, written: Values, attribute: str, name: str) -> None:
+    text = written.values.get(attribute)
     if text is None:
         return
     from artemis_py.selector import compile_selector
@@ -50,7 +54,7 @@ def _check_filter(draft: Draft, owner: str, written: Values) -> None:
     try:
         compile_selector(text)
     except SelectorError as error:
-        draft.problems.error(written.origins["filter"], f"filter of {owner} does not parse: {error}", value=text)
+        draft.problems.error(written.origins[attribute], f"{name} does not parse: {error}", value=text)
 
 
 def check_limits(draft: Draft, settings: SettingsRepository) -> None:
@@ -121,7 +125,7 @@ def _check_ring(
 ) -> None:
     if ring == 0:
         draft.problems.warning(origin, f"{subject} is a ring of size 0, which keeps no message; -1 means no ring")
-    elif ring > 0 and _pages(address, settings):
+    elif ring > 0 and is_meant_to_page(settings, address):
         draft.problems.warning(
             origin,
             f"{subject} is a ring on an address with address-full-policy PAGE: in Artemis, paged messages do not "
@@ -130,7 +134,10 @@ def _check_ring(
         )
 
 
-def _pages(address: str, settings: SettingsRepository) -> bool:
+def is_meant_to_page(settings: SettingsRepository, address: str) -> bool:
+    """Say whether somebody asked for paging on an address, or gave it a limit; else it pages only when all memory is
+    full.
+    """
     merged = settings.settings_for(address)
     asked_for = settings.trace(address)["address_full_policy"].match is not None
     return merged.address_full_policy == "PAGE" and (asked_for or _has_limit(merged))

@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, NamedTuple, final
 
+from artemis_py.config.address_settings import AddressSettings
 from artemis_py.config.fields import (
     NO_GROUPS,
-    NO_LAST_VALUE,
+    NOT_BUILT,
     NOT_ENFORCED,
     OFF_OR_NOT_NEGATIVE,
     RING,
     boolean,
     choice,
+    inherited,
     int32,
     int64,
+    settings_of,
     text,
     texts,
 )
@@ -22,6 +25,8 @@ from artemis_py.config.fields import (
 ANYCAST: Final = "ANYCAST"
 MULTICAST: Final = "MULTICAST"
 DIVERT_ROUTING_TYPES: Final = ("STRIP", "PASS", ANYCAST, MULTICAST)
+
+_SETTINGS: Final = settings_of(AddressSettings)
 
 
 class Origin(NamedTuple):
@@ -80,12 +85,8 @@ class QueueConfig:
         None, "messages the ring keeps; -1: no ring", unit="messages", check=RING, shown="default-ring-size"
     )
     enabled: bool | None = boolean(None, "messages are routed to the queue", shown="true")
-    last_value: bool | None = boolean(
-        None, "keep only the last message of each key", shown="default-last-value-queue", ignored=NO_LAST_VALUE
-    )
-    last_value_key: str | None = text(
-        None, "the property that is the key", shown="default-last-value-key", ignored=NO_LAST_VALUE
-    )
+    last_value: bool | None = inherited(_SETTINGS["default-last-value-queue"])
+    last_value_key: str | None = inherited(_SETTINGS["default-last-value-key"])
     group_rebalance: bool | None = boolean(
         None, "hand groups out anew when a consumer joins", shown="default-group-rebalance", ignored=NO_GROUPS
     )
@@ -104,6 +105,30 @@ class QueueConfig:
         shown="default-group-first-key",
         ignored=NO_GROUPS,
     )
+    queue_type: str | None = inherited(_SETTINGS["default-queue-type"])
+    priority_levels: int | None = inherited(_SETTINGS["default-priority-levels"])
+    sort_key: str | None = inherited(_SETTINGS["default-sort-key"])
+    group_type: str | None = inherited(_SETTINGS["default-group-type"])
+    group_key: str | None = inherited(_SETTINGS["default-group-key"])
+    fallback_group: str | None = inherited(_SETTINGS["default-fallback-group"])
+    min_message_ttl: int | None = inherited(_SETTINGS["default-min-message-ttl"])
+    max_message_ttl: int | None = inherited(_SETTINGS["default-max-message-ttl"])
+    consumer_replay_period: int | None = inherited(_SETTINGS["default-consumer-replay-period"])
+    consumer_selector: str | None = inherited(_SETTINGS["default-consumer-selector"])
+    hold_on_publish: bool | None = inherited(_SETTINGS["default-hold-on-publish"])
+    overflow_policy: str | None = inherited(_SETTINGS["default-overflow-policy"])
+    max_depth_messages: int | None = inherited(_SETTINGS["default-max-depth-messages"])
+    max_depth_bytes: int | None = inherited(_SETTINGS["default-max-depth-bytes"])
+    flow_resume_percent: float | None = inherited(_SETTINGS["default-flow-resume-percent"])
+    exclusivity_policy: str | None = inherited(_SETTINGS["default-exclusivity-policy"])
+    max_live_consumers: int | None = inherited(_SETTINGS["default-max-live-consumers"])
+    alert_threshold_message_age: int | None = inherited(_SETTINGS["default-alert-threshold-message-age"])
+    alert_threshold_message_size: int | None = inherited(_SETTINGS["default-alert-threshold-message-size"])
+    alert_threshold_depth_messages: int | None = inherited(_SETTINGS["default-alert-threshold-depth-messages"])
+    alert_threshold_depth_bytes: int | None = inherited(_SETTINGS["default-alert-threshold-depth-bytes"])
+    alert_repeat_gap: int | None = inherited(_SETTINGS["default-alert-repeat-gap"])
+    dead_letter_address: str | None = inherited(_SETTINGS["dead-letter-address"], refused=NOT_BUILT)
+    max_delivery_attempts: int | None = inherited(_SETTINGS["max-delivery-attempts"], refused=NOT_BUILT)
     origin: Origin = NOWHERE
     origins: tuple[tuple[str, Origin], ...] = ()
 
@@ -126,6 +151,30 @@ QUEUE_DEFAULTS: Final = {
     "group_rebalance_pause_dispatch": "default_group_rebalance_pause_dispatch",
     "group_buckets": "default_group_buckets",
     "group_first_key": "default_group_first_key",
+    "queue_type": "default_queue_type",
+    "priority_levels": "default_priority_levels",
+    "sort_key": "default_sort_key",
+    "group_type": "default_group_type",
+    "group_key": "default_group_key",
+    "fallback_group": "default_fallback_group",
+    "min_message_ttl": "default_min_message_ttl",
+    "max_message_ttl": "default_max_message_ttl",
+    "consumer_replay_period": "default_consumer_replay_period",
+    "consumer_selector": "default_consumer_selector",
+    "hold_on_publish": "default_hold_on_publish",
+    "overflow_policy": "default_overflow_policy",
+    "max_depth_messages": "default_max_depth_messages",
+    "max_depth_bytes": "default_max_depth_bytes",
+    "flow_resume_percent": "default_flow_resume_percent",
+    "dead_letter_address": "dead_letter_address",
+    "max_delivery_attempts": "max_delivery_attempts",
+    "exclusivity_policy": "default_exclusivity_policy",
+    "max_live_consumers": "default_max_live_consumers",
+    "alert_threshold_message_age": "default_alert_threshold_message_age",
+    "alert_threshold_message_size": "default_alert_threshold_message_size",
+    "alert_threshold_depth_messages": "default_alert_threshold_depth_messages",
+    "alert_threshold_depth_bytes": "default_alert_threshold_depth_bytes",
+    "alert_repeat_gap": "default_alert_repeat_gap",
 }
 
 # The queue's own defaults: address-settings are not asked for these (of a declared queue).

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, final
 
-from artemis_py.config.entities import QUEUE_CONSTANTS, QUEUE_DEFAULTS, AddressConfig, Origin, QueueConfig
+from artemis_py.config.entities import AddressConfig, Origin, QueueConfig
 from artemis_py.config.fields import Setting, settings_of, show
 from artemis_py.config.merging import Traced
+from artemis_py.config.queue_settings import QueueSettings, queue_settings, source_of
 from artemis_py.config.security_settings import PERMISSIONS, SecuritySetting
 from artemis_py.config.settings import AddressSettings, BrokerConfig
 
@@ -39,7 +40,8 @@ class Explained:
 class Explanation:
     """Everything that is known of an address, and of a queue when one was asked for.
 
-    ``queue_config`` is what the queue is made from; it is declared only if ``queue_declared``.
+    ``queue_config`` is what the queue is made from, ``queue_settings`` what counts for it; it is declared only if
+    ``queue_declared``.
     """
 
     address: str
@@ -47,6 +49,7 @@ class Explanation:
     address_settings: AddressSettings
     settings: list[Explained]
     queue_config: QueueConfig | None
+    queue_settings: QueueSettings | None
     queue_declared: bool
     queue_attributes: list[Explained]
     security: SecuritySetting | None
@@ -62,6 +65,7 @@ def explain(config: BrokerConfig, name: str) -> Explanation:
     declared = queue is not None
     if queue_name and queue is None:
         queue = QueueConfig(name=queue_name, address=address, routing_type=settings.default_queue_routing_type)
+    effective = queue_settings(queue, settings, declared=declared) if queue is not None else None
     rows = settings_of(AddressSettings).values()
     return Explanation(
         address=address,
@@ -69,8 +73,9 @@ def explain(config: BrokerConfig, name: str) -> Explanation:
         address_settings=settings,
         settings=[_explain_setting(row, traced[row.attribute], config) for row in rows],
         queue_config=queue,
+        queue_settings=effective,
         queue_declared=declared,
-        queue_attributes=_explain_queue(queue, traced, declared=declared) if queue else [],
+        queue_attributes=_explain_queue(queue, effective, traced, declared=declared) if queue and effective else [],
         security=config.security.setting_for(name),
         permissions={each: config.security.roles_for(name, each) for each in PERMISSIONS},
     )
@@ -90,20 +95,17 @@ def _explain_setting(row: Setting, traced: Traced, config: BrokerConfig) -> Expl
     return Explained(row, *traced)
 
 
-def _explain_queue(queue: QueueConfig, traced: dict[str, Traced], *, declared: bool) -> list[Explained]:
+def _explain_queue(
+    queue: QueueConfig, effective: QueueSettings, traced: dict[str, Traced], *, declared: bool
+) -> list[Explained]:
     """The queue's attribute beats the address-setting, which beats the default."""
     written = dict(queue.origins)
     explained: list[Explained] = []
     for row in settings_of(QueueConfig).values():
-        value = getattr(queue, row.attribute)
-        source = QUEUE_DEFAULTS.get(row.attribute)
-        if row.attribute == "purge_on_no_consumers" and not declared:
-            source = "default_purge_on_no_consumers"
-        if row.attribute in written:
-            explained.append(Explained(row, value, None, written[row.attribute]))
-        elif source is not None:
+        source = source_of(row.attribute, declared=declared)
+        if row.attribute not in written and source is not None:
             explained.append(Explained(row, *traced[source]))
         else:
-            constant = QUEUE_CONSTANTS.get(row.attribute, value)
-            explained.append(Explained(row, constant, None, None))
+            value = getattr(effective, row.attribute)
+            explained.append(Explained(row, value, None, written.get(row.attribute)))
     return explained

@@ -26,10 +26,12 @@ NOT_ENFORCED: Final = "this version checks no users, passwords or permissions"
 NO_EFFECT: Final = "it has no effect in Artemis either"
 NO_MANAGEMENT: Final = "this version has no management by messages or JMX"
 NO_RELOAD: Final = "this version reads its configuration once, at start"
-NO_LAST_VALUE: Final = "this version has no last-value queues"
 NO_GROUPS: Final = "this version has no message groups"
 NO_SLOW_CONSUMERS: Final = "this version does not watch for slow consumers; maxUnsentBytes of the acceptor limits them"
 NO_TLS: Final = "this version has no TLS"
+
+# Why a setting of ours is refused until somebody has built what it asks for.
+NOT_BUILT: Final = "it is not built yet in this version"
 
 BOOLEAN: Final = "boolean"
 INT: Final = "int"
@@ -60,6 +62,7 @@ SHARE: Final = Check("0 to 1", lambda value: 0 <= value <= 1)
 RING: Final = Check("-1 (no ring), 0 (keeps nothing) or more", lambda value: value >= -1)
 POWER_OF_TWO: Final = Check("a power of two", lambda value: value > 0 and int(value) & (int(value) - 1) == 0)
 NOT_EMPTY: Final = Check("a text that is not empty", lambda length: length > 0)
+LEVELS: Final = Check("1 to 10", lambda value: 1 <= value <= 10)
 PORT: Final = Check("0 to 65535", lambda value: 0 <= value <= 65535)
 
 
@@ -180,9 +183,23 @@ def texts(default: tuple[str, ...], meaning: str, **options: Unpack[Options]) ->
 
 
 def choice(default: str | None, words: tuple[str, ...], meaning: str, **options: Unpack[Options]) -> Any:
-    """A field that is one of a few upper-case words."""
+    """A field that is one of a few words."""
     options["choices"] = words
     return _field(CHOICE, default, meaning, options)
+
+
+def inherited(row: Setting, *, refused: str = "") -> Any:
+    """A field that takes the value of another setting where it is absent; everything else is said in that row, but
+    that it may be refused here only.
+    """
+    options = Options(unit=row.unit, shown=row.name, choices=row.choices)
+    if row.check is not None:
+        options["check"] = row.check
+    if row.treatment == IGNORED:
+        options["ignored"] = row.reason
+    elif refused or row.treatment == REFUSED:
+        options["refused"] = refused or row.reason
+    return _field(row.kind, None, row.meaning, options)
 
 
 @functools.cache

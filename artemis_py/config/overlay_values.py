@@ -10,7 +10,7 @@ from typing import Any
 from artemis_py.config.draft import Draft, Values
 from artemis_py.config.fields import BYTES, LONG, Setting, names_of
 from artemis_py.config.properties_file import Property
-from artemis_py.config.reading import note_ignored
+from artemis_py.config.reading import note_treatment
 from artemis_py.config.values import ValueTextError, parse_value
 from artemis_py.units import parse_bytes
 
@@ -49,7 +49,7 @@ def set_value(draft: Draft, row: Setting, into: Values, given: Property, *, remo
         )
         return
     into.put(row.attribute, value, given.origin)
-    note_ignored(draft, row, value, given.origin)
+    note_treatment(draft, row, value, given.origin)
 
 
 def _value(row: Setting, text: str) -> Any:

@@ -6,7 +6,7 @@ from typing import Any, Final, final
 
 from artemis_py.config.draft import Draft, Values
 from artemis_py.config.entities import Origin
-from artemis_py.config.fields import BOOLEAN, IGNORED, Setting, show
+from artemis_py.config.fields import BOOLEAN, IGNORED, REFUSED, Setting, show
 from artemis_py.config.parts import Part
 from artemis_py.config.source import Element, Source
 from artemis_py.config.values import ValueTextError, doubtful_boolean, parse_value
@@ -61,10 +61,12 @@ class Reading:
             message = f"{row.name} counts as false, as in Artemis"
             self.problems.warning(origin, message, value=text, allowed="true, false")
         into.put(row.attribute, value, origin)
-        note_ignored(self.draft, row, value, origin)
+        note_treatment(self.draft, row, value, origin)
 
 
-def note_ignored(draft: Draft, row: Setting, value: Any, origin: Origin) -> None:
-    """Note a setting that has no effect, unless it only repeats its default."""
-    if row.treatment == IGNORED and not row.silent and show(value) != show(row.default):
+def note_treatment(draft: Draft, row: Setting, value: Any, origin: Origin) -> None:
+    """Report a setting that is refused, and note one that has no effect, unless it only repeats its default."""
+    if row.treatment == REFUSED:
+        draft.problems.error(origin, f"{row.name} is refused: {row.reason}", value=show(value))
+    elif row.treatment == IGNORED and not row.silent and show(value) != show(row.default):
         draft.ignore(row.name, origin, row.reason)

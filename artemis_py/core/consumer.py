@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from mypy_extensions import mypyc_attr
 
 from artemis_py.core.entry import Entry
-from artemis_py.core.order.priority import Cursor
+from artemis_py.core.order.order import Cursor
 from artemis_py.message import Head, Message
 from artemis_py.records import Actor
 from artemis_py.selector import Selector

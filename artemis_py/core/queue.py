@@ -8,7 +8,7 @@ another address.
 from __future__ import annotations
 
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.entry import ABANDONED, ACKED, DEAD, DELETED, EXPIRED, LOST, NACKED, PURGED, REPLACED, Entry
+from artemis_py.core.entry import ABANDONED, ACKED, DEAD, DELETED, EXPIRED, LOST, NACKED, PURGED, Entry
 from artemis_py.core.queue_pages import READY_MIN, QueuePages
 from artemis_py.errors import LimitError
 from artemis_py.paged import PagedMessage
@@ -27,7 +27,7 @@ class Queue(QueuePages):
         consumers = self.distribution.consumers
         if len(consumers) != 1 or self.order.count or consumers[0].outbox or self.overflow.keeps_none:
             return None
-        if self.backlogs and self.paged_count:
+        if self.last_values is not None or (self.backlogs and self.paged_count):
             return None
         consumer = consumers[0]
         if consumer.settles and consumer.cursor is None and consumer.room_bytes > 0 and self.gate.is_open:
@@ -59,7 +59,9 @@ class Queue(QueuePages):
                 tally.durable_size_bytes += head.size_bytes + len(message.body)
             if message.expires_ms:
                 special = True
-        if special:
+        if self.last_values is not None:
+            self._append_values(entries, now_ms)
+        elif special:
             self._append_expiring(entries)
         else:
             self.order.extend(entries)
@@ -69,7 +71,7 @@ class Queue(QueuePages):
         for entry in entries:
             self.order.extend([entry])
             if entry.message.expires_ms:
-                entry.sequence = self.order.last_sequence(entry.message.head.priority)
+                entry.sequence = self.order.last_sequence(entry.message)
                 self._watch_expiry(entry)
 
     def _after_growth(self, added: int, now_ms: int) -> None:
@@ -83,9 +85,7 @@ class Queue(QueuePages):
 
     def _trim(self, added: int) -> None:
         for _ in range(self.overflow.excess(self.order.count, added)):
-            entry = self.order.pop_least()
-            self.tally.replaced += 1
-            self._forget([entry.message], REPLACED)
+            self._replace(self.order.pop_least())
 
     # ---- scheduled messages ----------------------------------------------------------------------
 
@@ -108,6 +108,8 @@ class Queue(QueuePages):
         """Put scheduled entries at the head, the earliest due first in line; on overflow the earliest goes."""
         restored = 0
         waiting = [entry for entry in entries if self.scheduled.get(entry.message.id) is entry]
+        if self.last_values is not None:
+            waiting = self._enter_values_due(waiting)
         if self.durable:
             durable = [one.message for one in waiting if one.message.head.persistent]
             in_journal = [message for message in durable if message.__class__ is not PagedMessage]
@@ -128,14 +130,20 @@ class Queue(QueuePages):
         tally = self.tally
         ready: list[Entry] = []
         special = False
+        restored = 0
         for entry, due_ms in entries:
             message = entry.message
             size_bytes = message.head.size_bytes + len(message.body)
             tally.size_bytes += size_bytes
             tally.durable_size_bytes += size_bytes
             message.refs += 1
+            restored += not due_ms
             if due_ms:
                 self._put_aside(entry, due_ms)
+                if entry.attempts and self.last_values is not None:
+                    self._enter_value(entry)
+            elif self.last_values is not None:
+                self._append_values([entry], now_ms)
             else:
                 ready.append(entry)
                 special = special or message.expires_ms > 0
@@ -145,8 +153,8 @@ class Queue(QueuePages):
             self._append_expiring(ready)
         elif ready:
             self.order.extend(ready)
-        self._trim(len(ready))
-        if ready:
+        self._trim(restored)
+        if restored:
             self._host.note_ready(self)
 
     # ---- dispatch --------------------------------------------------------------------------------
@@ -281,6 +289,8 @@ class Queue(QueuePages):
         restored = 0
         for entry in entries:
             self.tally.leave_delivery(entry.message)
+            if self._is_outdated(entry):
+                continue
             entry.redelivered = True
             if failed:
                 entry.attempts += 1
@@ -397,8 +407,13 @@ class Queue(QueuePages):
         """What was picked for or handed to a consumer that settles on send, and not written, is on the queue as
         before.
         """
+        restored = len(consumer.handed)
         for entry in consumer.outbox:
-            self.order.restore(entry)
+            if not self._is_outdated(entry):
+                self.order.restore(entry)
+                if entry.message.expires_ms:
+                    self._watch_expiry(entry)
+                restored += 1
         for entry in reversed(consumer.handed):
             message = entry.message
             self.tally.acknowledged -= 1
@@ -407,7 +422,7 @@ class Queue(QueuePages):
             if message.refs == 1:
                 message.account.charge(1, message.memory_bytes)
             self.order.restore_at_head(Entry(message), fresh=True)
-        self._trim(len(consumer.outbox) + len(consumer.handed))
+        self._trim(restored)
         consumer.outbox.clear()
         consumer.handed.clear()
 

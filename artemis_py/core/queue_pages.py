@@ -13,7 +13,7 @@ from artemis_py.core.backlog import Backlog
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import DAMAGED, REPLACED, Entry
 from artemis_py.core.paging import PageReader, PageStream
-from artemis_py.core.queue_state import QueueState
+from artemis_py.core.queue_values import QueueValues
 from artemis_py.message import Message
 from artemis_py.paged import Page, PagedMessage, PlaceSet
 from artemis_py.records import Found
@@ -24,7 +24,7 @@ _READS_PER_TURN: Final = 1024
 """How many messages from pages a queue looks at in one turn."""
 
 
-class QueuePages(QueueState):
+class QueuePages(QueueValues):
     """The part of a queue that deals with pages."""
 
     # ---- into pages ------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ class QueuePages(QueueState):
             self._put_aside(entry, due_ms)
         elif 0 < message.expires_ms <= now_ms:
             self._expire(entry)
-        else:
+        elif self._enter_value_of_page(entry):
             self.order.place(entry)
             if message.expires_ms:
                 self._watch_expiry(entry)
@@ -216,7 +216,7 @@ class QueuePages(QueueState):
         message = found.message
         entry = self._entry(backlog, message)
         if not backlog.shared_order:
-            entry.sequence = self.order.take_sequence(message.head.priority)
+            entry.sequence = self.order.take_sequence(message)
         backlog.take(message)
         self._forget_sizes(backlog)
         message.refs += 1
@@ -295,7 +295,8 @@ class QueuePages(QueueState):
         if not consumer.wants(message):
             return None
         if consumer.destructive:
-            return self._enter(backlog, found)
+            entry = self._enter(backlog, found)
+            return entry if self._enter_value_of_page(entry) else None
         return self._entry(backlog, message)
 
     # ---- expiry and removal ----------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,8 @@ from artemis_py.core.distribution import Distribution
 from artemis_py.core.entry import Entry
 from artemis_py.core.gate import Gate
 from artemis_py.core.host import Host
-from artemis_py.core.order.priority import PriorityOrder
+from artemis_py.core.order.last_value import LastValues
+from artemis_py.core.order.order import Order
 from artemis_py.core.overflow import Overflow
 from artemis_py.core.redelivery import Redelivery
 from artemis_py.core.tally import Tally
@@ -38,7 +40,7 @@ class QueueState(ABC):
         address: Address,
         host: Host,
         *,
-        order: PriorityOrder,
+        order: Order,
         distribution: Distribution,
         overflow: Overflow,
         gate: Gate,
@@ -53,12 +55,16 @@ class QueueState(ABC):
         enabled: bool = True,
         auto_created: bool = False,
         temporary: bool = False,
+        last_values: LastValues | None = None,
+        attributes: Mapping[str, object] | None = None,
     ) -> None:
         self.id = id
         """The number that the log knows the queue by."""
         self.name = name
         self.address = address
         self.order = order
+        self.last_values = last_values
+        """The newest value of each key; None when the queue keeps all."""
         self.distribution = distribution
         self.overflow = overflow
         self.gate = gate
@@ -73,6 +79,10 @@ class QueueState(ABC):
         self.enabled = enabled
         self.auto_created = auto_created
         self.temporary = temporary
+        self.attributes = dict(attributes or {})
+        """What was written on the queue itself, by attribute: a restart needs it when the file no longer declares the
+        queue.
+        """
         self.no_local = 0
         """The connection whose messages do not enter; 0 for none."""
         self.ring_size_changed: int | None = None
@@ -94,7 +104,7 @@ class QueueState(ABC):
         """Consumers that looked at as many messages in pages as one turn allows."""
         self._host = host
         self._expiring: list[tuple[int, int, int, int]] = []
-        """When to look where for which message: (epoch ms, priority, sequence, message id). Not the entry itself: what
+        """When to look where for which message: (epoch ms, level, sequence, message id). Not the entry itself: what
         is acknowledged long before it would have expired must not stay in memory until then.
         """
         self._dry = False
@@ -171,7 +181,7 @@ class QueueState(ABC):
 
     def _watch_expiry(self, entry: Entry) -> None:
         message = entry.message
-        heappush(self._expiring, (message.expires_ms, message.head.priority, entry.sequence, message.id))
+        heappush(self._expiring, (message.expires_ms, self.order.level_of(message), entry.sequence, message.id))
 
     def _wake_dry(self) -> None:
         """Something new stands on the queue: consumers that found nothing they want look again."""
@@ -207,6 +217,8 @@ class QueueState(ABC):
             if head.persistent:
                 tally.durable_count -= 1
                 tally.durable_size_bytes -= size_bytes
+        if self.last_values is not None:
+            self.last_values.forget(messages)
         release(messages)
         if durable is not None:
             self._host.log.settled(self.id, durable, reason, by)
@@ -235,8 +247,8 @@ class QueueState(ABC):
         """Remove ready entries whose time is over. What is in delivery or scheduled is left alone."""
         expiring = self._expiring
         while expiring and expiring[0][0] <= now_ms:
-            _, priority, sequence, message_id = heappop(expiring)
-            entry = self.order.at(priority, sequence)
+            _, level, sequence, message_id = heappop(expiring)
+            entry = self.order.at(level, sequence)
             if entry is not None and entry.message.id == message_id:
                 self.order.remove(entry, sequence)
                 self._expire(entry)

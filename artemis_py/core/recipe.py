@@ -1,31 +1,31 @@
 """What a queue is composed of: from broker.xml's words to strategies. The only place that names the strategy
 classes.
+
+Everything that counts for a queue comes as one :class:`~artemis_py.config.queue_settings.QueueSettings`.
 """
 
 from __future__ import annotations
 
+from artemis_py.config.queue_settings import QueueSettings, queue_settings, written_attributes
+from artemis_py.config.queue_types import PRIORITY
 from artemis_py.config.settings import AddressSettings, QueueConfig
 from artemis_py.core.address import Address
 from artemis_py.core.backlog import ReadAhead
 from artemis_py.core.distribution import Distribution, Exclusive, RoundRobin
 from artemis_py.core.gate import Gate
 from artemis_py.core.host import Host
-from artemis_py.core.order.priority import PriorityOrder
+from artemis_py.core.order.last_value import LastValues
+from artemis_py.core.order.order import Order
+from artemis_py.core.order.priority import PRIORITIES, PriorityOrder
+from artemis_py.core.order.sorted import SortedOrder
 from artemis_py.core.overflow import Overflow, Ring, Unbounded
 from artemis_py.core.queue import Queue
 from artemis_py.core.redelivery import Redelivery
 from artemis_py.selector import compile_selector
 
 
-def ring_size_of(config: QueueConfig, settings: AddressSettings) -> int:
-    """The queue's own ``ring-size``, else the matching ``default-ring-size`` (seed: also for declared queues); -1
-    for no ring.
-    """
-    return settings.default_ring_size if config.ring_size is None else config.ring_size
-
-
 def overflow_for(ring_size: int) -> Overflow:
-    """A ring, or no bound."""
+    """A ring, or no bound (-1)."""
     return Ring(ring_size) if ring_size >= 0 else Unbounded()
 
 
@@ -40,55 +40,55 @@ def redelivery_for(settings: AddressSettings) -> Redelivery:
     )
 
 
-def _choose(own: bool | None, default: bool) -> bool:
-    return default if own is None else own
+def _order_for(own: QueueSettings) -> Order:
+    """One level is strict FIFO; without a type it is Artemis' ten priorities."""
+    if own.sort_key is not None:
+        return SortedOrder(own.sort_key)
+    if own.queue_type == PRIORITY:
+        return PriorityOrder(own.priority_levels or PRIORITIES)
+    return PriorityOrder() if own.queue_type is None else PriorityOrder(1)
 
 
-def _gate_for(config: QueueConfig, settings: AddressSettings) -> Gate:
-    minimum = (
-        settings.default_consumers_before_dispatch
-        if config.consumers_before_dispatch is None
-        else config.consumers_before_dispatch
-    )
-    delay = (
-        settings.default_delay_before_dispatch if config.delay_before_dispatch is None else config.delay_before_dispatch
-    )
-    return Gate(minimum, delay)
+def _last_values_for(own: QueueSettings) -> LastValues | None:
+    return None if own.last_value_key is None else LastValues(own.last_value_key)
 
 
-def _distribution_for(config: QueueConfig, settings: AddressSettings) -> Distribution:
-    return Exclusive() if _choose(config.exclusive, settings.default_exclusive_queue) else RoundRobin()
+def _gate_for(own: QueueSettings) -> Gate:
+    return Gate(own.consumers_before_dispatch, own.delay_before_dispatch)
+
+
+def _distribution_for(own: QueueSettings) -> Distribution:
+    return Exclusive() if own.exclusive else RoundRobin()
 
 
 def build_queue(
     id: int, config: QueueConfig, address: Address, host: Host, *, auto_created: bool = False, temporary: bool = False
 ) -> Queue:
-    """Compose a queue. Queue attributes beat address-settings. Raises SelectorError for a filter that does not
-    parse.
-    """
+    """Compose a queue. Raises SelectorError for a filter that does not parse."""
     settings = address.settings
+    own = queue_settings(config, settings, declared=not auto_created)
     return Queue(
         id,
         config.name,
         address,
         host,
-        order=PriorityOrder(),
-        distribution=_distribution_for(config, settings),
-        overflow=overflow_for(ring_size_of(config, settings)),
-        gate=_gate_for(config, settings),
+        order=_order_for(own),
+        last_values=_last_values_for(own),
+        distribution=_distribution_for(own),
+        overflow=overflow_for(own.ring_size),
+        gate=_gate_for(own),
         redelivery=redelivery_for(settings),
         read_ahead=ReadAhead.of(settings),
         routing_type=config.routing_type,
-        durable=config.durable,
-        selector=compile_selector(config.filter) if config.filter else None,
-        non_destructive=_choose(config.non_destructive, settings.default_non_destructive),
-        consumers_max=settings.default_max_consumers if config.max_consumers is None else config.max_consumers,
-        purge_on_no_consumers=_choose(
-            config.purge_on_no_consumers, settings.default_purge_on_no_consumers if auto_created else False
-        ),
-        enabled=_choose(config.enabled, True),
+        durable=own.durable,
+        selector=compile_selector(own.filter) if own.filter else None,
+        non_destructive=own.non_destructive,
+        consumers_max=own.max_consumers,
+        purge_on_no_consumers=own.purge_on_no_consumers,
+        enabled=own.enabled,
         auto_created=auto_created,
         temporary=temporary,
+        attributes=written_attributes(config),
     )
 
 
@@ -103,14 +103,25 @@ def _full_when(settings: AddressSettings) -> str:
     return f"from {own} of the address in memory on" if own else "when all addresses together reach global-max-size"
 
 
-def describe(config: QueueConfig, settings: AddressSettings) -> list[tuple[str, str, str]]:
+def _order_in_words(own: QueueSettings) -> tuple[str, str]:
+    if own.sort_key is not None:
+        return f"sorted by {own.sort_key}", "messages without it first, arrival order where it is equal"
+    if own.queue_type == PRIORITY:
+        return f"priority in {own.priority_levels} levels", "arrival order inside a level"
+    if own.queue_type is None:
+        return "priority", "priority 9 to 0, arrival order inside a priority"
+    return "fifo", "arrival order, whatever the priority"
+
+
+def describe(own: QueueSettings, settings: AddressSettings) -> list[tuple[str, str, str]]:
     """What ``artemis-py explain`` shows: (axis, choice, why) for each axis a queue is composed of."""
-    ring_size = ring_size_of(config, settings)
-    exclusive = _choose(config.exclusive, settings.default_exclusive_queue)
-    non_destructive = _choose(config.non_destructive, settings.default_non_destructive)
-    gate = _gate_for(config, settings)
+    ring_size = own.ring_size
+    exclusive = own.exclusive
+    non_destructive = own.non_destructive
+    gate = _gate_for(own)
     return [
-        ("order", "priority", "priority 9 to 0, arrival order inside a priority"),
+        ("order", *_order_in_words(own)),
+        *([("keeps", f"the last value of each {own.last_value_key}", "others are replaced")] if own.last_value else []),
         (
             "distribution",
             "exclusive" if exclusive else "round-robin",

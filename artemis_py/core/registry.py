@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
 
+from artemis_py.config.queue_settings import known_attributes
 from artemis_py.config.settings import BrokerConfig, DivertConfig, QueueConfig
 from artemis_py.config.wildcards import WildcardIndex, is_wildcard
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, Memory
@@ -82,6 +83,8 @@ class Registry(Bindings, Host):
         queue = build_queue(fields["id"], config, address, self)
         self._bind(queue, config.routing_type)
         self._restore_changes(queue, fields)
+        if queue.attributes != fields.get("attributes", {}):
+            self.note_queue(queue)
         del remembered[config.name]
 
     def _remember_queue(self, fields: dict[str, Any]) -> None:
@@ -93,6 +96,7 @@ class Registry(Bindings, Host):
             address=address.name,
             routing_type=fields["routing_type"],
             filter=fields["filter"],
+            **known_attributes(fields.get("attributes", {})),
         )
         queue = build_queue(fields["id"], config, address, self, auto_created=fields["auto_created"])
         self._bind(queue, queue.routing_type)
@@ -200,6 +204,7 @@ class Registry(Bindings, Host):
                     "auto_created": queue.auto_created,
                     "paused": queue.gate.paused,
                     "ring_size": queue.ring_size_changed,
+                    "attributes": queue.attributes,
                 }
             )
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from artemis_py.errors import PerfError
 from artemis_py.perf.backlog import Backlog
+from artemis_py.perf.depth import DepthLastValue, DepthPlain, DepthPriority, DepthSorted, DepthStandard
 from artemis_py.perf.durable import Durable, DurableIndividual
 from artemis_py.perf.durable_sync import DurableSync, DurableSyncProducers
 from artemis_py.perf.idle import Idle
@@ -45,6 +46,11 @@ SCENARIOS: Final[dict[str, type[Scenario]]] = {
         DurableSyncProducers,
         SyncProducers,
         Recovery,
+        DepthPlain,
+        DepthStandard,
+        DepthPriority,
+        DepthSorted,
+        DepthLastValue,
     )
 }
 DEFAULT: Final = ("1", "1u", "2", "5", "6", "7", "8", "9")

@@ -43,6 +43,12 @@ METRICS: Final = {
         Metric("messages_per_sync", "messages per sync", "", 1, True),
         Metric("records_per_second", "records", "/s", 0, True),
         Metric("start_ms", "start to CONNECTED", "ms", 0, False),
+        Metric("arrive_us", "arrive", "µs", 2, False),
+        Metric("dispatch_us", "dispatch", "µs", 2, False),
+        Metric("release_us", "release", "µs", 2, False),
+        Metric("expire_us", "expire", "µs", 2, False),
+        Metric("evict_us", "arrive and evict", "µs", 2, False),
+        Metric("replace_us", "arrive and replace", "µs", 2, False),
         Metric("other_load_percent", "other load", "%", 0, False),
         Metric("messages", "messages", "", 0, True),
     )

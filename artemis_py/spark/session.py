@@ -38,7 +38,7 @@ def session(app: str = "artemis_py", master: str = "local[2,3]", **conf: object)
 
     Raises PipelineError when pyspark or Java is missing.
     """
-    _require_packages()
+    require_packages()
     ensure_java()
     os.environ.setdefault("PYSPARK_PYTHON", str(conf.get("spark.pyspark.python", sys.executable)))
     from pyspark.sql import SparkSession
@@ -61,7 +61,7 @@ def register(spark: SparkSession) -> None:
 
     Raises PipelineError when pyarrow is missing.
     """
-    _require_packages()
+    require_packages()
     from artemis_py.spark.source import ArtemisDataSource
 
     for name, value in _NEEDED.items():
@@ -82,7 +82,8 @@ def _make_active(spark: SparkSession) -> None:
     spark.createDataFrame([], "nothing int")
 
 
-def _require_packages() -> None:
+def require_packages() -> None:
+    """Raise PipelineError when the extra ``spark`` is not installed."""
     missing = [name for name in ("pyspark", "pyarrow") if find_spec(name) is None]
     if missing:
         raise PipelineError(f"{' and '.join(missing)} missing: run: pip install 'artemis_py[spark]'")

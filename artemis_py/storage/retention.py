@@ -133,7 +133,7 @@ class Retention:
         try:
             kept = self._look()
             while kept and self._is_too_old(kept[0].file) and self._may_remove(kept):
-                self._remove(kept.pop(0))
+                self._remove_oldest(kept)
             self._purge_bodies(kept)
             if self._settings.bytes_max is not None:
                 self._purge_to(kept, self._settings.bytes_max)
@@ -152,7 +152,7 @@ class Retention:
             if not self._may_remove(kept):
                 return
             total -= kept[0].size_bytes
-            self._remove(kept.pop(0))
+            self._remove_oldest(kept)
             body_bytes = self._purge_bodies(kept)
         if self._bodies is not None and body_bytes > bytes_max:
             self._bodies.purge_to(bytes_max)
@@ -172,8 +172,9 @@ class Retention:
         self._holds.overrun(kept[0].file.path.name, kept[0].size_bytes, last_lsn)
         return True
 
-    def _remove(self, kept: Kept) -> None:
-        path = kept.file.path
+    def _remove_oldest(self, kept: list[Kept]) -> None:
+        path = kept.pop(0).file.path
+        self.kept = tuple(kept)  # before the file goes: nobody is told of one that is not there
         path.unlink(missing_ok=True)
         path.with_name(index_name(path.name)).unlink(missing_ok=True)
 

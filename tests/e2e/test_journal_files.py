@@ -166,6 +166,12 @@ def test_a_disk_that_fails_ends_the_broker_and_no_promise(tmp_path: Path) -> Non
     with started(file) as broker:
         with connected(broker.port) as client:
             client.ask("SEND", {"destination": "/queue/first", **PERSISTENT}, b"before")
+            spares = tmp_path / "journal"
+            broker.eventually(
+                "a file made ahead",
+                lambda: [path.stat().st_size for path in spares.glob("spare-*.log")],
+                lambda sizes: 64 * 1024 in sizes,
+            )
             resource.prlimit(broker.process.pid, resource.RLIMIT_FSIZE, (48 * 1024, 48 * 1024))
             receipted = send_until_closed(client)
         assert broker.process.wait(WAIT_S) == 3

@@ -46,6 +46,11 @@ def _compare_contents(pair: Pair) -> None:
     holders = [item.letter.id for item in model.held_items() + model.picked_items()]
     places = holders + [item[0] for item in ready] + [item[0] for item in scheduled]
     assert len(places) == len(set(places)), f"a message stands in {queue.name} at two places"
+    if queue.last_values is not None:
+        away = {item.letter.id for item in model.held_items() + model.picked_items() if item.outdated}
+        assert queue.last_values._outdated == away, "other messages must not come back"
+        keys = {letter.key for letter in model.letters()}
+        assert keys >= set(queue.last_values._newest), "a value is remembered that is gone"
 
 
 def _compare_counts(queue: Queue, model: QueueModel) -> None:

@@ -23,6 +23,7 @@ SPECS = st.lists(
         st.booleans(),
         st.sampled_from(steps.TTLS_MS),
         st.sampled_from(steps.BODIES),
+        st.sampled_from(steps.KEYS),
     ),
     min_size=1,
     max_size=5,
@@ -63,7 +64,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.world = Trade(Plan((first,) if second is None else (first, second), address))
 
     @rule(specs=SPECS, connection=CONNECTION, delay_ms=DELAY)
-    def publish(self, specs: list[tuple[str, int, bool, int, int]], connection: int, delay_ms: int) -> None:
+    def publish(self, specs: list[steps.Given], connection: int, delay_ms: int) -> None:
         """SEND."""
         steps.publish(self.world, specs, connection, delay_ms)
 
@@ -129,7 +130,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.world.transactions)
     @rule(specs=SPECS, connection=CONNECTION, delay_ms=DELAY)
-    def send_in_transaction(self, specs: list[tuple[str, int, bool, int, int]], connection: int, delay_ms: int) -> None:
+    def send_in_transaction(self, specs: list[steps.Given], connection: int, delay_ms: int) -> None:
         """SEND in a transaction."""
         steps.send_in_transaction(self.world, specs, connection, delay_ms)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from artemis_py.core.queue import Queue
-from tests.model.plans import QueuePlan
+from tests.model.plans import LVQ, SORTED, STANDARD, QueuePlan
 from tests.model.reader_model import SELECTORS, Letter
 
 READY, HELD, PICKED, HANDED, PENDING, DONE = "ready", "held", "picked", "handed", "pending", "done"
@@ -68,6 +68,8 @@ class Book:
         self.kills = False
         """May messages be killed in this step?"""
         self._last_key = 0
+        self._newest: dict[str | None, int] = {}
+        self._floated: set[str | None] = set()
 
     def accepts(self, letter: Letter) -> bool:
         """Does a message sent to the address come to this queue?"""
@@ -79,6 +81,10 @@ class Book:
         """A message is about to arrive."""
         self._last_key += 1
         self.slots[letter.id] = Slot(letter, self._last_key, due_ms, floats=due_ms > 0)
+        if letter.key is not None:
+            self._newest[letter.key] = self._last_key
+            if due_ms:
+                self._floated.add(letter.key)
 
     def available(self, slot: Slot, now_ms: int) -> bool:
         """May the message be delivered now?"""
@@ -104,10 +110,16 @@ class Book:
 
     def _check_order(self, slot: Slot, now_ms: int) -> None:
         for other in self.slots.values():
-            overtaken = other.key < slot.key and other.letter.priority == slot.letter.priority and not other.floats
+            overtaken = other.key < slot.key and self._is_worth(other, slot) and not other.floats
             assert not (overtaken and self.available(other, now_ms)), (
                 f"message {slot.letter.id} overtook {other.letter.id}"
             )
+
+    def _is_worth(self, one: Slot, other: Slot) -> bool:
+        """Is it in arrival order that the two are delivered?"""
+        if self.plan.kind == SORTED:
+            return one.letter.key == other.letter.key
+        return self.plan.kind in (STANDARD, LVQ) or one.letter.priority == other.letter.priority
 
     def is_served(self, reader: PagedReader) -> bool:
         """Does the distribution offer this reader anything?"""
@@ -123,11 +135,16 @@ class Book:
         elif reason == "expired":
             assert slot.letter.is_over(now_ms), f"message {letter_id} expired before its time"
         elif reason == "replaced":
-            assert self.ring_size >= 0, f"message {letter_id} was given up"
+            assert self.ring_size >= 0 or self._has_newer(slot), f"message {letter_id} was given up"
         else:
             exhausted = 0 < self.attempts_max <= slot.attempts
             assert self.kills or exhausted, f"message {letter_id} was killed"
         assert reason == "acked" or slot.state == READY, f"message {letter_id} ends ({reason}) while {slot.state}"
+
+    def _has_newer(self, slot: Slot) -> bool:
+        """Did another value with this one's key come later, or fall due?"""
+        newest = self._newest.get(slot.letter.key)
+        return self.plan.keeps_last and newest is not None and (newest > slot.key or slot.letter.key in self._floated)
 
     def come_back(self, letter_ids: list[int], *, failed: bool, delayed: bool = False) -> None:
         """Messages are about to return from a consumer or a transaction."""

@@ -25,7 +25,7 @@ from artemis_py.storage.pages import PageFiles
 from artemis_py.storage.spill import SpillLog
 from tests.model import paging_model
 from tests.model.paging_model import DONE, HANDED, HELD, PENDING, PICKED, READY, Book, PagedReader
-from tests.model.plans import ADDRESS, AddressPlan, Plan, QueuePlan
+from tests.model.plans import ADDRESS, KEY, AddressPlan, Plan, QueuePlan
 from tests.model.reader_model import Letter
 from tests.model.world import PLENTY, START_MS, Spec
 from tests.sim.committer import SteppedCommitter
@@ -131,7 +131,7 @@ class PagingWorld:
         ]
         self.seats: list[Seat] = []
         self.transactions: dict[int, Open] = {}
-        self._heads: dict[tuple[str, int, bool], Head] = {}
+        self._heads: dict[tuple[str, int, bool, str | None], Head] = {}
 
     def _config(self, queues: tuple[QueuePlan, ...]) -> BrokerConfig:
         values = {**self.address_plan.settings(), **self.page_plan.settings()}
@@ -159,9 +159,10 @@ class PagingWorld:
     # ---- messages --------------------------------------------------------------------------------
 
     def _letter(self, spec: Spec, origin: int) -> tuple[Message, Letter]:
-        key = spec.color, spec.priority, spec.persistent
+        key = spec.color, spec.priority, spec.persistent, spec.key
         if key not in self._heads:
-            block = encode_headers([("destination", ADDRESS), ("color", spec.color)])
+            keyed = [] if spec.key is None else [(KEY, spec.key)]
+            block = encode_headers([("destination", ADDRESS), ("color", spec.color), *keyed])
             self._heads[key] = Head(block, ADDRESS, priority=spec.priority, persistent=spec.persistent)
         head = self._heads[key]
         expires_ms = self.now_ms + spec.ttl_ms if spec.ttl_ms else 0
@@ -171,7 +172,9 @@ class PagingWorld:
         )
         size = len(head.block) + len(body)
         memory = size + MESSAGE_OVERHEAD_BYTES
-        return message, Letter(message.id, spec.priority, spec.color, spec.persistent, size, memory, expires_ms, origin)
+        return message, Letter(
+            message.id, spec.priority, spec.color, spec.persistent, size, memory, expires_ms, origin, spec.key
+        )
 
     def publish(self, specs: list[Spec], *, connection: int = 1, delay_ms: int = 0) -> None:
         """Messages come: at once, or, where something may be refused, one by one."""
@@ -464,7 +467,8 @@ class PagingWorld:
             for entry in consumer.handed:
                 del seat.book.slots[entry.message.id]
             entries, consumer.outbox, consumer.handed = consumer.outbox, [], []
-            seat.book.queue.sent(consumer, entries)
+            if entries:  # so does a session
+                seat.book.queue.sent(consumer, entries)
 
     def rest(self) -> None:
         """Turns and disk go on until nothing moves any more. Then nobody may lack anything."""

@@ -18,12 +18,30 @@ ADDRESS: Final = "a"
 DEAD: Final = "dead"
 EXPIRED: Final = "expired"
 RED_ONLY: Final = "color = 'red'"
+KEY: Final = "key"
+
+# The kinds of queues: Artemis' order by all priorities and Qpid's three others, and the two kinds of last-value queues.
+PLAIN: Final = "plain"
+STANDARD: Final = "standard"
+LEVELS: Final = "three-levels"
+SORTED: Final = "sorted"
+LAST_VALUE: Final = "last-value"
+LVQ: Final = "lvq"
+KINDS: Final[dict[str, dict[str, Any]]] = {
+    PLAIN: {},
+    STANDARD: {"queue_type": "standard"},
+    LEVELS: {"priority_levels": 3},
+    SORTED: {"sort_key": KEY},
+    LAST_VALUE: {"last_value_key": KEY},
+    LVQ: {"queue_type": "lvq", "last_value_key": KEY},
+}
 
 
 @dataclass(frozen=True, slots=True)
 class QueuePlan:
     """One queue's place on each axis. Sizes in messages, times in ms; ring_size and delay_before -1 mean none."""
 
+    kind: str = PLAIN
     exclusive: bool = False
     non_destructive: bool = False
     ring_size: int = -1
@@ -32,6 +50,11 @@ class QueuePlan:
     red_only: bool = False
     purge: bool = False
     durable: bool = True
+
+    @property
+    def keeps_last(self) -> bool:
+        """Does a newer value replace an older one?"""
+        return self.kind in (LAST_VALUE, LVQ)
 
     def config(self, name: str) -> QueueConfig:
         """The queue as broker.xml would declare it."""
@@ -47,6 +70,7 @@ class QueuePlan:
             consumers_before_dispatch=self.consumers_before,
             delay_before_dispatch=self.delay_before,
             purge_on_no_consumers=self.purge,
+            **KINDS[self.kind],
         )
 
 
@@ -124,16 +148,19 @@ FAILURES: Final = tuple(
 
 
 def queue_plans() -> list[QueuePlan]:
-    """Every combination of distribution, acquisition by the queue, overflow and gate."""
+    """Every combination of kind, distribution, acquisition by the queue, overflow and gate."""
     return [
         QueuePlan(
+            kind=kind,
             exclusive=exclusive,
             non_destructive=non_destructive,
             ring_size=ring_size,
             consumers_before=gate[0],
             delay_before=gate[1],
         )
-        for exclusive, non_destructive, ring_size, gate in product((False, True), (False, True), OVERFLOWS, GATES)
+        for kind, exclusive, non_destructive, ring_size, gate in product(
+            KINDS, (False, True), (False, True), OVERFLOWS, GATES
+        )
     ]
 
 
@@ -152,6 +179,7 @@ def plan_id(queue: QueuePlan) -> str:
     ring = "unbounded" if queue.ring_size < 0 else f"ring{queue.ring_size}"
     return "-".join(
         (
+            queue.kind,
             "exclusive" if queue.exclusive else "round-robin",
             "non-destructive" if queue.non_destructive else "destructive",
             ring,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.model.plans import AddressPlan, QueuePlan
+from tests.model.plans import LAST_VALUE, LEVELS, PLAIN, SORTED, AddressPlan, QueuePlan
 from tests.model.reader_model import Item, Letter, Reader
 
 
@@ -38,15 +38,28 @@ class QueueModel:
         self.paused = False
         self.started = plan.consumers_before <= 0
         self.opens_at_ms: int | None = None
-        self._last_key = 0
-        self._head_key = 0
+        self._last_number = 0
+        self._head_number = 0
         self._scheduled_ever = 0
 
     # ---- looking ---------------------------------------------------------------------------------
 
     def ready(self) -> list[Item]:
         """What is ready, in order."""
-        return sorted(self.items, key=lambda item: item.place)
+        return sorted(self.items, key=self.place)
+
+    def worth(self, item: Item) -> tuple[int, str]:
+        """Items that are worth less are delivered first; what is worth the same, in order of arrival."""
+        letter, kind = item.letter, self.plan.kind
+        if kind == SORTED:
+            return (0, "") if letter.key is None else (1, letter.key)
+        if kind == LEVELS:
+            return -(0 if letter.priority < 4 else 1 if letter.priority == 4 else 2), ""
+        return (-letter.priority if kind in (PLAIN, LAST_VALUE) else 0), ""
+
+    def place(self, item: Item) -> tuple[tuple[int, str], int]:
+        """What decides which item is next."""
+        return self.worth(item), item.number
 
     def find(self, letter_id: int) -> Item | None:
         """The ready item of a letter."""
@@ -85,14 +98,36 @@ class QueueModel:
     # ---- arrivals --------------------------------------------------------------------------------
 
     def append(self, letters: list[Letter]) -> None:
-        """Put new messages behind all others of their priority."""
+        """Put new messages behind all others that are worth the same."""
         for letter in letters:
-            self._last_key += 1
-            self.items.append(Item(letter, self._last_key))
+            self._last_number += 1
+            item = Item(letter, self._last_number)
+            self.become_value(item)
+            self.items.append(item)
+
+    def value_of(self, key: str | None) -> Item | None:
+        """The value of a key, if it is not out with a consumer."""
+        here = [*self.items, *(item for _, _, item in self.scheduled)]
+        return next((item for item in here if item.is_value and key is not None and item.letter.key == key), None)
+
+    def become_value(self, new: Item) -> None:
+        """On a last-value queue: what has the same key goes, or must not come back."""
+        if not self.plan.keeps_last:
+            return
+        older = self.value_of(new.letter.key)
+        if older is not None:
+            self.items = [item for item in self.items if item is not older]
+            self.scheduled = [one for one in self.scheduled if one[2] is not older]
+            self.counts.replaced += 1
+        for item in self.held_items() + self.picked_items():
+            item.outdated = item.outdated or (new.letter.key is not None and item.letter.key == new.letter.key)
+        new.is_value = True
 
     def least(self) -> Item:
-        """What a ring gives up: the oldest of the lowest priority."""
-        return min(self.items, key=lambda item: (item.letter.priority, item.key))
+        """What a ring gives up: the oldest of the lowest priority; where priority does not count, the oldest."""
+        if self.plan.kind == SORTED:
+            return min(self.items, key=lambda item: item.number)
+        return min(self.items, key=lambda item: (-self.worth(item)[0], item.number))
 
     def trim(self, grown: int, now_ms: int, *, offered: bool) -> None:
         """Fit the ring: at most one item goes for each one added. ``offered``: consumers had their chance first."""
@@ -116,13 +151,21 @@ class QueueModel:
 
     def fall_due(self, now_ms: int) -> int:
         """Put what is due at the head of its priority, the earliest first in line; returns how many."""
+        for _, _, item in sorted(one for one in self.scheduled if one[0] <= now_ms):
+            if not item.is_value:
+                self.become_value(item)
         due = sorted(one for one in self.scheduled if one[0] <= now_ms)
         self.scheduled = [one for one in self.scheduled if one[0] > now_ms]
         for _, _, item in reversed(due):
-            self._head_key -= 1
-            item.key = self._head_key
+            self._head_number -= 1
+            item.number = self._head_number
             self._put_back(item, returned=item.redelivered)
         return len(due)
+
+    def _stays_away(self, item: Item) -> bool:
+        """A newer value came while a consumer had this one: it is replaced when it comes back."""
+        self.counts.replaced += item.outdated
+        return item.outdated
 
     def _put_back(self, item: Item, *, returned: bool) -> None:
         self.items.append(item)
@@ -198,7 +241,7 @@ class QueueModel:
         if first is not item:
             assert reader.reads, f"message {letter.id} overtook another"
             assert letter.id in reader.may_miss, f"message {letter.id} overtook another"
-            assert first is None or item.place < first.place, f"message {letter.id} overtook another"
+            assert first is None or self.place(item) < self.place(first), f"message {letter.id} overtook another"
         if not reader.reads and not self.plan.exclusive:
             better = [
                 other
@@ -216,7 +259,7 @@ class QueueModel:
 
     def direct_reader(self) -> Reader | None:
         """The reader that arrivals may be handed to without queueing."""
-        if len(self.readers) != 1 or self.items or not self.is_open or self.ring_size == 0:
+        if len(self.readers) != 1 or self.items or not self.is_open or self.ring_size == 0 or self.plan.keeps_last:
             return None
         reader = self.readers[0]
         takes_all = reader.selector is None and not reader.no_local and not reader.reads
@@ -245,6 +288,8 @@ class QueueModel:
         delayed: list[Item] = []
         restored = 0
         for item in items:
+            if self._stays_away(item):
+                continue
             item.redelivered = True
             if failed:
                 item.attempts += 1
@@ -276,11 +321,12 @@ class QueueModel:
         reader.picked = []
         if reader.reads:
             return
+        waiting = [item for item in waiting if not self._stays_away(item)]
         for item in waiting:
             self._put_back(item, returned=True)
         for letter in reversed(reader.handed):
-            self._head_key -= 1
-            self._put_back(Item(letter, self._head_key), returned=False)
+            self._head_number -= 1
+            self._put_back(Item(letter, self._head_number), returned=False)
         self.counts.acknowledged -= len(reader.handed)
         self.trim(len(waiting) + len(reader.handed), 0, offered=False)
         reader.handed = []

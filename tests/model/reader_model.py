@@ -9,7 +9,9 @@ from typing import Final
 
 @dataclass(slots=True, eq=False)
 class Letter:
-    """A message as it was sent. ``expires_ms`` is 0 for never, ``origin`` the connection that sent it."""
+    """A message as it was sent. ``expires_ms`` is 0 for never, ``origin`` the connection that sent it, ``key`` what
+    sorted and last-value queues look at.
+    """
 
     id: int
     priority: int
@@ -19,6 +21,7 @@ class Letter:
     memory_bytes: int
     expires_ms: int
     origin: int
+    key: str | None
 
     def is_over(self, now_ms: int) -> bool:
         """Has its time come? (Expired when now is at or after ``expires``.)"""
@@ -27,17 +30,18 @@ class Letter:
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """A letter in one queue. ``key`` is its place inside its priority."""
+    """A letter in one queue. ``number`` is its place among those that are worth the same.
+
+    On a last-value queue ``is_value`` says that it counts (a scheduled one does not until it is due), ``outdated`` that
+    a newer value came while a consumer had it.
+    """
 
     letter: Letter
-    key: int
+    number: int
     attempts: int = 0
     redelivered: bool = False
-
-    @property
-    def place(self) -> tuple[int, int]:
-        """Highest priority first, then by key."""
-        return -self.letter.priority, self.key
+    is_value: bool = False
+    outdated: bool = False
 
 
 SELECTORS: Final[dict[str, Callable[[Letter], bool]]] = {

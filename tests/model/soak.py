@@ -57,7 +57,7 @@ def draw_style(rng: random.Random) -> Style:
     )
 
 
-def _specs(rng: random.Random, style: Style) -> list[tuple[str, int, bool, int, int]]:
+def _specs(rng: random.Random, style: Style) -> list[steps.Given]:
     expiring = rng.random() < style.expiring
     return [
         (
@@ -66,6 +66,7 @@ def _specs(rng: random.Random, style: Style) -> list[tuple[str, int, bool, int, 
             rng.random() < style.persistent,
             rng.choice(steps.TTLS_MS) if expiring else 0,
             rng.choice(steps.BODIES),
+            rng.choice(steps.KEYS),
         )
         for _ in range(rng.choice((1, 1, 1, 2, 4)))
     ]

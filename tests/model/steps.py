@@ -14,13 +14,16 @@ SEATS_MAX: Final = 5
 READY_MAX: Final = 60
 ONE_MESSAGE: Final = 1
 
+Given = tuple[str, int, bool, int, int, str | None]
+"""A message to send: color, priority, persistent, ttl_ms, body_bytes, key."""
+
 
 def _seat(world: Trade, pick: int) -> Seat | None:
     return world.seats[pick % len(world.seats)] if world.seats else None
 
 
-def publish(world: Trade, specs: list[tuple[str, int, bool, int, int]], connection: int, delay_ms: int) -> None:
-    """Send messages at once: (color, priority, persistent, ttl_ms, body_bytes) each."""
+def publish(world: Trade, specs: list[Given], connection: int, delay_ms: int) -> None:
+    """Send messages at once."""
     if len(world.letters()) < READY_MAX:
         world.publish(*(Spec(*spec) for spec in specs), connection=connection, delay_ms=delay_ms)
 
@@ -72,9 +75,7 @@ def begin(world: Trade, connection: int) -> None:
         world.begin(connection)
 
 
-def send_in_transaction(
-    world: Trade, specs: list[tuple[str, int, bool, int, int]], connection: int, delay_ms: int
-) -> None:
+def send_in_transaction(world: Trade, specs: list[Given], connection: int, delay_ms: int) -> None:
     """SEND inside a transaction."""
     if connection in world.transactions and len(world.letters()) < READY_MAX:
         world.send_in_transaction(*(Spec(*spec) for spec in specs), connection=connection, delay_ms=delay_ms)
@@ -163,6 +164,7 @@ PRIORITIES: Final = (4, 4, 4, 0, 9, 6)
 TTLS_MS: Final = (0, 0, 0, 150, 400)
 DELAYS_MS: Final = (0, 0, 0, 0, 100, 250)
 BODIES: Final = (3, 3, 90)
+KEYS: Final = ("a", "a", "b", "aa", "", None)
 WINDOWS: Final = (-1, -1, -1, 0, 1, 150, 400)
 ROOMS: Final = (PLENTY, PLENTY, PLENTY, PLENTY, ONE_MESSAGE, 0)
 TIMES_MS: Final = (0, 0, 0, 50, 100, 200, 1000)

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from tests.model import steps
 from tests.model.machine import CONNECTION, DELAY, NUMBER, PICKS, ROOM, SPECS, TIME
 from tests.model.paging_world import PagePlan, PagingWorld, Seat
-from tests.model.plans import FAILURES, AddressPlan, QueuePlan
+from tests.model.plans import FAILURES, KINDS, PLAIN, AddressPlan, QueuePlan
 from tests.model.reader_model import SELECTORS
 from tests.model.world import Spec
 
@@ -20,6 +20,7 @@ LETTERS_MAX = 60
 SEATS_MAX = 6
 QUEUES = st.builds(
     QueuePlan,
+    kind=st.sampled_from([*[PLAIN] * 4, *KINDS]),
     exclusive=st.booleans(),
     non_destructive=st.sampled_from((False, False, True)),
     ring_size=st.sampled_from((-1, -1, -1, 0, 1, 3)),
@@ -69,7 +70,7 @@ class PagingMachine(RuleBasedStateMachine):
         return len({one for book in self.world.books for one in book.slots}) > LETTERS_MAX
 
     @rule(specs=SPECS, connection=CONNECTION, delay_ms=DELAY)
-    def publish(self, specs: list[tuple[str, int, bool, int, int]], connection: int, delay_ms: int) -> None:
+    def publish(self, specs: list[steps.Given], connection: int, delay_ms: int) -> None:
         """SEND."""
         if not self._is_crowded:
             self.world.publish([Spec(*spec) for spec in specs], connection=connection, delay_ms=delay_ms)
@@ -149,7 +150,7 @@ class PagingMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.world.transactions)
     @rule(specs=SPECS, connection=CONNECTION, delay_ms=DELAY)
-    def send_in_transaction(self, specs: list[tuple[str, int, bool, int, int]], connection: int, delay_ms: int) -> None:
+    def send_in_transaction(self, specs: list[steps.Given], connection: int, delay_ms: int) -> None:
         """SEND in a transaction."""
         if connection in self.world.transactions and not self._is_crowded:
             self.world.send_in(connection, [Spec(*spec) for spec in specs], delay_ms)

@@ -11,7 +11,9 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.distribution import Distribution, Exclusive
 from artemis_py.core.entry import Entry
 from artemis_py.core.gate import Gate
-from artemis_py.core.order.priority import Cursor, PriorityOrder
+from artemis_py.core.order.last_value import LastValues
+from artemis_py.core.order.priority import LevelCursor, PriorityOrder
+from artemis_py.core.order.sorted import RankCursor, SortedOrder
 from artemis_py.core.overflow import Ring
 from artemis_py.core.redelivery import Redelivery
 from artemis_py.core.schedule import Schedule
@@ -38,12 +40,26 @@ def test_every_combination_has_its_share() -> None:
     """As many worlds as combinations: each is met once."""
     wanted = {plan.queues[0] for plan in all_plans()}
     met = {
-        (queue.exclusive, queue.non_destructive, queue.ring_size, queue.consumers_before, queue.delay_before)
+        (
+            queue.kind,
+            queue.exclusive,
+            queue.non_destructive,
+            queue.ring_size,
+            queue.consumers_before,
+            queue.delay_before,
+        )
         for plan, _ in worlds(SEED, 150 * len(all_plans()))
         for queue in plan.queues[:1]
     }
     assert met == {
-        (queue.exclusive, queue.non_destructive, queue.ring_size, queue.consumers_before, queue.delay_before)
+        (
+            queue.kind,
+            queue.exclusive,
+            queue.non_destructive,
+            queue.ring_size,
+            queue.consumers_before,
+            queue.delay_before,
+        )
         for queue in wanted
     }
 
@@ -88,6 +104,10 @@ def _nothing(self: Any, *_: Any, **__: Any) -> None:
     return None
 
 
+def _never(self: LastValues, entry: Entry) -> bool:
+    return False
+
+
 def _anybody(self: Distribution) -> Consumer | None:
     return next((consumer for consumer in self.consumers if consumer.has_room and not consumer.parked), None)
 
@@ -118,7 +138,12 @@ _on_time = Schedule.pop_due
         (Ring, "excess", _all_over),
         (Redelivery, "is_exhausted", _one_more_attempt),
         (Redelivery, "delay_after", _no_delay),
-        (Cursor, "revisit", _nothing),
+        (LevelCursor, "revisit", _nothing),
+        (RankCursor, "revisit", _nothing),
+        (SortedOrder, "pop_least", SortedOrder.pop),
+        (PriorityOrder, "pop_least", PriorityOrder.pop),
+        (LastValues, "is_outdated", _never),
+        (LastValues, "forget", _nothing),
         (Gate, "consumer_left", _nothing),
         (Exclusive, "pick", _anybody),
         (Distribution, "wake_all", _nothing),

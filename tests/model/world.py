@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,7 +11,7 @@ from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, Message, encode_hea
 from artemis_py.selector import compile_selector
 from tests.model.compare import compare
 from tests.model.observe import Event, LiveLog, ObservedBroker, ObservedConsumer
-from tests.model.plans import ADDRESS, Plan
+from tests.model.plans import ADDRESS, KEY, Plan
 from tests.model.queue_model import QueueModel
 from tests.model.reader_model import Letter, Reader
 
@@ -29,6 +30,7 @@ class Spec:
     persistent: bool = False
     ttl_ms: int = 0
     body_bytes: int = 3
+    key: str | None = None
 
 
 @dataclass(slots=True)
@@ -67,7 +69,7 @@ class World:
         self.expired: list[tuple[int, str]] = []
         self.forwarded = 0
         """How many of the two lists above a dispatch has turned into copies."""
-        self._heads: dict[tuple[str, int, bool], Head] = {}
+        self._heads: dict[tuple[str, int, bool, str | None], Head] = {}
         scan = plan.address.scan_period
         self._next_scan_ms = self.now_ms + scan if scan > 0 else None
 
@@ -75,9 +77,10 @@ class World:
 
     def _head(self, spec: Spec) -> Head:
         """Heads are shared, as a session shares them."""
-        key = spec.color, spec.priority, spec.persistent
+        key = spec.color, spec.priority, spec.persistent, spec.key
         if key not in self._heads:
-            block = encode_headers([("destination", ADDRESS), ("color", spec.color)])
+            keyed = [] if spec.key is None else [(KEY, spec.key)]
+            block = encode_headers([("destination", ADDRESS), ("color", spec.color), *keyed])
             self._heads[key] = Head(block, ADDRESS, priority=spec.priority, persistent=spec.persistent)
         return self._heads[key]
 
@@ -90,7 +93,9 @@ class World:
         message = Message(head, body, self.broker.next_message_id(), self.now_ms, expires_ms, account, origin)
         size = len(head.block) + len(body)
         memory = size + MESSAGE_OVERHEAD_BYTES
-        return message, Letter(message.id, spec.priority, spec.color, spec.persistent, size, memory, expires_ms, origin)
+        return message, Letter(
+            message.id, spec.priority, spec.color, spec.persistent, size, memory, expires_ms, origin, spec.key
+        )
 
     def letters(self) -> dict[int, Letter]:
         """Every letter that a queue refers to, once."""
@@ -103,14 +108,19 @@ class World:
 
     # ---- what happened inside the last call ------------------------------------------------------
 
-    def absorb(self, pair: Pair) -> None:
-        """Take note of the deliveries and expiries up to the queue's next arrival or trim; each must be legal."""
+    def absorb(self, pair: Pair, coming: Sequence[Letter] = ()) -> None:
+        """Take note of the deliveries and expiries up to the queue's next arrival or trim, or up to the first of a
+        letter that is still ``coming``; each must be legal.
+        """
+        later = {letter.id for letter in coming}
         model = pair.model
         rest: list[Event] = []
         for position, event in enumerate(self.events):
             if event.queue_name != pair.queue.name:
                 rest.append(event)
-            elif (event.added, event.replaced) == (model.counts.added, model.counts.replaced):
+            elif (event.added, event.replaced) == (model.counts.added, model.counts.replaced) and (
+                event.message_id not in later
+            ):
                 self._absorb_one(pair, event)
             else:
                 rest.extend(self.events[position:])
@@ -137,8 +147,22 @@ class World:
         model.counts.added += len(letters)
         if plain and self._handed_over(pair, letters):
             return
-        model.append(letters)
+        if model.plan.keeps_last:
+            self._enter_values(pair, letters)
+        else:
+            model.append(letters)
         self._settle_growth(pair, len(letters))
+
+    def _enter_values(self, pair: Pair, letters: list[Letter]) -> None:
+        """One by one: who has room may have the value that stands there, before the new one replaces it."""
+        model = pair.model
+        for index, letter in enumerate(letters):
+            older = model.value_of(letter.key)
+            if older in model.items:
+                self.absorb(pair, letters[index:])
+                if older in model.items:
+                    assert model.withheld(self.now_ms) is None, "replaced while a consumer could take one"
+            model.append([letter])
 
     def _settle_growth(self, pair: Pair, grown: int) -> None:
         if pair.model.ring_size != 0:

@@ -18,7 +18,7 @@ from artemis_py.storage.segment_index import INDEX_SUFFIX, decode_index, index_o
 from tests.sim.incarnation import Incarnation
 from tests.sim.paging import paged_items
 from tests.sim.projection import Projection, difference, view_of
-from tests.sim.traffic import Fact
+from tests.sim.traffic import TYPED, Fact
 
 
 class Broken(AssertionError):
@@ -48,6 +48,8 @@ def _queue_matches(queue: Queue, projection: Projection) -> None:
     waiting.sort(key=lambda item: -item.identity[4])
     ready = set(live)
     written = [item.identity[0] for item in waiting if item.identity[0] in ready]
+    if queue.name in TYPED:  # their order is none that records show
+        live, written = sorted(live), sorted(written)
     if live != written:
         raise Broken(f"{queue.name} will offer {live}; written down in this order: {written}")
 

@@ -15,10 +15,12 @@ Fact: TypeAlias = tuple[str, Any]
 or existed; ("no queue", name) is deleted; ("seen", (address, duplicate id)).
 """
 
-ANYCAST = ("work", "ring", "auto.one", "auto.two", "via")
+TYPED = ("levels", "sorted", "values")
+ANYCAST = ("work", "ring", "auto.one", "auto.two", "via", *TYPED)
 MULTICAST = ("news", "auto.news")
 STORED = frozenset({*ANYCAST, "news"})
 """Destinations that have a durable queue, or get one, with the SEND."""
+_READ = ("work", "work", "ring", "auto.one", "dead", "late", *TYPED)
 BODY_BYTES = (0, 10, 100, 600, 3000)
 PART_BYTES_MIN = 300
 
@@ -171,6 +173,8 @@ class Trader:
         lines = []
         if rng.random() < 0.3:
             lines.append(f"priority:{rng.randrange(10)}")
+        if rng.random() < 0.5:
+            lines.append(f"tag:{rng.choice('abc')}")
         if rng.random() < 0.15:
             lines.append(f"AMQ_SCHEDULED_DELAY:{rng.choice((1, 50, 5000, 100_000))}")
         if rng.random() < 0.15:
@@ -218,7 +222,7 @@ class Trader:
         elif rng.random() < 0.2:
             headers.append("destination:/topic/news")
         else:
-            headers.append(f"destination:/queue/{rng.choice(('work', 'work', 'ring', 'auto.one', 'dead', 'late'))}")
+            headers.append(f"destination:/queue/{rng.choice(_READ)}")
         self._ask("SUBSCRIBE", *headers, facts=facts)
         self._note_reading(key, mode)
 

@@ -34,6 +34,9 @@ CORE = f"""
 <addresses>
   <address name="work"><anycast><queue name="work"/></anycast></address>
   <address name="ring"><anycast><queue name="ring" ring-size="3"/></anycast></address>
+  <address name="levels"><anycast><queue name="levels" priority-levels="3"/></anycast></address>
+  <address name="sorted"><anycast><queue name="sorted" sort-key="tag"/></anycast></address>
+  <address name="values"><anycast><queue name="values" queue-type="lvq" last-value-key="tag"/></anycast></address>
   <address name="news"><multicast><queue name="news.a"/><queue name="news.b"/></multicast></address>
   <address name="dead"><anycast><queue name="dead"/></anycast></address>
   <address name="late"><anycast><queue name="late"/></anycast></address>

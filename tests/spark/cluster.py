@@ -44,6 +44,16 @@ def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[str]:
         yield said[1]
 
 
+def cluster_settings(python_path: str) -> dict[str, str]:
+    """What a session of tests on such a cluster sets: small executors with the tests' path, and three attempts."""
+    return {
+        "spark.executor.memory": "512m",
+        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.executorEnv.PYTHONPATH": python_path,
+        "spark.task.maxFailures": "3",
+    }
+
+
 @contextmanager
 def _process(name: Path, java_class: str, *arguments: str) -> Iterator[Path]:
     """Runs one of Spark's classes; gives the file that has what it says."""

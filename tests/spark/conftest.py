@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -64,15 +65,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """Spark on two cores with three attempts for each task, the data source registered; workers see the tests, too."""
+def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Spark on two cores with three attempts for each task, the data source registered; workers see the tests, too.
+    With ``--spark-cluster`` the cores are those of two workers, which are processes of their own.
+    """
     from artemis_py.spark import session
 
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    running = session("artemis_py tests", **QUICK_JVM)
-    running.sparkContext.setLogLevel("ERROR")
-    yield running
-    running.stop()
+    path = os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    with ExitStack() as stack:
+        settings = dict(QUICK_JVM)
+        if request.config.option.spark_cluster:
+            from tests.spark.cluster import cluster_settings, standalone_cluster
+
+            master = stack.enter_context(standalone_cluster(tmp_path_factory.mktemp("cluster")))
+            settings |= cluster_settings(path)
+            running = session("artemis_py tests", master=master, **settings)
+        else:
+            running = session("artemis_py tests", **settings)
+        running.sparkContext.setLogLevel("ERROR")
+        yield running
+        running.stop()
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
-"""Priority order: the highest priority first, arrival order inside a priority (Artemis' plain queue).
+"""Priority order: the highest level first, arrival order inside a level.
 
-The least entry is the oldest of the lowest priority (seed: Qpid's rule for rings).
+Ten levels are Artemis' plain queue, one level is strict FIFO; what stands between maps the ten priorities to fewer
+levels, as Qpid does. The least entry is the oldest of the lowest level (seed: Qpid's rule for rings).
 """
 
 from __future__ import annotations
@@ -11,112 +12,116 @@ from typing import Final
 
 from artemis_py.core.entry import Entry
 from artemis_py.core.order.lane import Lane
+from artemis_py.core.order.order import Cursor, Order
+from artemis_py.message import Message
 
-LEVELS: Final = 10
+PRIORITIES: Final = 10
+_DEFAULT_PRIORITY: Final = 4
 _LOWEST: Final = -(1 << 62)
 
 
-class PriorityOrder:
-    """Ready entries of one queue, in a lane per priority."""
+def levels_of_priorities(level_count: int) -> tuple[int, ...]:
+    """The level of each priority from 0 to 9, with ``level_count`` levels from 1 to 10.
 
-    __slots__ = ("_lanes", "_reserved", "_top", "count", "cursors")
+    Qpid Broker-J's mapping (reference row Q-07): the default priority and what is one above it are told apart as long
+    as there are two levels, and the others fall to the ends.
+    """
+    shift = _DEFAULT_PRIORITY + 1 - (level_count + 1) // 2
+    return tuple(min(max(priority - shift, 0), level_count - 1) for priority in range(PRIORITIES))
 
-    def __init__(self) -> None:
-        self.count = 0
-        self.cursors: list[Cursor] = []
-        self._lanes: list[Lane | None] = [None] * LEVELS
+
+class PriorityOrder(Order):
+    """Ready entries of one queue, in a lane per level."""
+
+    __slots__ = ("_lanes", "_levels", "_reserved", "_top", "cursors", "level_count")
+
+    def __init__(self, level_count: int = PRIORITIES) -> None:
+        super().__init__()
+        self.cursors: list[LevelCursor] = []
+        self.level_count = level_count
+        self._levels = levels_of_priorities(level_count)
+        self._lanes: list[Lane | None] = [None] * level_count
         self._top = 0
-        """No entry has a higher priority than this."""
+        """No entry is on a higher level than this."""
         self._reserved = 0
 
-    def _lane(self, priority: int) -> Lane:
-        lane = self._lanes[priority]
+    def level_of(self, message: Message) -> int:
+        return self._levels[message.head.priority]
+
+    def _lane(self, level: int) -> Lane:
+        lane = self._lanes[level]
         if lane is None:
-            lane = self._lanes[priority] = Lane()
+            lane = self._lanes[level] = Lane()
         return lane
 
     def extend(self, entries: list[Entry]) -> None:
-        """Append arrivals, in order."""
         self.count += len(entries)
-        priority = entries[0].message.head.priority
-        if len(entries) == 1:
-            self._append_run(priority, entries)
+        levels = self._levels
+        level = levels[entries[0].message.head.priority]
+        if len(entries) == 1 or self.level_count == 1:
+            self._append_run(level, entries)
             return
         start = 0
         for index, entry in enumerate(entries):
-            if entry.message.head.priority != priority:
-                self._append_run(priority, entries[start:index])
+            if levels[entry.message.head.priority] != level:
+                self._append_run(level, entries[start:index])
                 start = index
-                priority = entry.message.head.priority
-        self._append_run(priority, entries[start:] if start else entries)
+                level = levels[entry.message.head.priority]
+        self._append_run(level, entries[start:] if start else entries)
 
-    def _append_run(self, priority: int, entries: list[Entry]) -> None:
-        lane = self._lanes[priority]
+    def _append_run(self, level: int, entries: list[Entry]) -> None:
+        lane = self._lanes[level]
         if lane is None:
-            lane = self._lanes[priority] = Lane()
+            lane = self._lanes[level] = Lane()
         if len(entries) == 1:
             lane.append(entries[0])
         else:
             lane.extend(entries)
-        if priority > self._top:
-            self._top = priority
+        if level > self._top:
+            self._top = level
 
     def restore(self, entry: Entry, *, fresh: bool = False) -> None:
-        """Put an entry back to its own place; cursors that have passed it are told. ``fresh``: no cursor can have shown
-        it.
-        """
-        priority = entry.message.head.priority
-        self._lane(priority).restore(entry)
+        level = self._levels[entry.message.head.priority]
+        self._lane(level).restore(entry)
         self.count += 1
-        if priority > self._top:
-            self._top = priority
+        if level > self._top:
+            self._top = level
         for cursor in self.cursors:
-            cursor.revisit(priority, entry.sequence, fresh=fresh)
+            cursor.revisit(level, entry.sequence, fresh=fresh)
 
     def place(self, entry: Entry) -> None:
-        """Put an entry that comes from a page to its own place. Cursors are not told: those that have passed it have
-        seen it in the page.
-        """
-        priority = entry.message.head.priority
-        self._lane(priority).restore(entry)
+        level = self._levels[entry.message.head.priority]
+        self._lane(level).restore(entry)
         self.count += 1
-        if priority > self._top:
-            self._top = priority
+        if level > self._top:
+            self._top = level
 
     def tail_max(self) -> int:
-        """A sequence above those of all entries, of any priority."""
         return max((lane.tail for lane in self._lanes if lane is not None), default=0)
 
     def reserve(self, sequence: int) -> None:
-        """Arrivals of every priority stand at or behind this sequence from now on: what is before it is for messages in
-        pages, which cursors have passed there.
-        """
         if sequence > self._reserved:
             self._reserved = sequence
-            for priority in range(LEVELS):
-                lane = self._lane(priority)
+            for level in range(self.level_count):
+                lane = self._lane(level)
                 lane.tail = max(lane.tail, sequence)
 
-    def take_sequence(self, priority: int) -> int:
-        """The sequence that an arrival of this priority would take; it is not given again."""
-        lane = self._lane(priority)
+    def take_sequence(self, message: Message) -> int:
+        lane = self._lane(self.level_of(message))
         lane.tail += 1
         return lane.tail - 1
 
     def restore_at_head(self, entry: Entry, *, fresh: bool) -> None:
-        """Put an entry before all others of its priority. ``fresh``: it never stood here, so no cursor has shown it."""
-        entry.sequence = self._lane(entry.message.head.priority).take_head_sequence()
+        entry.sequence = self._lane(self.level_of(entry.message)).take_head_sequence()
         self.restore(entry, fresh=fresh)
 
     def peek(self) -> Entry:
-        """The next entry; it stays. Its ``sequence`` is filled in. Raises IndexError when there is none."""
         entry = self.pop()
-        self._lane(entry.message.head.priority).restore(entry)
+        self._lane(self.level_of(entry.message)).restore(entry)
         self.count += 1
         return entry
 
     def pop(self) -> Entry:
-        """Take the next entry out. Raises IndexError when there is none."""
         while True:
             lane = self._lanes[self._top]
             if lane is not None and lane.count:
@@ -127,7 +132,6 @@ class PriorityOrder:
             self._top -= 1
 
     def pop_least(self) -> Entry:
-        """Take out the entry that a ring gives up. Raises IndexError when there is none."""
         for lane in self._lanes:
             if lane is not None and lane.count:
                 self.count -= 1
@@ -135,91 +139,79 @@ class PriorityOrder:
         raise IndexError("no entry is ready")
 
     def remove(self, entry: Entry, sequence: int) -> bool:
-        """Take this very entry out from its place; False when it does not stand there (in delivery, or gone)."""
-        lane = self._lanes[entry.message.head.priority]
+        lane = self._lanes[self._levels[entry.message.head.priority]]
         if lane is None or lane.at(sequence) is not entry:
             return False
         lane.remove(sequence)
         self.count -= 1
         return True
 
-    def last_sequence(self, priority: int) -> int:
-        """The sequence that the newest arrival of this priority took."""
-        return self._lane(priority).tail - 1
+    def last_sequence(self, message: Message) -> int:
+        return self._lane(self.level_of(message)).tail - 1
 
     def __iter__(self) -> Iterator[Entry]:
-        for priority in range(LEVELS - 1, -1, -1):
-            lane = self._lanes[priority]
+        for lane in reversed(self._lanes):
             if lane is not None and lane.count:
                 yield from lane
 
-    def open_cursor(self) -> Cursor:
-        """A cursor before the first entry."""
-        cursor = Cursor(self, [_LOWEST] * LEVELS)
+    def open_cursor(self) -> LevelCursor:
+        cursor = LevelCursor(self, [_LOWEST] * self.level_count)
         self.cursors.append(cursor)
         return cursor
 
     def close_cursor(self, cursor: Cursor) -> None:
-        """Forget a cursor; entries that come back are no longer noted for it."""
-        self.cursors.remove(cursor)
+        self.cursors = [other for other in self.cursors if other is not cursor]
 
-    def next_at(self, priority: int, sequence: int) -> Entry | None:
-        """The first entry of this priority at or after ``sequence``; it stays."""
-        lane = self._lanes[priority]
+    def next_at(self, level: int, sequence: int) -> Entry | None:
+        """The first entry of this level at or after ``sequence``; it stays."""
+        lane = self._lanes[level]
         return None if lane is None or not lane.count else lane.next_from(sequence)
 
-    def at(self, priority: int, sequence: int) -> Entry | None:
-        """The entry at exactly this place, if any."""
-        lane = self._lanes[priority]
+    def at(self, level: int, sequence: int) -> Entry | None:
+        lane = self._lanes[level]
         return None if lane is None else lane.at(sequence)
 
 
-class Cursor:
-    """One reader's place in an order: it shows each entry once, highest priority first.
+class LevelCursor(Cursor):
+    """A cursor with a place on each level; it shows the highest level first."""
 
-    It does not take entries. An entry that comes back to a place already passed is shown (again) only while
-    ``sees_returns`` is true.
-    """
-
-    __slots__ = ("_noted", "_order", "_places", "_returns", "sees_returns")
+    __slots__ = ("_noted", "_order", "_places", "_returns")
 
     def __init__(self, order: PriorityOrder, places: list[int]) -> None:
+        super().__init__()
         self._order = order
         self._places = places
         self._returns: list[tuple[int, int]] = []
         self._noted: set[tuple[int, int]] = set()
-        self.sees_returns = True
 
-    def revisit(self, priority: int, sequence: int, *, fresh: bool) -> None:
+    def revisit(self, level: int, sequence: int, *, fresh: bool) -> None:
         """An entry stands again (``fresh``: for the first time) at a place that the cursor may have passed."""
-        place = (-priority, sequence)
-        if (fresh or self.sees_returns) and sequence < self._places[priority] and place not in self._noted:
+        place = (-level, sequence)
+        if (fresh or self.sees_returns) and sequence < self._places[level] and place not in self._noted:
             self._noted.add(place)
             heappush(self._returns, place)
 
     def skip_to(self, sequence: int) -> None:
-        """What stands before this sequence was seen elsewhere (in a page)."""
         places = self._places
-        for priority in range(LEVELS):
-            if places[priority] < sequence:
-                places[priority] = sequence
+        for level, place in enumerate(places):
+            if place < sequence:
+                places[level] = sequence
 
     def advance(self) -> Entry | None:
-        """The next entry not shown yet, or None. Its ``sequence`` is filled in; it stays in the order."""
         order = self._order
         places = self._places
         returns = self._returns
-        for priority in range(LEVELS - 1, -1, -1):
-            while returns and returns[0][0] == -priority:
+        for level in range(len(places) - 1, -1, -1):
+            while returns and returns[0][0] == -level:
                 place = heappop(returns)
                 self._noted.discard(place)
                 sequence = place[1]
-                entry = order.at(priority, sequence)
+                entry = order.at(level, sequence)
                 if entry is not None:
                     entry.sequence = sequence
                     return entry
-            entry = order.next_at(priority, places[priority])
+            entry = order.next_at(level, places[level])
             if entry is not None:
-                places[priority] = entry.sequence + 1
+                places[level] = entry.sequence + 1
                 return entry
         return None

@@ -77,6 +77,38 @@ QUEUES: Final = (
         "the header sets it: higher ones are served first",
         "an addition",
     ),
+    Departure(
+        "last-value-count",
+        "Message count of a last-value queue",
+        "leaves out the value that a consumer has",
+        "counts it",
+        "it is there until it is acknowledged",
+        shown=False,
+    ),
+    Departure(
+        "last-value-when",
+        "When an older value of a last-value queue goes",
+        "when a round of deliveries ends and nothing could be delivered; never while the queue is paused",
+        "when the newer one comes, unless a consumer has room for the older one",
+        "what a queue holds should not depend on when somebody looks",
+        shown=False,
+    ),
+    Departure(
+        "last-value-return",
+        "A value that comes back after a newer one was consumed",
+        "is the value again",
+        "is gone (but not after a restart)",
+        "an old price should not follow a new one",
+        shown=False,
+    ),
+    Departure(
+        "queue-types",
+        "`queue-type`, `priority-levels` and `sort-key` of a queue",
+        "has ten priorities in every queue",
+        "has Qpid's types, too: strict FIFO, fewer levels, sorted by a header",
+        "an addition",
+        shown=False,
+    ),
 )
 
 ATTEMPTS: Final = (

@@ -119,7 +119,8 @@ def test_explain_an_address(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert rows["default-max-consumers"] == ["3 consumers", "match orders.#", f"{file}:7"]
     assert rows["max-redelivery-delay"] == ["50 ms", "default"]
     assert rows["expiry-delay"] == ["-1", "default"]
-    assert rows["default-last-value-queue"] == ["false", "default", "(ignored: this version has no last-value queues)"]
+    assert rows["slow-consumer-policy"][:2] == ["NOTIFY", "default"]
+    assert rows["slow-consumer-policy"][2].startswith("(ignored: this version does not watch for slow consumers")
     assert rows["send"] == ["staff, it"]
     assert rows["consume"] == ["nobody"]
     assert "ring-size" not in rows

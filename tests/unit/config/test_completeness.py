@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from functools import cache
 from typing import Any
 
@@ -13,6 +14,7 @@ from artemis_py.config.core_settings import CoreSettings
 from artemis_py.config.entities import QUEUE_CONSTANTS, QUEUE_DEFAULTS, DivertConfig, QueueConfig
 from artemis_py.config.fields import HONOURED, IGNORED, REFUSED, Setting, names_of, settings_of
 from artemis_py.config.parts import PARTS, Part
+from artemis_py.config.queue_settings import QueueSettings
 from artemis_py.config.structure import explaining_schema
 
 QUEUE_PLACES = ("addresses/address/anycast/queue", "addresses/address/multicast/queue", "queues/queue")
@@ -72,7 +74,7 @@ def test_every_row_is_in_the_xsd() -> None:
 
 def test_the_walk_sees_the_whole_xsd() -> None:
     settings = [path for path in xsd_paths() if path.startswith("address-settings/address-setting/")]
-    assert len([path for path in settings if "@" not in path]) == 79
+    assert len([path for path in settings if "@" not in path]) == 101
     assert "bridges/bridge/static-connectors/connector-ref" in xsd_paths()
     assert "broker-connections/amqp-connection/bridge/bridge-to-queue/transformer/property/@value" in xsd_paths()
     assert len(xsd_paths()) > 600
@@ -115,6 +117,9 @@ def test_defaults_of_queues_name_attributes_and_settings_that_exist() -> None:
     assert set(QUEUE_DEFAULTS.values()) <= settings
     assert set(QUEUE_CONSTANTS) <= attributes
     assert not set(QUEUE_CONSTANTS) & set(QUEUE_DEFAULTS)
+    assert [field.name for field in fields(QueueSettings)] == [
+        row.attribute for row in settings_of(QueueConfig).values()
+    ]
     shown = {row.attribute: row.shown for row in settings_of(QueueConfig).values() if row.shown}
     assert {name: setting.replace("_", "-") for name, setting in QUEUE_DEFAULTS.items()} == {
         name: text for name, text in shown.items() if name not in QUEUE_CONSTANTS

@@ -44,7 +44,6 @@ def test_what_makes_no_difference_is_not_named(core: str) -> None:
         ("<journal-type>NIO</journal-type>", "journal-type"),
         ("<broker-plugins><broker-plugin class-name='x'/></broker-plugins>", "broker-plugins"),
         ("<metrics><jvm-gc>true</jvm-gc></metrics>", "metrics"),
-        (queue('last-value="true"'), "last-value"),
         (queue('group-buckets="5"'), "group-buckets"),
         (queue(inside="<user>u</user>"), "user"),
         ("<ha-policy><live-only><scale-down/></live-only></ha-policy>", "ha-policy"),

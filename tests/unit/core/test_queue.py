@@ -376,3 +376,18 @@ def test_purge_leaves_what_is_in_delivery() -> None:
     turn(broker, NOW_MS + 1000)
     assert queue.message_count == 0
     assert (queue.tally.durable_count, queue.tally.size_bytes) == (0, 0)
+
+
+def test_what_was_picked_and_never_written_expires_all_the_same() -> None:
+    """Its time ran out while the consumer had it: when it is back, the next scan takes it."""
+    broker = broker_of(queue_config())
+    queue = broker.queues["q"]
+    consumer = consumer_on(broker, queue, settles=True)
+    send(broker, expires_ms=NOW_MS + 100)
+    broker.dispatch(NOW_MS)
+    assert len(consumer.outbox) == 1
+    queue.expire_due(NOW_MS + 200)
+    broker.detach(queue, consumer, failed=False, now_ms=NOW_MS + 200)
+    assert queue.message_count == 1
+    queue.expire_due(NOW_MS + 200)
+    assert (queue.message_count, queue.tally.expired) == (0, 1)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from artemis_py.config.settings import AddressSettings
+from artemis_py.config.queue_settings import queue_settings
+from artemis_py.config.settings import AddressConfig, AddressSettings, BrokerConfig, QueueConfig
+from artemis_py.core.broker import Broker
 from artemis_py.core.distribution import Exclusive, RoundRobin
+from artemis_py.core.order.priority import PriorityOrder
 from artemis_py.core.overflow import Ring, Unbounded
 from artemis_py.core.queue import Queue
 from artemis_py.core.recipe import describe, overflow_for
 from artemis_py.errors import BrokerError, LimitError, NotFoundError, SelectorError
+from artemis_py.records import Keepsake, MemoryLog
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, queue_config, send
 
 
@@ -126,10 +131,43 @@ def test_overflow_for(size: int, kind: type) -> None:
     assert isinstance(overflow_for(size), kind)
 
 
+class BindingLog(MemoryLog):
+    """Remembers what it was told of queues, as JSON would give it back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queues: dict[int, dict[str, Any]] = {}
+
+    def queue_changed(self, fields: dict[str, Any]) -> int:
+        self.queues[fields["id"]] = json.loads(json.dumps(fields))
+        return 0
+
+
+def declaring(*queues: QueueConfig) -> BrokerConfig:
+    """A configuration with these queues on the address ``a``."""
+    return BrokerConfig(addresses=(AddressConfig(name="a", routing_types=("MULTICAST",), queues=queues),))
+
+
+def test_a_queue_that_the_file_forgot_is_what_it_was() -> None:
+    """Its attributes are in the log: first those of its creation, then those that the file was changed to."""
+    log = BindingLog()
+    Broker(declaring(queue_config(ring_size=5, max_consumers=3)), log, NOW_MS)
+    Broker(declaring(queue_config(ring_size=7)), log, NOW_MS, Keepsake(queues=list(log.queues.values())))
+    (fields,) = log.queues.values()
+    assert fields["attributes"] == {"ring_size": 7}
+    broker = Broker(declaring(), log, NOW_MS, Keepsake(queues=[fields]))
+    assert seen(broker.queues["q"]) == {**PLAIN, "ring_size": 7}
+
+
+def described(config: QueueConfig, settings: AddressSettings) -> list[tuple[str, str, str]]:
+    """What explain shows of a declared queue."""
+    return describe(queue_settings(config, settings), settings)
+
+
 def test_describe_says_what_is_built() -> None:
     """explain shows the same composition."""
     config = queue_config(exclusive=True, ring_size=4, non_destructive=True, consumers_before_dispatch=2)
-    shown = {axis: choice for axis, choice, _ in describe(config, AddressSettings())}
+    shown = {axis: choice for axis, choice, _ in described(config, AddressSettings())}
     assert shown == {
         "order": "priority",
         "distribution": "exclusive",
@@ -138,7 +176,7 @@ def test_describe_says_what_is_built() -> None:
         "when full": "page",
         "gates": "2 consumers before dispatch",
     }
-    plain = {axis: choice for axis, choice, _ in describe(queue_config(), AddressSettings())}
+    plain = {axis: choice for axis, choice, _ in described(queue_config(), AddressSettings())}
     assert plain == {
         "order": "priority",
         "distribution": "round-robin",
@@ -151,7 +189,7 @@ def test_describe_says_what_is_built() -> None:
 
 def test_describe_says_when_an_address_is_full() -> None:
     def why(**limits: object) -> str:
-        rows = describe(queue_config(), AddressSettings(**limits))  # type: ignore[arg-type]
+        rows = described(queue_config(), AddressSettings(**limits))  # type: ignore[arg-type]
         return next(why for axis, _, why in rows if axis == "when full")
 
     assert why() == "when all addresses together reach global-max-size"
@@ -189,6 +227,7 @@ def test_max_consumers() -> None:
     with pytest.raises(LimitError):
         consumer_on(broker, queue, selector="color = 'red'")
     assert queue.consumer_count == 2
+    assert isinstance(queue.order, PriorityOrder)
     assert queue.order.cursors == []
     broker.detach(queue, first, failed=False, now_ms=NOW_MS)
     consumer_on(broker, queue)

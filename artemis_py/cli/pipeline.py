@@ -1,0 +1,160 @@
+"""``artemis-py pipeline NAME``: jobs over the broker's log, on Spark."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import time
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from artemis_py.cli import colour
+from artemis_py.errors import ArtemisError
+from artemis_py.spark.jobs.commands import JOBS, Call
+from artemis_py.spark.jobs.moments import FORMS, moment_ms
+from artemis_py.spark.jobs.source import ArchiveTables, LogTables, Source, Span
+
+if TYPE_CHECKING:
+    from artemis_py.spark.jobs.result import Result
+    from artemis_py.spark.progress import Progress
+
+HELP: Final = "analyse, archive or replay the broker's log, on Spark"
+_UNLIMITED: Final = 1_000_000
+_BROKER_TIMEOUT_S: Final = 10
+"""A person waits for the answer: less than a query that nobody watches."""
+_PASSWORD: Final = "ARTEMIS_PY_PASSWORD"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """``NAME`` and its arguments, and those of all jobs."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    width = max(map(len, JOBS))
+    listing = "\n".join(f"  {name:<{width}}  {job.help}" for name, job in JOBS.items())
+    parser.usage = "%(prog)s NAME …"
+    parser.description = f"{HELP}\n\njobs:\n{listing}"
+    parser.epilog = "artemis-py pipeline NAME --help tells the arguments of a job; docs/pipeline.md has examples"
+    commands = parser.add_subparsers(
+        dest="job", required=True, metavar="NAME", help=argparse.SUPPRESS, prog=parser.prog
+    )
+    for name, job in JOBS.items():
+        one = commands.add_parser(name, description=job.help)
+        job.add_arguments(one)
+        _add_common(one)
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    source = parser.add_argument_group("the log")
+    source.add_argument(
+        "--journal", metavar="DIR", action="append", help="journal or retention directory; may be repeated"
+    )
+    source.add_argument(
+        "--url", metavar="URL", action="append", help="a running broker, http://host:8161; may be repeated"
+    )
+    source.add_argument("--archive", metavar="DIR", type=Path, help="what the job archive made", dest="archived")
+    source.add_argument("--user", metavar="NAME", help="login at --url")
+    source.add_argument("--password", metavar="TEXT", help=f"and password (default: from {_PASSWORD})")
+    now = partial(_moment, now_ms=time.time_ns() // 1_000_000)
+    source.add_argument("--from", dest="from_ms", type=now, metavar="TIME", help=f"from then on: {FORMS}")
+    source.add_argument("--to", dest="to_ms", type=now, metavar="TIME", help="up to then, not included")
+    source.add_argument("--addresses", metavar="NAMES", help="only these, with commas between")
+    output = parser.add_argument_group("the result")
+    output.add_argument("--format", choices=("table", "json"), default="table", help="for people or for machines")
+    output.add_argument("--parquet", metavar="DIR", type=Path, help="all rows, as Parquet files")
+    output.add_argument("--html", metavar="FILE", type=Path, help="a page with tables and plots")
+    spark = parser.add_argument_group("Spark")
+    spark.add_argument("--master", default="local[*,3]", help="a cluster, spark://host:7077 (default: this machine)")
+    spark.add_argument(
+        "--conf",
+        type=_setting,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of Spark; may be repeated",
+    )
+    spark.add_argument("--verbose", action="store_true", help="show what Spark and Java say")
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.startswith("spark."):
+        raise argparse.ArgumentTypeError(f"{text!r} is no setting: write spark.executor.memory=4g")
+    return name, value
+
+
+def _moment(text: str, now_ms: int) -> int:
+    try:
+        return moment_ms(text, now_ms)
+    except ValueError as problem:
+        raise argparse.ArgumentTypeError(str(problem)) from None
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs one job and shows its result. Raises ArtemisError when pyspark is missing or the job cannot be done."""
+    from artemis_py.spark.progress import Progress, own_stream
+    from artemis_py.spark.session import require_packages
+
+    source = source_of(args)
+    require_packages()
+    source.check()
+    with ExitStack() as stack:
+        progress = stack.enter_context(Progress(own_stream(sys.stderr)))
+        result = _result(args, source, stack, progress)
+    _show(args, result)
+    return 0
+
+
+def source_of(args: argparse.Namespace) -> Source:
+    """Where the arguments say that the log is. Raises ArtemisError when they do not say, or say it twice."""
+    given = [name for name in ("journal", "url", "archived") if getattr(args, name)]
+    if len(given) != 1:
+        said = "one of them" if given else "where the log is"
+        raise ArtemisError(f"say {said}: --journal DIR, --url http://HOST:PORT or --archive DIR")
+    span = Span(args.from_ms, args.to_ms)
+    addresses = tuple(name.strip() for name in (args.addresses or "").split(",") if name.strip())
+    if args.archived is not None:
+        return ArchiveTables(args.archived, span, addresses)
+    options = {given[0]: ",".join(getattr(args, given[0]))}
+    if args.url:
+        options["brokerTimeoutSeconds"] = str(_BROKER_TIMEOUT_S)
+    if addresses:
+        options["subscribe"] = ",".join(addresses)
+    if args.user:
+        options["user"] = args.user
+        options["password"] = args.password or os.environ.get(_PASSWORD, "")
+    return LogTables(options, span)
+
+
+def _result(args: argparse.Namespace, source: Source, stack: ExitStack, progress: Progress) -> Result:
+    from artemis_py.spark.quiet import quiet_session, told_errors
+
+    spark = stack.enter_context(quiet_session(args.master, dict(args.conf), is_verbose=args.verbose))
+    progress.watch(spark)
+    with told_errors():
+        result = JOBS[args.job].call(Call(spark, source, progress.say, progress.tell), args)
+        if args.parquet is not None:
+            from artemis_py.spark.report.machine import write_parquet
+
+            progress.say(f"writing {args.parquet}")
+            write_parquet(result, args.parquet)
+    return result
+
+
+def _show(args: argparse.Namespace, result: Result) -> None:
+    if args.html is not None:
+        from artemis_py.spark.report.html import as_html
+
+        args.html.write_text(as_html(result, datetime.now(UTC)), "utf-8")
+    if args.format == "json":
+        from artemis_py.spark.report.machine import as_json
+
+        print(as_json(result))
+    else:
+        from artemis_py.spark.report.terminal import as_text
+
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _UNLIMITED
+        print(as_text(result, width, colour.painter(sys.stdout)), end="")

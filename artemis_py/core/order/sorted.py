@@ -1,0 +1,192 @@
+"""Sorted order: by the text of one header, arrival order where it is equal; messages without it come first.
+
+Qpid's sorted queue (seed, reference rows Q-09 to Q-12). The least entry is the oldest, whatever its key: a ring deletes
+the oldest messages first, and only a priority queue has another rule (seed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+
+from artemis_py.core.entry import Entry
+from artemis_py.core.order.lane import Lane
+from artemis_py.core.order.order import Cursor, Order
+from artemis_py.core.order.ranking import Place, Ranking
+from artemis_py.message import HeaderName, Message
+
+_KEYLESS = ""
+_KEYED = "\0"
+_BEFORE_ALL: Place = ("", -(1 << 62))
+
+
+def utf16_order(text: str) -> str:
+    """A text that sorts, character by character, as UTF-16 units of ``text`` do: as Java compares strings."""
+    if text.isascii() or max(text) <= "\uffff":
+        return text
+    units = text.encode("utf-16-be", "surrogatepass")
+    return "".join(chr(units[index] << 8 | units[index + 1]) for index in range(0, len(units), 2))
+
+
+class SortedOrder(Order):
+    """Ready entries of one queue: in one lane by sequence, and ranked by key."""
+
+    __slots__ = ("_key", "_lane", "_ranking", "cursors")
+
+    def __init__(self, key: str) -> None:
+        super().__init__()
+        self.cursors: list[RankCursor] = []
+        self._key = HeaderName(key)
+        self._lane = Lane()
+        self._ranking = Ranking()
+
+    def level_of(self, message: Message) -> int:
+        return 0
+
+    def place_of(self, message: Message, sequence: int) -> Place:
+        """The place of a message with this sequence. A key that is present and empty stands behind no key at all."""
+        key = message.head.first(self._key)
+        return (_KEYLESS if key is None else _KEYED + utf16_order(key), sequence)
+
+    # ---- in --------------------------------------------------------------------------------------
+
+    def extend(self, entries: list[Entry]) -> None:
+        self.count += len(entries)
+        lane = self._lane
+        for entry in entries:
+            entry.sequence = lane.tail
+            lane.append(entry)
+            self._rank(entry, fresh=True)
+
+    def _rank(self, entry: Entry, *, fresh: bool) -> None:
+        place = self.place_of(entry.message, entry.sequence)
+        self._ranking.add(place)
+        for cursor in self.cursors:
+            cursor.revisit(place, fresh=fresh)
+
+    def restore(self, entry: Entry, *, fresh: bool = False) -> None:
+        self._lane.restore(entry)
+        self.count += 1
+        self._rank(entry, fresh=fresh)
+
+    def place(self, entry: Entry) -> None:
+        self._lane.restore(entry)
+        self.count += 1
+        self._ranking.add(self.place_of(entry.message, entry.sequence))
+
+    def restore_at_head(self, entry: Entry, *, fresh: bool) -> None:
+        entry.sequence = self._lane.take_head_sequence()
+        self.restore(entry, fresh=fresh)
+
+    # ---- sequences -------------------------------------------------------------------------------
+
+    def tail_max(self) -> int:
+        return self._lane.tail
+
+    def reserve(self, sequence: int) -> None:
+        self._lane.tail = max(self._lane.tail, sequence)
+
+    def take_sequence(self, message: Message) -> int:
+        self._lane.tail += 1
+        return self._lane.tail - 1
+
+    def last_sequence(self, message: Message) -> int:
+        return self._lane.tail - 1
+
+    # ---- out -------------------------------------------------------------------------------------
+
+    def _entry_at(self, sequence: int) -> Entry:
+        entry = self._lane.at(sequence)
+        assert entry is not None, "every ranked place has its entry"
+        entry.sequence = sequence
+        return entry
+
+    def peek(self) -> Entry:
+        return self._entry_at(self._ranking.first()[1])
+
+    def pop(self) -> Entry:
+        sequence = self._ranking.pop()[1]
+        entry = self._entry_at(sequence)
+        self._lane.remove(sequence)
+        self.count -= 1
+        return entry
+
+    def pop_least(self) -> Entry:
+        entry = self._lane.pop()
+        self._ranking.remove(self.place_of(entry.message, entry.sequence))
+        self.count -= 1
+        return entry
+
+    def remove(self, entry: Entry, sequence: int) -> bool:
+        if self._lane.at(sequence) is not entry:
+            return False
+        self._lane.remove(sequence)
+        self._ranking.remove(self.place_of(entry.message, sequence))
+        self.count -= 1
+        return True
+
+    # ---- looking ---------------------------------------------------------------------------------
+
+    def at(self, level: int, sequence: int) -> Entry | None:
+        return self._lane.at(sequence)
+
+    def __iter__(self) -> Iterator[Entry]:
+        for place in self._ranking:
+            if self._lane.at(place[1]) is not None:
+                yield self._entry_at(place[1])
+
+    def open_cursor(self) -> RankCursor:
+        cursor = RankCursor(self)
+        self.cursors.append(cursor)
+        return cursor
+
+    def close_cursor(self, cursor: Cursor) -> None:
+        self.cursors = [other for other in self.cursors if other is not cursor]
+
+    def next_after(self, place: Place) -> Place | None:
+        """The first place behind this one at which an entry stands."""
+        return self._ranking.after(place)
+
+
+class RankCursor(Cursor):
+    """A cursor with one place in the ranking. What comes to a place that it has passed, an arrival too, is noted."""
+
+    __slots__ = ("_noted", "_order", "_passed", "_returns", "_seen_before")
+
+    def __init__(self, order: SortedOrder) -> None:
+        super().__init__()
+        self._order = order
+        self._passed = _BEFORE_ALL
+        self._seen_before = _BEFORE_ALL[1]
+        self._returns: list[Place] = []
+        self._noted: set[Place] = set()
+
+    def revisit(self, place: Place, *, fresh: bool) -> None:
+        """An entry stands again (``fresh``: for the first time) at a place that the cursor may have passed."""
+        if not fresh and not self.sees_returns:
+            return
+        if (place <= self._passed or place[1] < self._seen_before) and place not in self._noted:
+            self._noted.add(place)
+            heappush(self._returns, place)
+
+    def skip_to(self, sequence: int) -> None:
+        self._seen_before = max(self._seen_before, sequence)
+
+    def advance(self) -> Entry | None:
+        order = self._order
+        returns = self._returns
+        while True:
+            ahead = order.next_after(self._passed)
+            if returns and (ahead is None or returns[0] < ahead):
+                place = heappop(returns)
+                self._noted.discard(place)
+            elif ahead is None:
+                return None
+            else:
+                self._passed = place = ahead
+                if place[1] < self._seen_before:
+                    continue
+            entry = order.at(0, place[1])
+            if entry is not None:
+                entry.sequence = place[1]
+                return entry

@@ -1,0 +1,87 @@
+"""A queue's part of keeping last values: what leaves when a newer value comes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from artemis_py.core.entry import REPLACED, Entry
+from artemis_py.core.queue_state import QueueState
+
+
+class QueueValues(QueueState):
+    """The part of a queue that replaces older values by newer ones, where ``last_values`` is there."""
+
+    @abstractmethod
+    def dispatch(self, now_ms: int) -> None:
+        """Offer ready entries to consumers."""
+
+    def _append_values(self, entries: list[Entry], now_ms: int) -> None:
+        """Append new messages, each instead of the value before it. A consumer with room takes that one first: what it
+        gets must not depend on how many messages came at once.
+        """
+        values = self.last_values
+        assert values is not None
+        order = self.order
+        for entry in entries:
+            message = entry.message
+            older = values.older(message)
+            if older is not None and order.at(order.level_of(older.message), older.sequence) is older:
+                self._wake_dry()
+                self.dispatch(now_ms)
+            self._enter_value(entry)
+            order.extend([entry])
+            entry.sequence = order.last_sequence(message)
+            if message.expires_ms:
+                self._watch_expiry(entry)
+
+    def _enter_value(self, entry: Entry) -> None:
+        """From now on this is the newest value of its key. The one before goes, unless a consumer has it: then it goes
+        when it comes back.
+        """
+        values = self.last_values
+        assert values is not None
+        older = values.older(entry.message)
+        if older is not None and (self.order.remove(older, older.sequence) or self._take_from_aside(older)):
+            self._replace(older)
+        values.enter(entry)
+
+    def _enter_value_of_page(self, entry: Entry) -> bool:
+        """The same for a message out of a page, which may have been fetched out of turn; False when it is not the
+        newest one, and gone.
+        """
+        if self.last_values is None:
+            return True
+        known = self.last_values.older(entry.message)
+        if known is not None and known.sequence > entry.sequence:
+            self._replace(entry)
+            return False
+        self._enter_value(entry)
+        return True
+
+    def _enter_values_due(self, entries: list[Entry]) -> list[Entry]:
+        """Scheduled messages, the earliest first, become values now, a redelivery is one already; returns those that no
+        later one replaced.
+        """
+        for entry in entries:
+            if not entry.attempts:
+                self._enter_value(entry)
+        return [entry for entry in entries if entry.message.id in self.scheduled]
+
+    def _is_outdated(self, entry: Entry) -> bool:
+        """Did a newer value come while a consumer had this one? Then it is gone now."""
+        if self.last_values is None or not self.last_values.is_outdated(entry):
+            return False
+        self._replace(entry)
+        return True
+
+    def _take_from_aside(self, entry: Entry) -> bool:
+        if self.scheduled.get(entry.message.id) is not entry:
+            return False
+        del self.scheduled[entry.message.id]
+        self.tally.leave_scheduled(entry.message)
+        return True
+
+    def _replace(self, entry: Entry) -> None:
+        """An entry that is out of the order already was given up for another."""
+        self.tally.replaced += 1
+        self._forget([entry.message], REPLACED)

@@ -1,0 +1,138 @@
+"""The log as Parquet, partitioned by date and address; the broker may drop what is in it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F
+
+from artemis_py.spark.jobs.archive_store import Store
+from artemis_py.spark.jobs.result import BYTES, COUNT, Column, Result, Table
+from artemis_py.spark.jobs.source import TIME_COLUMNS, archive_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TABLES: Final = ("messages", "events")
+_ROWS_PER_FILE: Final = 5_000_000
+_CONF: Final = {
+    # Every reader of Parquet understands these; Spark's own default is a type of its past.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.compression.codec": "zstd",
+}
+
+
+class Feed(ABC):
+    """The log of one broker, to be archived."""
+
+    broker: str
+
+    @abstractmethod
+    def step_ends(self, after_lsn: int) -> list[int]:
+        """At which lsns to cut what is durable behind ``after_lsn`` into steps; the last is the end of it."""
+
+    @abstractmethod
+    def frame(self, spark: SparkSession, table: str, after_lsn: int, up_to_lsn: int) -> DataFrame:
+        """All columns of the rows with ``after_lsn < offset <= up_to_lsn``: the same whenever it is read."""
+
+    @abstractmethod
+    def confirm(self, lsn: int) -> None:
+        """Tells the broker that everything up to here is safe. Called with the state before the first step, too."""
+
+
+def archive(
+    spark: SparkSession,
+    feeds: Sequence[Feed],
+    directory: Path,
+    *,
+    tables: Sequence[str] = TABLES,
+    compact_before: str | None = None,
+    on_step: Callable[[str], None] = lambda _text: None,
+) -> Result:
+    """Brings the archive up to what is durable in each log, step by step, then compacts dates before ``compact_before``
+    (``2026-01-31``; None: none). Each step is in the archive wholly and once, whenever the job is killed and started
+    again; the broker is told of a step when its files are synced. The directory has to be seen by driver and executors.
+
+    Raises JobError when another process archives into the directory.
+    """
+    rows: list[tuple[str, int, int, int, int, int]] = []
+    with Store(directory) as store, _configured(spark):
+        for feed in feeds:
+            began = store.archived_lsn(feed.broker)
+            feed.confirm(began)
+            counts = dict.fromkeys(TABLES, 0)
+            ends = feed.step_ends(began)
+            for number, end in enumerate(ends, 1):
+                on_step(f"{feed.broker}: step {number} of {len(ends)}, up to lsn {end}")
+                _archive_step(spark, store, feed, end, tables, counts)
+                feed.confirm(end)
+            archived = store.archived_lsn(feed.broker)
+            rows.append((feed.broker, began, archived, len(ends), counts["messages"], counts["events"]))
+        compacted = 0
+        for table in tables if compact_before is not None else ():
+            for date, partitions in store.small_partitions(table, compact_before).items():
+                on_step(f"compacting {table} of {date}: {len(partitions)} addresses")
+                store.compact(partitions, lambda into, which: _compact(spark, into, which))
+                compacted += len(partitions)
+    size_bytes = sum(path.stat().st_size for table in TABLES for path in (directory / table).rglob("*.parquet"))
+    columns = (
+        Column("broker", "broker"), Column("from", "archived before, to lsn", COUNT), Column("to", "now", COUNT),
+        Column("steps", "steps", COUNT), Column("messages", "messages", COUNT), Column("events", "events", COUNT),
+    )  # fmt: skip
+    facts = [
+        (Column("compacted", "compacted directories", COUNT), compacted),
+        (Column("bytes", "size", BYTES), size_bytes),
+    ]
+    title = f"Archive {directory}"
+    return Result("archive", title, facts, [Table("brokers", "What was added", columns, rows)])
+
+
+@contextmanager
+def _configured(spark: SparkSession) -> Iterator[None]:
+    before = {name: spark.conf.get(name) or value for name, value in _CONF.items()}
+    try:
+        for name, value in _CONF.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+
+
+def _archive_step(
+    spark: SparkSession, store: Store, feed: Feed, end: int, tables: Sequence[str], counts: dict[str, int]
+) -> None:
+    after = store.archived_lsn(feed.broker)
+
+    def write(staging: Path) -> None:
+        for table in tables:
+            dated = feed.frame(spark, table, after, end).withColumn("date", F.to_date(TIME_COLUMNS[table]))
+            _write(dated, ["date", "address"], staging / table)
+            counts[table] += _rows_in(staging / table)
+
+    store.add(feed.broker, end, write)
+
+
+def _write(frame: DataFrame, keys: list[str], where: Path) -> None:
+    """One file for each partition, unless that would be a very long one; rows in the order of the log."""
+    ordered = frame.repartition(*keys).sortWithinPartitions(*keys, "broker", "offset")
+    ordered.write.option("maxRecordsPerFile", _ROWS_PER_FILE).partitionBy(*keys).parquet(str(where))
+
+
+def _compact(spark: SparkSession, into: Path, partitions: Sequence[Path]) -> None:
+    """One table and date: all batches of each partition into one."""
+    table = partitions[0].parent.parent
+    schema = archive_schema(spark, table)
+    frame = spark.read.schema(schema).option("basePath", str(table)).parquet(*map(str, partitions))
+    _write(frame.drop("batch", "date"), ["address"], into)
+
+
+def _rows_in(where: Path) -> int:
+    """As the files' own footers tell: so each was read once after it was written."""
+    from pyarrow import parquet
+
+    return sum(parquet.read_metadata(path).num_rows for path in where.rglob("*.parquet"))

@@ -1,0 +1,107 @@
+"""What an archive does to a file system, one verb each: a crash can come between any two of them."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import functools
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+_RENAME_EXCHANGE: Final = 2
+_AT_FDCWD: Final = -100
+
+
+class Files:
+    """Renames and small files that are on the disk when the call returns. Raises OSError."""
+
+    def write(self, path: Path, value: object) -> None:
+        """Puts JSON in the place of a file: readers see the old or the new, whole."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f"{path.name}.new")
+        with beside.open("w", encoding="utf-8") as stream:
+            json.dump(value, stream, indent=1)
+            stream.flush()
+            os.fsync(stream.fileno())
+        beside.replace(path)
+        sync_directory(path.parent)
+
+    def read(self, path: Path) -> Any:
+        """The JSON of a file; None when there is none."""
+        try:
+            return json.loads(path.read_text("utf-8"))
+        except FileNotFoundError:
+            return None
+
+    def move(self, old: Path, new: Path) -> None:
+        """Renames a directory to a place where nothing is."""
+        _make_directory(new.parent)
+        old.rename(new)
+        sync_directory(new.parent)
+
+    def swap(self, made: Path, place: Path) -> None:
+        """Puts a directory in the place of another, which comes to where the first was, or beside it: in one step where
+        the system can do that (Linux), else in two, of which the first may have been done before.
+        """
+        if not place.is_dir() or not _exchanged(made, place):
+            if place.is_dir():
+                place.rename(made.with_name(f"{made.name}.old"))
+            made.rename(place)
+        sync_directory(place.parent)
+
+    def remove(self, path: Path) -> None:
+        """Removes a file or a directory with all that is in it; nothing happens when it is not there. What somebody
+        still writes into a directory may stay.
+        """
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _make_directory(path: Path) -> None:
+    """Makes a directory and those above it, each durable."""
+    if not path.is_dir():
+        _make_directory(path.parent)
+        path.mkdir(exist_ok=True)
+        sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Makes the names in a directory durable."""
+    number = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def sync_tree(root: Path) -> None:
+    """Makes everything below a directory durable: what it calls written stays written when the power fails."""
+    for folder, _, names in os.walk(root, topdown=False):
+        for name in names:
+            with (Path(folder) / name).open("rb") as stream:
+                os.fsync(stream.fileno())
+        sync_directory(Path(folder))
+
+
+@functools.cache
+def _renameat2() -> Callable[..., int] | None:
+    return getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Exchanges two names in one step; False where kernel or file system cannot."""
+    call = _renameat2()
+    if call is None:
+        return False
+    if call(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
+        return False
+    raise OSError(number, os.strerror(number), str(other))

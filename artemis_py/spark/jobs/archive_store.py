@@ -1,0 +1,171 @@
+"""An archive directory, and how it changes so that a kill at any point loses nothing and doubles nothing::
+
+    messages/date=2026-01-31/address=orders/batch=<broker>-<from>-<to>/part-….parquet     what readers see
+    events/…
+    _archive/state.json      up to which lsn the log of each broker is archived
+    _archive/staging-…/…     what is being written, by one process; of no value without move.json
+    _archive/move.json       what of it moves where: from here on a step is carried out, however often it is interrupted
+    _archive/lock            held by the process that writes
+
+A step: write into staging → sync → ``move.json`` → rename each directory to its place → ``state.json`` → remove
+``move.json``. Names that begin with an underscore are passed over by readers of Parquet.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any, Final
+
+from artemis_py.spark.jobs.archive_files import Files, sync_tree
+from artemis_py.spark.jobs.source import JobError
+
+FORMAT_VERSION: Final = 1
+SMALL_BYTES: Final = 64 * 1024**2
+"""A directory whose files are smaller than this on average is worth compacting."""
+
+
+class Store:
+    """One archive directory, opened for writing. ``open`` finishes or forgets what a killed process left."""
+
+    def __init__(self, root: Path, files: Files | None = None) -> None:
+        self._root = root
+        self._files = files or Files()
+        self._own = root / "_archive"
+        # Of this process alone: when another one was killed, its Java may go on writing for a moment.
+        self._staging = self._own / f"staging-{uuid.uuid4().hex}"
+        self._move = self._own / "move.json"
+        self._lock: IO[bytes] | None = None
+        self._state: dict[str, int] = {}
+
+    def open(self) -> None:
+        """Takes the lock and puts the directory in order. Raises JobError when another process archives into it, or
+        when it was made by a later version.
+        """
+        self._own.mkdir(parents=True, exist_ok=True)
+        self._lock = (self._own / "lock").open("wb")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._lock.close()
+            raise JobError(f"{self._root} is being written by another archive job: wait for it to end") from None
+        state = self._files.read(self._own / "state.json") or {"format": FORMAT_VERSION, "brokers": {}}
+        if state["format"] != FORMAT_VERSION:
+            raise JobError(f"{self._root} has format {state['format']}; this program writes {FORMAT_VERSION}")
+        self._state = dict(state["brokers"])
+        move = self._files.read(self._move)
+        if move is not None:
+            self._carry_out(move)
+        for staging in self._own.glob("staging-*"):
+            self._files.remove(staging)
+
+    def close(self) -> None:
+        """Lets go of the lock."""
+        if self._lock is not None:
+            self._lock.close()
+
+    def __enter__(self) -> Store:
+        self.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def archived_lsn(self, broker: str) -> int:
+        """Up to where (included) the log of this broker is in the archive; 0 at first."""
+        return self._state.get(broker, 0)
+
+    def add(self, broker: str, lsn: int, write: Callable[[Path], None]) -> None:
+        """Archives what lies behind ``archived_lsn(broker)`` up to ``lsn``. ``write`` puts it into the directory that
+        it is given, as ``<table>/date=…/address=…/*.parquet``.
+        """
+        first = self.archived_lsn(broker) + 1
+        self._files.remove(self._staging)
+        self._staging.mkdir(parents=True)
+        write(self._staging)
+        _tidy(self._staging)
+        sync_tree(self._staging)
+        name = f"batch={_safe(broker)}-{first:016}-{lsn:016}"
+        moves = [[str(leaf), str(leaf / name)] for leaf in _leaves(self._staging)]
+        self._decide({"moves": moves, "swaps": [], "state": self._state | {broker: lsn}})
+
+    def small_partitions(self, table: str, before: str | None = None) -> dict[str, list[Path]]:
+        """What is worth compacting, by date (``2026-01-31``; only earlier ones than ``before``): directories of one
+        address with several small batches.
+        """
+        found: dict[str, list[Path]] = {}
+        for day in sorted((self._root / table).glob("date=*")):
+            date = day.name.removeprefix("date=")
+            if before is not None and date >= before:
+                continue
+            for partition in sorted(day.glob("address=*")):
+                files = list(partition.glob("batch=*/*.parquet"))
+                batches = {file.parent for file in files}
+                size_bytes = sum(file.stat().st_size for file in files)
+                if len(batches) > 1 and size_bytes < len(files) * SMALL_BYTES:
+                    found.setdefault(date, []).append(partition)
+        return found
+
+    def compact(self, partitions: Sequence[Path], write: Callable[[Path, Sequence[Path]], None]) -> None:
+        """Puts one batch in the place of the batches of each partition. ``write`` gets a directory that is not there
+        yet and the partitions (``<table>/date=…/address=…``), and puts ``address=…/*.parquet`` of the same names into
+        it.
+        """
+        self._files.remove(self._staging)
+        write(self._staging, partitions)
+        _tidy(self._staging)
+        swaps: list[list[str]] = []
+        for partition in partitions:
+            batches = sorted(path.name for path in partition.glob("batch=*"))
+            name = "batch=compacted-" + hashlib.sha256("\n".join(batches).encode()).hexdigest()[:16]
+            made = self._staging / partition.name
+            inside = made.with_name(f"made-{len(swaps)}")
+            inside.mkdir()
+            made.rename(inside / name)
+            inside.rename(made)
+            swaps.append([partition.name, str(partition.relative_to(self._root)), name])
+        sync_tree(self._staging)
+        self._decide({"moves": [], "swaps": swaps, "state": self._state})
+
+    def _decide(self, move: dict[str, Any]) -> None:
+        move["staging"] = self._staging.name
+        self._files.write(self._move, move)
+        self._carry_out(move)
+
+    def _carry_out(self, move: dict[str, Any]) -> None:
+        """Each part is passed over when it was done before."""
+        staging = self._own / move["staging"]
+        for old, new in move["moves"]:
+            staged, place = staging / old, self._root / new
+            if staged.is_dir():
+                self._files.move(staged, place)
+        for made, target, name in move["swaps"]:
+            staged, place = staging / made, self._root / target
+            if not (place / name).is_dir():
+                self._files.swap(staged, place)
+        self._files.write(self._own / "state.json", {"format": FORMAT_VERSION, "brokers": move["state"]})
+        self._state = dict(move["state"])
+        self._files.remove(self._move)
+        self._files.remove(staging)
+
+
+def _tidy(staging: Path) -> None:
+    """What Spark noted beside its files goes."""
+    for folder, _, names in os.walk(staging):
+        for name in names:
+            if not name.endswith(".parquet") or name.startswith((".", "_")):
+                (Path(folder) / name).unlink()
+
+
+def _leaves(staging: Path) -> list[Path]:
+    """``<table>/date=…/address=…`` with files in it, relative to the directory."""
+    return sorted({path.parent.relative_to(staging) for path in staging.glob("*/date=*/address=*/*.parquet")})
+
+
+def _safe(text: str) -> str:
+    """A broker's name as part of a directory's name."""
+    return "".join(letter if letter.isalnum() or letter in "_." else f"%{ord(letter):02X}" for letter in text)

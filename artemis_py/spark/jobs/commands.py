@@ -1,0 +1,216 @@
+"""Which jobs there are, their arguments on the command line, and how these become calls. Importing this starts no Java
+and needs no pyspark.
+"""
+
+from __future__ import annotations
+
+import argparse
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from artemis_py.spark.jobs.moments import duration_s
+from artemis_py.spark.jobs.source import JobError
+from artemis_py.units import parse_bytes
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from artemis_py.spark.jobs.result import Result
+    from artemis_py.spark.jobs.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a job is called with, beside its own arguments."""
+
+    spark: SparkSession
+    source: Source
+    say: Callable[[str], None]
+    """Shows on a terminal what is being done."""
+    tell: Callable[[str], None]
+    """Says something that the user needs to keep."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job of ``artemis-py pipeline``."""
+
+    help: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    call: Callable[[Call, argparse.Namespace], Result]
+
+
+def _no_arguments(parser: argparse.ArgumentParser) -> None:
+    del parser
+
+
+def _argument(parse: Callable[[str], int]) -> Callable[[str], int]:
+    """A parser for argparse, which shows the text of this error alone."""
+
+    def read(text: str) -> int:
+        try:
+            return parse(text)
+        except ValueError as problem:
+            raise argparse.ArgumentTypeError(str(problem)) from None
+
+    return read
+
+
+def _interval(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--interval", type=_argument(duration_s), default=60, metavar="TIME", help="length of an interval (default 1m)"
+    )
+
+
+def _archive_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directory", type=Path, metavar="DIR", help="where the archive is, or is to be")
+    parser.add_argument("--tables", default="messages,events", metavar="NAMES", help="default: messages,events")
+    parser.add_argument(
+        "--compact-before",
+        metavar="DATE",
+        type=date.fromisoformat,
+        help="put the small files of each date before this one (2026-01-31) together",
+    )
+    parser.add_argument(
+        "--cursor", default="archive", metavar="NAME", help="under which the broker keeps the log for it (archive)"
+    )
+    parser.add_argument("--accept-gap", action="store_true", help="go on where the log lacks something already")
+
+
+def _archive(call: Call, args: argparse.Namespace) -> Result:
+    from artemis_py.spark.jobs.archive import TABLES, archive
+    from artemis_py.spark.jobs.feeds import feeds_of
+
+    tables = [name.strip() for name in args.tables.split(",")]
+    unknown = [name for name in tables if name not in TABLES]
+    if unknown:
+        raise JobError(f"no table {unknown[0]!r} to archive; there are {', '.join(TABLES)}")
+    feeds = feeds_of(call.source, args.cursor, accepts_gap=args.accept_gap)
+    return archive(
+        call.spark,
+        feeds,
+        args.directory,
+        tables=tables,
+        compact_before=args.compact_before and args.compact_before.isoformat(),
+        on_step=call.say,
+    )
+
+
+def _latency(call: Call, args: argparse.Namespace) -> Result:
+    from artemis_py.spark.jobs.latency import latency
+
+    return latency(call.spark, call.source, interval_s=args.interval)
+
+
+def _throughput(call: Call, args: argparse.Namespace) -> Result:
+    from artemis_py.spark.jobs.throughput import throughput
+
+    return throughput(call.spark, call.source, interval_s=args.interval)
+
+
+def _fairness(call: Call, args: argparse.Namespace) -> Result:
+    from artemis_py.spark.jobs.fairness import fairness
+
+    return fairness(call.spark, call.source, interval_s=args.interval)
+
+
+def _losses(call: Call, args: argparse.Namespace) -> Result:
+    from artemis_py.spark.jobs.losses import losses
+
+    return losses(call.spark, call.source, interval_s=args.interval)
+
+
+def _dead_letters(call: Call, args: argparse.Namespace) -> Result:
+    from artemis_py.spark.jobs.dead_letters import dead_letters
+
+    return dead_letters(call.spark, call.source)
+
+
+def _replay_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--where", metavar="CONDITION", help="SQL over the table messages, header['name'] and text (the body)"
+    )
+    to = parser.add_mutually_exclusive_group(required=True)
+    to.add_argument("--address", metavar="ADDRESS", help="where to publish to")
+    to.add_argument("--original", action="store_true", help="publish each to the address it was sent to first")
+    parser.add_argument("--rate", type=float, metavar="N", help="messages per second (default: as fast as it goes)")
+    parser.add_argument("--publish", action="store_true", help="do it; without this, a dry run")
+    parser.add_argument("--target", metavar="tcp://HOST:PORT", help="the STOMP acceptor to publish to")
+    parser.add_argument("--target-user", metavar="NAME", help="login there")
+    parser.add_argument("--target-password", metavar="TEXT", help="passcode there")
+    parser.add_argument("--run-id", metavar="TEXT", help="go on with an interrupted replay: the run id that it told")
+
+
+def _replay(call: Call, args: argparse.Namespace) -> Result:
+    from artemis_py.spark.jobs.replay import Target, replay
+
+    if args.publish and not args.target:
+        raise JobError("--publish needs --target tcp://HOST:PORT, the STOMP acceptor to publish to")
+    if args.rate is not None and not 0 < args.rate < float("inf"):
+        raise JobError(f"--rate {args.rate:g} is no number of messages per second")
+    options = {"url": args.target, "user": args.target_user, "password": args.target_password}
+    target = Target(args.address, {name: value for name, value in options.items() if value})
+    run_id = (args.run_id or f"replay-{uuid.uuid4().hex[:12]}") if args.publish else None
+    if run_id is not None:
+        call.tell(f"run id {run_id}: if this is interrupted, the same with --run-id {run_id} goes on")
+    return replay(call.spark, call.source, target, where=args.where, rate=args.rate, run_id=run_id, on_step=call.say)
+
+
+def _capacity_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--outage",
+        type=_argument(duration_s),
+        default=600,
+        metavar="TIME",
+        help="how long consumers may be away (default 10m)",
+    )
+    parser.add_argument(
+        "--memory",
+        type=_argument(parse_bytes),
+        default=64 * 1024**2,
+        metavar="SIZE",
+        help="memory for one address at most; the rest goes to pages (default 64MiB)",
+    )
+    parser.add_argument("--xml", type=Path, metavar="FILE", help="write the advice as a broker.xml, too")
+
+
+def _capacity(call: Call, args: argparse.Namespace) -> Result:
+    from artemis_py.spark.jobs.capacity import capacity
+
+    result = capacity(call.spark, call.source, outage_s=args.outage, memory_bytes=args.memory)
+    if args.xml is not None:
+        for text in result.texts:
+            args.xml.write_text(text.body, "utf-8")
+    return result
+
+
+def _trace_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("message", metavar="MESSAGE-ID", help="as in a MESSAGE frame (12-345), or its number (345)")
+    parser.add_argument("--broker", metavar="NAME", help="in which broker's log, when there are several")
+
+
+def _trace(call: Call, args: argparse.Namespace) -> Result:
+    from artemis_py.spark.jobs.trace import trace
+
+    return trace(call.spark, call.source, args.message, broker=args.broker)
+
+
+JOBS: Final[dict[str, Job]] = {
+    "archive": Job(
+        "the log as Parquet by date and address; the broker may drop what is in it", _archive_arguments, _archive
+    ),
+    "latency": Job("publish → deliver → acknowledge, percentiles per queue and minute", _interval, _latency),
+    "throughput": Job("messages per second in and out, and the busiest second", _interval, _throughput),
+    "fairness": Job("how a queue's messages were shared out among its consumers", _interval, _fairness),
+    "losses": Job(
+        "what rings, full addresses, expiry and failed deliveries removed: whose, when, why", _interval, _losses
+    ),
+    "dead-letters": Job("dead and expired messages by cause, origin, headers and body", _no_arguments, _dead_letters),
+    "replay": Job("publish a selection of the log again; a dry run first", _replay_arguments, _replay),
+    "capacity": Job("memory, page and ring sizes that would have held the traffic", _capacity_arguments, _capacity),
+    "trace": Job("the biography of one message", _trace_arguments, _trace),
+}

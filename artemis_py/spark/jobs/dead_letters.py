@@ -1,0 +1,104 @@
+"""What is among dead and expired messages: grouped by cause, origin, headers and body, with examples."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F
+
+from artemis_py.spark.jobs.result import COUNT, TIME, Column, Plot, Result, Table, collected
+from artemis_py.spark.jobs.shapes import body_shape, preview
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as Expression
+    from pyspark.sql import DataFrame, SparkSession
+
+    from artemis_py.spark.jobs.source import Source
+
+_COLUMNS: Final = (
+    "broker", "address", "messageId", "offset", "publishedAt", "headers", "value", "reason", "originalAddress",
+    "originalQueue", "originalMessageId",
+)  # fmt: skip
+_OWN_HEADERS: Final = ("reason", "_AMQ_ORIG_%", "destination", "priority", "persistent", "expires", "delivery-count")
+"""Headers that say nothing on what the sender meant: patterns of LIKE."""
+_GROUP: Final = ("broker", "reason", "originalAddress", "originalQueue", "origin", "headerNames", "shape")
+_SHOWN: Final = (
+    Column("broker", "broker"), Column("reason", "cause"), Column("originalAddress", "address"),
+    Column("originalQueue", "queue"), Column("origin", "sent by"), Column("headerNames", "headers"),
+    Column("shape", "body"), Column("messages", "messages", COUNT), Column("firstAt", "first", TIME),
+    Column("lastAt", "last", TIME),
+)  # fmt: skip
+_EXAMPLE: Final = ("messageId", "originalMessageId", "address", "preview")
+
+
+def dead_letters(spark: SparkSession, source: Source, *, examples: int = 2) -> Result:
+    """Groups, the largest first, and of each the first and the last example (``examples`` 0: none, 1: the first)."""
+    groups = _groups(_shaped(spark, source)).cache()
+    table = collected("groups", "Dead and expired messages", _SHOWN, groups)
+    count = groups.agg(F.coalesce(F.sum("messages"), F.lit(0))).collect()[0][0]
+    facts = [(Column("messages", "messages", COUNT), count)]
+    causes = groups.groupBy("reason").agg(F.sum("messages").alias("n")).orderBy(F.desc("n"), "reason").limit(24)
+    bars = [(str(reason), float(count)) for reason, count in causes.collect()]
+    plots = [Plot("Messages per cause", COUNT, bars=bars)] if bars else []
+    tables = [table, *([_examples(groups, examples)] if examples else [])]
+    return Result("dead-letters", "Dead letters", facts, tables, plots, frames={"dead_letters": groups})
+
+
+def _shaped(spark: SparkSession, source: Source) -> DataFrame:
+    """The copies with the shape of their headers and bodies, and who sent the originals."""
+    dead = source.table(spark, "messages", _COLUMNS).where("reason is not null")
+    names = F.array_sort(F.array_distinct(F.transform("headers", lambda header: header["key"])))
+    senders = F.array_join(F.filter(names, lambda name: ~_is_own(name)), ", ")
+    shaped = (
+        dead.withColumn("headerNames", senders)
+        .withColumn("shape", F.udf(_shape, "string", useArrow=False)("value"))
+        .withColumn("preview", F.udf(_preview, "string", useArrow=False)("value"))
+    )
+    sent = source.table(spark, "messages", ("broker", "messageId", "origin")).select(
+        "broker", F.col("messageId").cast("string").alias("originalMessageId"), "origin"
+    )
+    return shaped.drop("value", "headers").join(sent, ["broker", "originalMessageId"], "left")
+
+
+def _shape(value: bytearray | None) -> str:
+    return body_shape(None if value is None else bytes(value))
+
+
+def _preview(value: bytearray | None) -> str:
+    return preview(None if value is None else bytes(value))
+
+
+def _is_own(name: Expression) -> Expression:
+    """Is this a header that the broker writes?"""
+    found = F.lit(False)
+    for pattern in _OWN_HEADERS:
+        found = found | name.like(pattern)
+    return found
+
+
+def _groups(shaped: DataFrame) -> DataFrame:
+    example = F.struct("offset", *_EXAMPLE)
+    return (
+        shaped.groupBy(*_GROUP)
+        .agg(
+            F.count("*").alias("messages"),
+            F.min("publishedAt").alias("firstAt"),
+            F.max("publishedAt").alias("lastAt"),
+            F.min(example).alias("firstExample"),
+            F.max(example).alias("lastExample"),
+        )
+        .orderBy(F.desc("messages"), *_GROUP)
+    )
+
+
+def _examples(groups: DataFrame, count: int) -> Table:
+    """The first and the last message of each of the largest groups."""
+    columns = [
+        Column("group", "group", COUNT), Column("messageId", "message"), Column("originalMessageId", "was message"),
+        Column("address", "now in"), Column("preview", "body"),
+    ]  # fmt: skip
+    rows: list[tuple[object, ...]] = []
+    for number, (first, last) in enumerate(groups.select("firstExample", "lastExample").take(50), 1):
+        chosen = [first, last] if count > 1 and first != last else [first]
+        rows += [(number, *(str(example[name]) for name in _EXAMPLE)) for example in chosen]
+    return Table("examples", "Examples of the largest groups", columns, rows)

@@ -1,0 +1,78 @@
+"""The logs of brokers, cut into steps for an archive."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from artemis_py.spark.directory_log import DirectoryLog
+from artemis_py.spark.jobs.archive import Feed
+from artemis_py.spark.jobs.source import JobError, LogTables, Source
+from artemis_py.spark.options import read_options
+from artemis_py.spark.plan import opened
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from artemis_py.spark.log import Log
+
+STEP_BYTES: Final = 256 * 1024**2
+"""So much log is archived at once: what is done again when the job is killed."""
+CURSOR_TTL_S: Final = 7 * 86_400
+"""So long an archive that does not move holds back the broker's retention."""
+
+
+class LogFeed(Feed):
+    """One broker's log, in a directory or behind a URL."""
+
+    def __init__(
+        self, log: Log, options: dict[str, str], cursor: str, *, accepts_gap: bool = False, step_bytes: int = STEP_BYTES
+    ) -> None:
+        self.broker = log.broker
+        self._log = log
+        self._options = options
+        self._cursor = cursor
+        self._accepts_gap = accepts_gap
+        self._step_bytes = step_bytes
+
+    def step_ends(self, after_lsn: int) -> list[int]:
+        """Ends of segments, and of what is durable. Raises JobError when retention has removed what would be next."""
+        listing = self._log.listing(after_lsn)
+        if 0 < after_lsn < listing.first_lsn - 1 and not self._accepts_gap:
+            raise JobError(
+                f"the log of {self.broker} begins at lsn {listing.first_lsn} and the archive ends at {after_lsn}:"
+                " what was between is gone. Run archive more often, or keep more of the log; --accept-gap goes on"
+            )
+        ends: list[int] = []
+        filled = 0
+        for segment in listing.segments:
+            filled += segment.size_bytes
+            if filled >= self._step_bytes and after_lsn < segment.last_lsn < listing.end_lsn:
+                ends.append(segment.last_lsn)
+                filled = 0
+        return [*ends, listing.end_lsn] if listing.end_lsn > after_lsn else []
+
+    def frame(self, spark: SparkSession, table: str, after_lsn: int, up_to_lsn: int) -> DataFrame:
+        """Read by the data source, which leaves out other segments and other brokers."""
+        options = {
+            **self._options,
+            "table": table,
+            "includeHeaders": "true",
+            "startingOffsets": json.dumps({self.broker: after_lsn}),
+            "endingOffsets": json.dumps({self.broker: up_to_lsn}),
+        }
+        frame = spark.read.format("artemis").options(**options).load()
+        return frame.where(frame["broker"] == self.broker)
+
+    def confirm(self, lsn: int) -> None:
+        """Moves the cursor, which holds retention back from then on. Files have no cursor: a broker keeps them."""
+        if not isinstance(self._log, DirectoryLog):
+            self._log.set_cursor(self._cursor, lsn, CURSOR_TTL_S)
+
+
+def feeds_of(source: Source, cursor: str, *, accepts_gap: bool = False) -> list[LogFeed]:
+    """A feed for each broker of a source. Raises JobError for sources that are no log."""
+    if not isinstance(source, LogTables):
+        raise JobError("an archive is made of a log: give --journal DIR or --url URL")
+    logs = opened(read_options(source.options))
+    return [LogFeed(log, source.options, cursor, accepts_gap=accepts_gap) for _, log in logs.values()]

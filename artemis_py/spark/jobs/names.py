@@ -1,0 +1,36 @@
+"""The names of events in the table ``events``, and what they mean to whoever lost a message."""
+
+from __future__ import annotations
+
+from typing import Final
+
+PUBLISHED: Final = "published"
+ROUTED: Final = "routed"
+SCHEDULED: Final = "scheduled"
+DUE: Final = "due"
+DELIVERED: Final = "delivered"
+ATTEMPTED: Final = "attempted"
+ACKED: Final = "acked"
+REPLACED: Final = "replaced"
+REFUSED: Final = "refused"
+
+ARRIVALS: Final = (ROUTED, SCHEDULED)
+"""A message came to a queue."""
+LOSSES: Final = {
+    REPLACED: "a ring was full: the oldest message gave way",
+    "superseded": "a newer value with the same key took its place",
+    "expired": "its time to live ended before anybody took it",
+    "dead": "delivered as often as allowed, and never acknowledged",
+    "cancelled": "a consumer or an operator gave it up",
+    "purged": "an operator emptied the queue",
+    "deleted": "the queue was deleted with messages in it",
+    "abandoned": "the last consumer left a queue with purge-on-no-consumers",
+    "damaged": "what was written of it cannot be read",
+    "killed": "dead, purged or deleted: an older log does not tell these apart",
+    REFUSED: "the address was full: what came was not taken",
+}
+"""Events by which a message is gone without having been consumed, and why that happens (the reasons of the journal's
+SETTLED records, docs/journal-format.md, and REFUSED).
+"""
+ENDS: Final = (ACKED, *(name for name in LOSSES if name != REFUSED))
+"""A queue was done with a message."""

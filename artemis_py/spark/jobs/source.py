@@ -1,0 +1,131 @@
+"""Where a job's rows come from: the log of brokers, an archive made of it, or whatever has the same columns."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from artemis_py.errors import PipelineError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TIME_COLUMNS: Final = {"messages": "publishedAt", "events": "timestamp"}
+"""By which column a table is cut to a time range: the time of the broker's turn."""
+BODY_COLUMNS: Final = frozenset({"value"})
+HEADER_COLUMNS: Final = frozenset({"headers"})
+
+
+class JobError(PipelineError):
+    """A job that cannot be done as asked; the text says what to do instead."""
+
+
+class Source(ABC):
+    """A description of rows: picklable, cheap, and without a session of its own."""
+
+    @abstractmethod
+    def table(self, spark: SparkSession, name: str, columns: Sequence[str]) -> DataFrame:
+        """These columns of ``messages`` or ``events``, as docs/pipeline.md describes them. Bodies and headers are read
+        only when ``value`` and ``headers`` are among the columns. Raises JobError when there is no such table.
+        """
+
+    @abstractmethod
+    def check(self) -> None:
+        """Looks, before Spark is started, whether there is anything to read. Raises PipelineError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From when (included) to when (not included), epoch ms; None: no bound."""
+
+    from_ms: int | None = None
+    to_ms: int | None = None
+
+    def cut(self, frame: DataFrame, column: str) -> DataFrame:
+        """The rows whose timestamp in this column is in the span."""
+        from pyspark.sql import functions as F
+
+        if self.from_ms is not None:
+            frame = frame.where(F.col(column) >= F.lit(datetime.fromtimestamp(self.from_ms / 1000, UTC)))
+        if self.to_ms is not None:
+            frame = frame.where(F.col(column) < F.lit(datetime.fromtimestamp(self.to_ms / 1000, UTC)))
+        return frame
+
+
+@dataclass(frozen=True, slots=True)
+class LogTables(Source):
+    """The log itself: ``options`` as of ``spark.read.format("artemis")`` (``journal`` or ``url``, and so on)."""
+
+    options: dict[str, str]
+    span: Span = field(default_factory=Span)
+
+    def check(self) -> None:
+        """Opens the logs."""
+        from artemis_py.spark.options import read_options
+        from artemis_py.spark.plan import opened
+
+        logs = opened(read_options(self.options))
+        if not any(log.listing().segments for _, log in logs.values()):
+            where = self.options.get("journal") or self.options.get("url")
+            raise JobError(
+                f"there is no log in {where}: a retention directory gets a file when that is closed, the current ones"
+                " are in journal-directory (give both, with a comma between)"
+            )
+
+    def table(self, spark: SparkSession, name: str, columns: Sequence[str]) -> DataFrame:
+        """Read by the data source ``artemis``, which leaves out segments outside of the time span."""
+        wanted = set(columns) | {TIME_COLUMNS[name]}
+        options = {
+            **self.options,
+            "table": name,
+            "columns": ",".join(sorted(wanted)),
+            "includeBody": str(bool(wanted & BODY_COLUMNS)).lower(),
+            "includeHeaders": str(bool(wanted & HEADER_COLUMNS)).lower(),
+        }
+        frame = spark.read.format("artemis").options(**options).load()
+        return self.span.cut(frame, TIME_COLUMNS[name]).select(*columns)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveTables(Source):
+    """An archive made by the job ``archive``."""
+
+    directory: Path
+    span: Span = field(default_factory=Span)
+    addresses: tuple[str, ...] = ()
+    """Only these; none: all."""
+
+    def check(self) -> None:
+        """Is it there?"""
+        if not (self.directory / "_archive").is_dir():
+            raise JobError(f"{self.directory} is no archive: artemis-py pipeline archive makes one")
+
+    def table(self, spark: SparkSession, name: str, columns: Sequence[str]) -> DataFrame:
+        """Read from Parquet; the dates outside of the time span are left out."""
+        from pyspark.sql import functions as F
+
+        where = self.directory / name
+        if not where.is_dir():
+            raise JobError(f"{self.directory} has no table {name}: artemis-py pipeline archive writes one")
+        frame = spark.read.schema(archive_schema(spark, where)).parquet(str(where))
+        if self.addresses:
+            frame = frame.where(F.col("address").isin(*self.addresses))
+        for bound, is_kept in ((self.span.from_ms, "__ge__"), (self.span.to_ms, "__le__")):
+            if bound is not None:
+                day = F.lit(datetime.fromtimestamp(bound / 1000, UTC).date())
+                frame = frame.where(getattr(F.col("date"), is_kept)(day))
+        return self.span.cut(frame, TIME_COLUMNS[name]).select(*columns)
+
+
+def archive_schema(spark: SparkSession, where: Path) -> str:
+    """The columns of an archived table. The address is a text also where all addresses look like numbers."""
+    files = next(where.glob("date=*/address=*/batch=*/*.parquet"), None)
+    if files is None:
+        raise JobError(f"{where} has no Parquet files yet: let artemis-py pipeline archive run to its end")
+    inside = spark.read.parquet(str(files)).schema
+    fields = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in inside)
+    return f"{fields}, date date, address string, batch string"

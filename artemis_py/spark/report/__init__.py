@@ -1,0 +1,1 @@
+"""A job's result for people and machines: terminal, JSON, Parquet, HTML."""

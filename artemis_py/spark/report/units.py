@@ -1,0 +1,78 @@
+"""Values as people read them, by the unit of their column."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from html import escape
+from typing import Any, Final
+
+from artemis_py.spark.jobs.result import BYTES, COUNT, MS, RATE, SHARE, TEXT, TIME
+
+NUMBERS: Final = frozenset({COUNT, BYTES, MS, RATE, SHARE})
+"""Kinds that stand at the right of their column."""
+_SIZES: Final = ("KiB", "MiB", "GiB", "TiB")
+
+
+def shown(kind: str, value: Any) -> str:
+    """One value; nothing for None."""
+    if value is None:
+        return ""
+    if kind == TIME or isinstance(value, datetime):
+        return time_shown(value)
+    if kind == TEXT or isinstance(value, str):
+        return str(value)
+    return _NUMBERS_SHOWN[kind](value)
+
+
+def printable(text: str, kept: str = "") -> str:
+    """A text without characters that move a cursor or break a page: what came with a message may hold anything."""
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() or character in kept else "·" for character in text)
+
+
+def escaped(text: str) -> str:
+    """A text as part of a page."""
+    return escape(printable(text, kept="\n\t"))
+
+
+def time_shown(value: datetime) -> str:
+    """UTC, to the second, or to the millisecond where that says something."""
+    text = f"{value:%Y-%m-%d %H:%M:%S}"
+    return f"{text}.{value.microsecond // 1000:03}" if value.microsecond else text
+
+
+def _size(value: float) -> str:
+    if abs(value) < 1024:
+        return f"{value:.0f} B"
+    for unit in _SIZES:
+        value /= 1024
+        if abs(value) < 1024 or unit == _SIZES[-1]:
+            break
+    return f"{value:.1f} {unit}"
+
+
+def _duration(value: float) -> str:
+    if value < 10_000:
+        return f"{value:,.0f} ms"
+    seconds = value / 1000
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.1f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def _rate(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def _count(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}".removesuffix(".0")
+
+
+def _share(value: float) -> str:
+    return f"{value:.3f}"
+
+
+_NUMBERS_SHOWN: Final = {COUNT: _count, BYTES: _size, MS: _duration, RATE: _rate, SHARE: _share}

@@ -1,0 +1,107 @@
+"""docs/queues.md: each configuration in it passes ``check``, and each example does what stands there."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+
+from artemis_py.cli.main import main
+from artemis_py.config.reader import loads
+from tests.queues.bench import ONE_AT_A_TIME, Bench
+from tests.tidy.sources import ROOT
+
+pytestmark = pytest.mark.wire
+
+PAGE = Path(ROOT) / "docs" / "queues.md"
+_BLOCK = re.compile(r"^```(xml|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_QUEUE = re.compile(r'<queue name="([^"]+)"')
+BLOCKS = _BLOCK.findall(PAGE.read_text(encoding="utf-8"))
+CONFIGURATIONS = [text for kind, text in BLOCKS if kind == "xml"]
+EXAMPLES = [
+    (configuration, example)
+    for (kind, configuration), (next_kind, example) in itertools.pairwise(BLOCKS)
+    if (kind, next_kind) == ("xml", "text")
+]
+
+
+def whole(core: str) -> str:
+    """A file with this below ``core``."""
+    inside = f"<security-enabled>false</security-enabled>{core}"
+    return f'<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">{inside}</core></configuration>'
+
+
+def test_the_page_has_examples() -> None:
+    assert len(EXAMPLES) == sum(kind == "text" for kind, _ in BLOCKS) > 4
+
+
+@pytest.mark.parametrize("core", CONFIGURATIONS)
+def test_a_configuration_to_copy_passes_check(core: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "broker.xml"
+    file.write_text(whole(core), encoding="utf-8")
+    assert main(["check", str(file)]) == 0
+    assert "valid (0 errors, 0 warnings, 0 notes)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("core", "example"), EXAMPLES)
+def test_an_example_does_what_stands_there(core: str, example: str, cut: bool) -> None:
+    match = _QUEUE.search(core)
+    assert match is not None
+    played = Example(core, match[1], cut=cut)
+    for line in example.splitlines():
+        played.play(line.split())
+
+
+class Example:
+    """Plays the lines of an example."""
+
+    def __init__(self, core: str, queue: str, *, cut: bool) -> None:
+        self._bench = Bench(core=core, cut=cut)
+        self._queue = queue
+        self._readers = 0
+        self._taker = ""
+
+    def play(self, words: list[str]) -> None:
+        """One line."""
+        step, *rest = words
+        getattr(self, f"_{step}")(rest)
+
+    def _next_name(self) -> str:
+        self._readers += 1
+        return f"reader {self._readers}"
+
+    def _send(self, words: list[str]) -> None:
+        body, *headers = words
+        self._bench.send(body, *headers, to=self._queue)
+
+    def _read(self, bodies: list[str]) -> None:
+        name = self._next_name()
+        self._bench.subscribe(name, ONE_AT_A_TIME, to=self._queue)
+        assert self._bench.one_by_one(name) == bodies
+        self._bench.leave(name)
+
+    def _browse(self, bodies: list[str]) -> None:
+        name = self._next_name()
+        self._bench.subscribe(name, "browser:true", to=self._queue)
+        assert self._bench.got(name) == bodies
+        self._bench.leave(name)
+
+    def _take(self, bodies: list[str]) -> None:
+        self._taker = self._next_name()
+        self._bench.subscribe(self._taker, to=self._queue)
+        assert self._bench.got(self._taker) == bodies
+
+    def _lose(self, words: list[str]) -> None:
+        self._bench.lose(self._taker)
+
+    def _count(self, words: list[str]) -> None:
+        assert self._bench.count(self._queue) == int(words[0])
+
+
+def test_the_configurations_are_read() -> None:
+    """Not only accepted: each declares a queue or a setting."""
+    for core in CONFIGURATIONS:
+        config = loads(whole(core))
+        assert config.addresses or config.address_settings.entries

@@ -1,0 +1,158 @@
+"""Traffic through a real broker that keeps its log, and a ledger of what its clients did and saw."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, running
+from tests.e2e.stomp_socket import StompSocket, connected
+from tests.wire.client_frames import ServerFrame
+
+RING = 5
+SETTINGS = f"""\
+      <address-setting match="#">
+        <default-address-routing-type>ANYCAST</default-address-routing-type>
+        <default-queue-routing-type>ANYCAST</default-queue-routing-type>
+        <auto-delete-queues>false</auto-delete-queues><auto-delete-addresses>false</auto-delete-addresses>
+        <dead-letter-address>DLQ</dead-letter-address><expiry-address>EXPIRED</expiry-address>
+        <max-delivery-attempts>2</max-delivery-attempts><redelivery-delay>0</redelivery-delay>
+      </address-setting>
+      <address-setting match="ticks"><default-ring-size>{RING}</default-ring-size></address-setting>
+      <address-setting match="narrow">
+        <max-size-messages>2</max-size-messages><address-full-policy>DROP</address-full-policy>
+      </address-setting>
+"""
+ADDRESSES = "".join(
+    f'      <address name="{name}"><anycast><queue name="{name}"/></anycast></address>\n'
+    for name in ("orders", "ticks", "offers", "narrow", "DLQ", "EXPIRED", "again")
+)
+
+
+@dataclass
+class Ledger:
+    """What the clients did."""
+
+    published: Counter[str] = field(default_factory=Counter)
+    """By address."""
+    origins: dict[str, str] = field(default_factory=dict)
+    """Host and port of each sender."""
+    delivered: Counter[str] = field(default_factory=Counter)
+    """By subscription, of queue orders."""
+    acked: Counter[str] = field(default_factory=Counter)
+    poison: dict[str, str] = field(default_factory=dict)
+    """Of the message that nobody acknowledged: its message-id and body."""
+    holds_ms: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Of each body that was sent, taken and acknowledged alone: how long that took, at least and at most."""
+
+
+@dataclass
+class Story:
+    """A broker, where its log is, and the ledger."""
+
+    broker: BrokerProcess
+    folder: Path
+    ledger: Ledger
+
+    @property
+    def url(self) -> str:
+        """Its HTTP acceptor."""
+        return f"http://127.0.0.1:{self.broker.ports['http']}"
+
+    @property
+    def stomp(self) -> str:
+        """Its STOMP acceptor."""
+        return f"tcp://127.0.0.1:{self.broker.port}"
+
+
+def broker_xml(folder: Path) -> str:
+    """A broker.xml with a journal and everything of it kept."""
+    directories = "".join(
+        f"<{name}-directory>{folder / name}</{name}-directory>"
+        for name in ("bindings", "journal", "large-messages", "paging")
+    )
+    kept = f'<journal-retention-directory unit="DAYS" period="1">{folder / "kept"}</journal-retention-directory>'
+    more = "<journal-file-size>64K</journal-file-size><message-expiry-scan-period>20</message-expiry-scan-period>"
+    text = configuration({"stomp": STOMP, "http": HTTP}, settings=SETTINGS, addresses=ADDRESSES)
+    return text.replace(
+        "<persistence-enabled>false</persistence-enabled>",
+        f"<persistence-enabled>true</persistence-enabled>{directories}{kept}{more}",
+    )
+
+
+@contextmanager
+def told(folder: Path) -> Iterator[Story]:
+    """The broker, after all of its traffic."""
+    with running(broker_xml(folder), folder) as broker:
+        ledger = Ledger()
+        with (
+            connected(broker.port, login="anna") as anna,
+            connected(broker.port, login="bert") as bert,
+            connected(broker.port, login="fast") as fast,
+            connected(broker.port, login="slow") as slow,
+        ):
+            for name, client in (("anna", anna), ("bert", bert)):
+                host, port = client.socket.getsockname()
+                ledger.origins[name] = f"{host}:{port}"
+            fast.subscribe("orders", id="fast", **{"consumer-window-size": "0"})
+            _orders(ledger, anna, fast, count=12, prefix="a")
+            slow.subscribe("orders", id="slow", **{"consumer-window-size": "0"})
+            _both(ledger, bert, fast, slow)
+            _poison(ledger, anna, fast, slow)
+            _send(ledger, bert, "ticks", *(f"t{number}" for number in range(RING + 7)))
+            _send(ledger, anna, "offers", "o1", "o2", "o3", expires=str(int(time.time() * 1000) + 1))
+            broker.await_count("EXPIRED", 3)
+            _send(ledger, bert, "narrow", *(f"n{number}" for number in range(6)))
+            ledger.published["narrow"] -= 4
+        yield Story(broker, folder, ledger)
+
+
+def _send(ledger: Ledger, client: StompSocket, address: str, *bodies: str, **headers: str) -> None:
+    for body in bodies:
+        client.ask("SEND", {"destination": address, "persistent": "true", "kind": body[0], **headers}, body.encode())
+        ledger.published[address] += 1
+
+
+def _take(ledger: Ledger, client: StompSocket, name: str) -> ServerFrame:
+    message = client.message()
+    ledger.delivered[name] += 1
+    return message
+
+
+def _orders(ledger: Ledger, sender: StompSocket, consumer: StompSocket, count: int, prefix: str) -> None:
+    """One after the other, each acknowledged before the next."""
+    for number in range(count):
+        began = time.monotonic()
+        _send(ledger, sender, "orders", f"{prefix}{number}")
+        sent = time.monotonic()
+        message = _take(ledger, consumer, "fast")
+        got = time.monotonic()
+        consumer.acknowledge(message)
+        ledger.acked["fast"] += 1
+        ended = time.monotonic()
+        ledger.holds_ms[message.body.decode()] = (max(0.0, got - sent) * 1000, (ended - began) * 1000)
+
+
+def _both(ledger: Ledger, sender: StompSocket, fast: StompSocket, slow: StompSocket) -> None:
+    """Two consumers, of which each gets one; the slow one keeps it while the fast one takes four more."""
+    _send(ledger, sender, "orders", *(f"b{number}" for number in range(6)))
+    kept = _take(ledger, slow, "slow")
+    for _ in range(5):
+        fast.acknowledge(_take(ledger, fast, "fast"))
+        ledger.acked["fast"] += 1
+    slow.acknowledge(kept)
+    ledger.acked["slow"] += 1
+
+
+def _poison(ledger: Ledger, sender: StompSocket, fast: StompSocket, slow: StompSocket) -> None:
+    """Refused as often as allowed."""
+    slow.ask("UNSUBSCRIBE", {"id": "slow"})
+    _send(ledger, sender, "orders", '{"id": 7, "total": "x"}')
+    for _ in range(2):
+        message = _take(ledger, fast, "fast")
+        ledger.poison = {"id": str(message.header("message-id")), "body": message.body.decode()}
+        fast.ask("NACK", {"id": message.header("ack")})

@@ -1,0 +1,122 @@
+"""Parts of jobs that need no Spark: shapes of bodies, times and durations, errors, progress."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from artemis_py.spark.jobs.moments import duration_s, moment_ms
+from artemis_py.spark.jobs.shapes import body_shape, preview
+from artemis_py.spark.progress import Progress, line_of
+from artemis_py.spark.quiet import complaint_of, sentence_of
+
+NOW_MS = 1_769_860_800_000  # 2026-01-31T12:00:00Z
+
+
+@pytest.mark.parametrize(
+    ("body", "shape"),
+    [
+        (None, "not stored"), (b"", "empty"), (b'{"b": 1, "a": 2}', "JSON object: a, b"),
+        (b" {} ", "JSON object without members"),
+        (b"[]", "JSON array without elements"), (b"[1, 2]", "JSON array of int"),
+        (b'[{"a": 1}, {"a": 2}, "x"]', "JSON array of JSON object: a, str"),
+        (b"{oops", "text that begins with { and is not JSON"),
+        (b"<?xml version='1.0'?>\n<!-- c --><ns:order>", "XML ns:order"), (b"< 3", "text"), (b"12.5", "number"),
+        (b"hello", "text"), (b"\x1f\x8b..", "gzip"), (b"\xff\xfe\x00", "binary"), (b"a\x00b", "binary"),
+        (b"[" * 100_000, "text that begins with [ and is not JSON"),
+    ],
+)  # fmt: skip
+def test_shapes(body: bytes | None, shape: str) -> None:
+    assert body_shape(body) == shape
+
+
+def test_a_shape_names_twelve_members() -> None:
+    body = b"{" + b",".join(b'"m%02d":1' % number for number in range(20)) + b"}"
+    assert body_shape(body).endswith("m11 and 8 more")
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (b"one\ttwo\n", "one\\ttwo\\n"), (b"\xff\x00", "ff 00"), (None, ""), (b"x" * 500, "x" * 120 + "…"),
+        ("€".encode() * 400, "€" * 120 + "…"), (b"a" * 479 + "€".encode(), "a" * 120 + "…"),
+    ],
+)  # fmt: skip
+def test_previews(body: bytes | None, text: str) -> None:
+    assert preview(body) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "offset_ms"),
+    [
+        ("now", 0), ("2h", -7_200_000), ("90s", -90_000), ("1.5d", -129_600_000), ("250ms", -250),
+        ("2026-01-31T12:00", 0),
+        ("2026-01-31T13:00+01:00", 0), ("2026-01-31", -43_200_000), ("10:00", -7_200_000), ("12:00:00.250", 250),
+        (str(NOW_MS), 0),
+    ],
+)  # fmt: skip
+def test_moments(text: str, offset_ms: int) -> None:
+    assert moment_ms(text, NOW_MS) == NOW_MS + offset_ms
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "25:00", "2026-02-30", "5"])
+def test_what_is_no_moment(text: str) -> None:
+    with pytest.raises(ValueError, match="is no time: write 2026-01-31T10:00"):
+        moment_ms(text, NOW_MS)
+
+
+def test_durations() -> None:
+    assert [duration_s(text) for text in ("90", "90s", "10m", "2h", "1d", "250ms")] == [90, 90, 600, 7200, 86400, 1]
+    for text in ("0", "-5", "soon", "5y"):
+        with pytest.raises(ValueError, match="is no duration"):
+            duration_s(text)
+
+
+def test_of_a_long_trace_our_own_sentence_is_told() -> None:
+    trace = (
+        "[PYTHON_DATA_SOURCE_ERROR] Failed when Python data source ran: Traceback (most recent call last):\n"
+        '  File "x.py", line 1, in read\nartemis_py.errors.PipelineError: no journal files there; name a directory\n\n'
+        "\tat org.apache.spark.sql.errors.X\n"
+    )
+    assert sentence_of(trace) == "no journal files there; name a directory"
+    assert sentence_of("\n[CANNOT] do it.\n\tat org.apache").startswith("Spark could not do it: [CANNOT] do it.")
+
+
+def test_why_spark_did_not_start(tmp_path: Path) -> None:
+    said = tmp_path / "stderr"
+    said.write_text(
+        "WARNING: Using incubator modules\n"
+        "Caused by: java.net.ConnectException: finishConnect(..) failed\n\tat io.netty.X\n"
+        "26/01/31 00:58:44 ERROR StandaloneSchedulerBackend: All masters are unresponsive! Giving up.\n"
+        "26/01/31 00:58:44 WARN StandaloneSchedulerBackend: Application ID is not initialized yet.\n"
+    )
+    end = " (--verbose shows all that Java said)"
+    assert complaint_of(said, ValueError("x\ny")) == f"All masters are unresponsive! Giving up.{end}"
+    said.write_text("")
+    assert complaint_of(said, ValueError("first\nsecond")) == f"first{end}"
+    assert complaint_of(None, ValueError()) == f"ValueError{end}"
+
+
+class Terminal(io.StringIO):
+    """Says that it is one."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_for_terminals_and_leaves_nothing() -> None:
+    pipe = io.StringIO()
+    with Progress(pipe) as progress:
+        progress.say("x")
+    assert pipe.getvalue() == ""
+    terminal = Terminal()
+    with Progress(terminal):
+        pass
+    assert terminal.getvalue().endswith("\r\x1b[K")
+
+
+def test_the_line_of_progress() -> None:
+    assert line_of("working", 3.4, (0, 0)) == "working … 3 s"
+    assert line_of("working", 3.6, (6, 24)) == "working [######..................] 6 of 24 tasks, 4 s"

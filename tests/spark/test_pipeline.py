@@ -1,0 +1,302 @@
+"""Every job on a real broker's log, through the commands of docs/pipeline.md: its numbers are what the clients did."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import shlex
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyarrow import dataset, parquet
+
+from artemis_py.cli.main import main
+from tests.e2e.broker_process import eventually
+from tests.spark.brokers import drained
+from tests.spark.story import RING, Story, told
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.e2e
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENT = (ROOT / "docs" / "pipeline.md").read_text("utf-8")
+
+
+def documented() -> list[list[str]]:
+    """The arguments of every command that the document shows, from the name of the job on."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    return [shlex.split(line)[2:] for line in lines if line.startswith("artemis-py pipeline ")]
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    """One broker for all tests of this file."""
+    with told(tmp_path_factory.mktemp("story")) as story:
+        yield story
+
+
+class Pipeline:
+    """Runs the documented commands, with this broker's places in them."""
+
+    def __init__(self, story: Story, capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+        self.story = story
+        self.told = ""
+        self.capsys = capsys
+        self.places = {
+            "http://localhost:8161": story.url, "tcp://localhost:61613": story.stomp,
+            "/data/archive": str(folder / "archive"), "latency.html": str(folder / "latency.html"),
+            "12-345": story.ledger.poison["id"],
+            "advice.xml": str(folder / "advice.xml"),
+        }  # fmt: skip
+
+    def __call__(self, job: str, *more: str, number: int = 0) -> dict[str, Any]:
+        """The document's command number ``number`` of a job, as JSON."""
+        command = [line for line in documented() if line[0] == job][number]
+        return self.run(*(self.places.get(argument, argument) for argument in command), *more)
+
+    def run(self, *arguments: str) -> dict[str, Any]:
+        code = main(["pipeline", *arguments, "--format", "json"])
+        out, err = self.capsys.readouterr()
+        assert code == 0, err
+        assert (err == "") is ("--publish" not in arguments), err
+        self.told = err
+        value: dict[str, Any] = json.loads(out)
+        return value
+
+
+@pytest.fixture
+def pipeline(spark: SparkSession, story: Story, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Pipeline:
+    """Runs a job and returns its JSON."""
+    return Pipeline(story, capsys, tmp_path)
+
+
+def by(rows: list[dict[str, Any]], *names: str) -> dict[Any, dict[str, Any]]:
+    """Rows by the values of some columns."""
+    return {tuple(row[name] for name in names) if len(names) > 1 else row[names[0]]: row for row in rows}
+
+
+def test_throughput(pipeline: Pipeline, story: Story) -> None:
+    tables = pipeline("throughput")["tables"]
+    published = {row["address"]: row["published"] for row in tables["addresses"]}
+    assert published == {**story.ledger.published, "DLQ": 1, "EXPIRED": 3}
+    orders = by(tables["queues"], "queue")["orders"]
+    assert orders["delivered"] == sum(story.ledger.delivered.values())
+    assert orders["acked"] == sum(story.ledger.acked.values())
+
+
+def test_latency(pipeline: Pipeline, story: Story, tmp_path: Path) -> None:
+    tables = pipeline("latency", "--parquet", str(tmp_path / "parquet"))["tables"]
+    orders = by(tables["queues"], "queue")["orders"]
+    ledger = story.ledger
+    assert orders["messages"] == ledger.published["orders"]
+    assert orders["delivered"] == ledger.published["orders"]
+    assert orders["acked"] == sum(ledger.acked.values())
+    longest = max(most for _, most in ledger.holds_ms.values())
+    assert 0 <= orders["total50"] <= longest + 2
+    assert orders["wait50"] <= orders["total50"]
+    page = (tmp_path / "latency.html").read_text("utf-8")
+    assert "<svg" in page
+    assert "<td>orders</td>" in page
+    intervals = parquet.read_table(tmp_path / "parquet" / "latency_intervals").to_pylist()
+    assert sum(row["messages"] for row in intervals if row["queue"] == "orders") == ledger.published["orders"]
+    journal = f"e2e={story.folder / 'kept'},e2e={story.folder / 'journal'}"
+    assert pipeline.run("latency", "--journal", journal)["tables"] == tables
+
+
+def test_fairness(pipeline: Pipeline, story: Story) -> None:
+    tables = pipeline("fairness")["tables"]
+    ledger = story.ledger
+    found = {row["consumer"].rpartition("/")[2]: row for row in tables["consumers"] if row["queue"] == "orders"}
+    assert {name: row["delivered"] for name, row in found.items()} == ledger.delivered
+    assert {name: row["acked"] for name, row in found.items()} == ledger.acked
+    counts = list(ledger.delivered.values())
+    queue = by(tables["queues"], "queue")["orders"]
+    assert queue["jain"] == pytest.approx(sum(counts) ** 2 / (2 * sum(count**2 for count in counts)))
+
+
+def test_losses(pipeline: Pipeline, story: Story) -> None:
+    value = pipeline("losses")
+    found = by(value["tables"]["losses"], "cause", "address")
+    anna, bert = story.ledger.origins["anna"], story.ledger.origins["bert"]
+    assert {key: (row["messages"], row["lost"], row["origin"]) for key, row in found.items()} == {
+        ("replaced", "ticks"): (7, 7, bert),
+        ("refused", "narrow"): (4, 4, bert),
+        ("expired", "offers"): (3, 0, anna),
+        ("dead", "orders"): (1, 0, anna),
+    }
+    assert found["dead", "orders"]["keptIn"] == "DLQ"
+    assert found["expired", "offers"]["keptIn"] == "EXPIRED"
+    assert found["refused", "narrow"]["reason"].lower() == "drop"
+    assert found["dead", "orders"]["user"] == "anna"
+
+
+def test_dead_letters(pipeline: Pipeline, story: Story) -> None:
+    tables = pipeline("dead-letters")["tables"]
+    found = by(tables["groups"], "originalQueue")
+    assert found["orders"]["shape"] == "JSON object: id, total"
+    assert found["orders"]["origin"] == story.ledger.origins["anna"]
+    assert "kind" in found["orders"]["headerNames"].split(", ")
+    assert found["offers"]["messages"] == 3
+    assert story.ledger.poison["body"] in [row["preview"] for row in tables["examples"]]
+
+
+def test_trace(pipeline: Pipeline, story: Story) -> None:
+    picture = pipeline("trace")["texts"]["story"]
+    assert f"published by {story.ledger.origins['anna']}, user anna" in picture
+    assert picture.count("delivered to") == 2
+    assert "failed delivery 2 (nacked)" in picture
+    assert "to DLQ" in picture
+
+
+def test_capacity(pipeline: Pipeline, tmp_path: Path) -> None:
+    tables = pipeline("capacity")["tables"]
+    found = by(tables["queues"], "queue")
+    assert found["ticks"]["replaced"] == 7
+    assert found["ticks"]["ring"] == RING + 7
+    assert found["ticks"]["peakDepth"] in (RING, RING + 1)
+    assert found["orders"]["peakDepth"] == 6
+    assert main(["check", str(tmp_path / "advice.xml")]) == 0, pipeline.capsys.readouterr().out
+    assert "(0 errors" in pipeline.capsys.readouterr().out
+
+
+def test_a_program(spark: SparkSession, story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+    found = re.search(r"<!-- jobs: program -->\n```python\n(.*?)```", DOCUMENT, re.DOTALL)
+    assert found is not None
+    exec(found[1].replace("http://localhost:8161", story.url), {"spark": spark})
+    assert "orders" in capsys.readouterr().out
+
+
+def test_archive_and_jobs_on_it(pipeline: Pipeline, story: Story) -> None:
+    published = sum(row["published"] for row in pipeline("throughput")["tables"]["addresses"])
+    [row] = pipeline("archive")["tables"]["brokers"]
+    assert row["messages"] == published
+    [row] = pipeline("archive", number=1)["tables"]["brokers"]
+    assert row["messages"] == 0
+    assert main(["cursors", "list", story.url]) == 0
+    assert re.search(r"\barchive\b", pipeline.capsys.readouterr().out)
+    archived = pipeline.run("losses", "--archive", pipeline.places["/data/archive"])
+    assert archived["tables"] == pipeline("losses")["tables"]
+    ticks = ("--addresses", "ticks")
+    archived = pipeline.run("losses", "--archive", pipeline.places["/data/archive"], *ticks)
+    assert archived["tables"] == pipeline("losses", *ticks)["tables"]
+    assert archived["facts"]["messages"] == 7
+
+
+def test_an_archive_killed_in_the_middle(pipeline: Pipeline, story: Story, tmp_path: Path) -> None:
+    """The real process, on a terminal: it shows what it does, dies, and the next run makes it whole."""
+    directory = tmp_path / "archive"
+    leader, follower = pty.openpty()
+    arguments = ["pipeline", "archive", str(directory), "--url", story.url, "--cursor", "killed"]
+    shuffles = ["--conf", "spark.sql.shuffle.partitions=1"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        [sys.executable, "-m", "artemis_py", *arguments, *shuffles],
+        stdout=subprocess.PIPE,
+        stderr=follower,
+        env=environment,
+    ) as process:
+        try:
+            eventually(
+                "a step under way or done",
+                lambda: process.poll() is not None or list(directory.glob("_archive/staging-*/messages")),
+                bool,
+                wait_s=100,
+            )
+        finally:
+            process.kill()
+            os.close(follower)
+        assert process.wait() == -9
+    shown = os.read(leader, 1 << 20).decode()
+    os.close(leader)
+    assert "starting Spark" in shown
+    assert "WARN" not in shown
+    pipeline.run(*arguments[1:])
+    rows = dataset.dataset(directory / "messages", partitioning="hive").to_table(["messageId"]).column(0).to_pylist()
+    published = sum(row["published"] for row in pipeline("throughput")["tables"]["addresses"])
+    assert Counter(Counter(rows).values()) == {1: published}
+
+
+def test_replay(pipeline: Pipeline, story: Story) -> None:
+    assert pipeline("replay")["facts"]["messages"] == 1
+    assert story.broker.metric("artemis_messages_added", queue="again") == 0
+    select = ("--url", story.url, "--address", "again")
+    assert main(["pipeline", "replay", *select, "--publish"]) == 1
+    assert "--publish needs --target tcp://HOST:PORT" in pipeline.capsys.readouterr().err
+    value = pipeline("replay", number=1)
+    assert f"the same with --run-id {value['facts']['run']} goes on" in pipeline.told
+    assert value["facts"]["chunks"] == 1
+    [message] = drained(story.broker, "again", 1)
+    assert message.body.decode() == story.ledger.poison["body"]
+    assert message.header("kind") == "{"
+
+
+def test_every_documented_command_is_run_here() -> None:
+    counts = Counter(line[0] for line in documented())
+    twice = {"archive", "replay"}
+    source = Path(__file__).read_text("utf-8")
+    for job, count in counts.items():
+        assert f'pipeline("{job}"' in source
+        assert count == (2 if job in twice else 1)
+    assert source.count("number=1") == len(twice) + 1
+
+
+# ---- what goes wrong -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "say where the log is: --journal DIR, --url http://HOST:PORT or --archive DIR"),
+        (["--url", "http://127.0.0.1:1", "--archive", "x"], "say one of them"),
+        (["--journal", "{folder}/nothing"], "which is no directory on this machine"),
+        (["--journal", "{folder}"], "there is no log in"),
+        (["--archive", "{folder}"], "is no archive: artemis-py pipeline archive makes one"),
+    ],
+)
+def test_errors_that_need_no_spark(
+    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pipeline", "latency", *(each.format(folder=tmp_path) for each in arguments)]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err
+
+
+def test_wrong_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, said in (
+        (["latncy"], "invalid choice: 'latncy'"),
+        (["latency", "--from", "soon"], "'soon' is no time: write 2026-01-31T10:00"),
+        (["capacity", "--memory", "much"], "no byte size"),
+        (["latency", "--conf", "memory=4g"], "is no setting: write spark.executor.memory=4g"),
+        (["replay"], "one of the arguments --address --original is required"),
+    ):
+        with pytest.raises(SystemExit) as end:
+            main(["pipeline", *arguments])
+        assert end.value.code == 2
+        assert said in capsys.readouterr().err
+
+
+def test_without_the_extra(tmp_path: Path) -> None:
+    """A Python without site-packages: no pyspark, and no Spark is needed to say so, nor to list the jobs."""
+    program = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from artemis_py.cli.main import main; sys.exit(main())"
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-S", "-c", program, "pipeline", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
+
+    done = run("latency", "--url", "http://127.0.0.1:1")
+    assert done.returncode == 1
+    assert "pyspark and pyarrow missing: run: pip install 'artemis_py[spark]'" in done.stderr
+    listed = run("--help")
+    assert listed.returncode == 0
+    assert "dead-letters  dead and expired messages" in listed.stdout

@@ -1,0 +1,119 @@
+"""The attributes of queues: which value counts, what is refused, and what is remembered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from artemis_py.config.address_settings import AddressSettings
+from artemis_py.config.entities import QUEUE_DEFAULTS, QueueConfig
+from artemis_py.config.explain import explain
+from artemis_py.config.fields import BOOLEAN, BYTES, CHOICE, DOUBLE, INT, LONG, REFUSED, TEXT, Setting, settings_of
+from artemis_py.config.queue_settings import known_attributes, queue_settings, written_attributes
+from tests.unit.config.documents import errors_of, load_core, queue, setting, settings
+
+ROWS = {row.attribute: row for row in settings_of(QueueConfig).values()}
+WITH_DEFAULT = [ROWS[attribute] for attribute in QUEUE_DEFAULTS]
+REFUSED_ROWS = [row for row in ROWS.values() if row.treatment == REFUSED]
+REFUSED_SETTINGS = [row for row in settings_of(AddressSettings).values() if row.treatment == REFUSED]
+
+
+def values_of(row: Setting) -> tuple[Any, Any]:
+    """Two values that the setting allows, and that are not its default."""
+    if row.kind == CHOICE:
+        return row.choices[1], row.choices[2]
+    by_kind = {BOOLEAN: (True, False), INT: (3, 4), LONG: (5, 6), BYTES: (7, 8), DOUBLE: (9.5, 10.5), TEXT: ("k", "l")}
+    return by_kind[row.kind]
+
+
+def queue_of(**attributes: Any) -> QueueConfig:
+    """A declared queue with these attributes."""
+    return QueueConfig(name="q", address="a", routing_type="ANYCAST", **attributes)
+
+
+@pytest.mark.parametrize("row", WITH_DEFAULT, ids=lambda row: row.name)
+def test_the_queue_beats_the_address_setting(row: Setting) -> None:
+    """Attribute, else address-setting, else default."""
+    own, other = values_of(row)
+    under = AddressSettings(**{QUEUE_DEFAULTS[row.attribute]: other})
+    assert getattr(queue_settings(queue_of(**{row.attribute: own}), under), row.attribute) == own
+    assert getattr(queue_settings(queue_of(), under), row.attribute) == other
+    default = settings_of(AddressSettings)[QUEUE_DEFAULTS[row.attribute].replace("_", "-")].default
+    assert getattr(queue_settings(queue_of(), AddressSettings()), row.attribute) == default
+
+
+def test_what_has_no_address_setting() -> None:
+    """Constants, and a default that only created queues ask for."""
+    plain = queue_settings(queue_of(), AddressSettings(default_purge_on_no_consumers=True))
+    assert plain.durable
+    assert plain.enabled
+    assert plain.filter is None
+    assert not plain.purge_on_no_consumers
+    created = queue_settings(queue_of(), AddressSettings(default_purge_on_no_consumers=True), declared=False)
+    assert created.purge_on_no_consumers
+
+
+@pytest.mark.parametrize("row", REFUSED_ROWS, ids=lambda row: row.name)
+def test_what_is_not_built_is_refused_on_the_queue(row: Setting) -> None:
+    """Nothing is taken without effect: file, line and reason."""
+    value = values_of(row)[0]
+    text = f"{row.name}='{str(value).lower() if row.kind == BOOLEAN else value}'"
+    (problem,) = [each for each in errors_of(queue(text)) if " is refused: " in each.message]
+    assert str(problem).startswith(f"broker.xml:3: {row.name} is refused: {row.reason}")
+
+
+@pytest.mark.parametrize("row", REFUSED_SETTINGS, ids=lambda row: row.name)
+def test_what_is_not_built_is_refused_in_address_settings(row: Setting) -> None:
+    value = values_of(row)[0]
+    text = str(value).lower() if row.kind == BOOLEAN else value
+    found = errors_of(settings(("other", ""), ("#", f"<{row.name}>{text}</{row.name}>")))
+    (problem,) = [each for each in found if " is refused: " in each.message]
+    assert str(problem).startswith(f"broker.xml:5: {row.name} is refused: {row.reason}")
+
+
+@pytest.mark.parametrize(
+    ("attribute", "allowed"),
+    [
+        ("priority-levels='0'", "1 to 10"),
+        ("priority-levels='11'", "1 to 10"),
+        ("sort-key=''", "a text that is not empty"),
+        ("queue-type='fifo'", "standard, priority, sorted, last-value, lvq"),
+        ("group-type='SHARED'", "NONE, STANDARD, SHARED_GROUPS"),
+        ("min-message-ttl='-1'", "0 or a greater number"),
+        ("consumer-replay-period='-1'", "0 or a greater number"),
+        ("max-depth-messages='-2'", "-1, 0 or a greater number"),
+        ("max-depth-bytes='2 apples'", "a number of bytes, alone or with K, M or G (powers of 1024)"),
+        ("flow-resume-percent='101'", "0 to 100"),
+        ("max-live-consumers='-1'", "0 or a greater number"),
+        ("overflow-policy='ring'", "NONE, RING, PRODUCER_FLOW_CONTROL, FLOW_TO_DISK, REJECT"),
+        ("alert-repeat-gap='-1'", "0 or a greater number"),
+    ],
+)
+def test_what_is_out_of_range_is_refused(attribute: str, allowed: str) -> None:
+    (problem,) = errors_of(queue(attribute))
+    assert (problem.line, problem.allowed) == (3, allowed)
+
+
+def test_selectors_of_consumers_are_parsed() -> None:
+    on_queue = [each.message for each in errors_of(queue("consumer-selector='color ='"))]
+    assert any(message.startswith("consumer-selector of queue 'q' does not parse") for message in on_queue)
+    inside = "<default-consumer-selector>color =</default-consumer-selector>"
+    in_settings = [each.message for each in errors_of(setting(inside))]
+    assert any(message.startswith("default-consumer-selector of '#' does not parse") for message in in_settings)
+
+
+def test_explain_shows_what_counts() -> None:
+    config = load_core(settings(("#", "<default-max-consumers>4</default-max-consumers>")) + queue("ring-size='5'"))
+    rows = {row.setting.name: row for row in explain(config, "a::q").queue_attributes}
+    assert (rows["max-consumers"].value, rows["max-consumers"].match) == (4, "#")
+    assert (rows["ring-size"].value, rows["ring-size"].match) == (5, None)
+    assert rows["ring-size"].value_text == "5 messages"
+    assert rows["overflow-policy"].value == "NONE"
+    assert rows["overflow-policy"].origin is None
+
+
+def test_what_was_written_is_known_again() -> None:
+    written = written_attributes(queue_of(ring_size=3, exclusive=True, filter="a = 1", durable=False))
+    assert written == {"ring_size": 3, "exclusive": True}
+    assert known_attributes({**written, "of_a_later_version": 1}) == written

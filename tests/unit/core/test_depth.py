@@ -1,0 +1,92 @@
+"""What each part of a message's way costs on deep queues of every type, in lines of Python, whatever the machine."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from artemis_py.core.broker import Broker
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.queue import Queue
+from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send
+from tests.unit.core.test_queue import counting
+
+TYPES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "standard": {"queue_type": "standard"},
+    "priority": {"priority_levels": 3},
+    "sorted": {"sort_key": "k"},
+    "last-value": {"queue_type": "lvq", "last_value_key": "k"},
+}
+DEPTHS = (500, 20_000)
+ALLOWANCE = 1.25
+"""A block more or less is made or dropped now and then; a search by halves is one line at any depth."""
+
+
+def filled(attributes: dict[str, Any], depth: int) -> tuple[Broker, Queue]:
+    """A queue with so many messages, each with a key of its own and one of ten priorities."""
+    broker = broker_of(queue_config(**attributes))
+    for number in range(depth):
+        send_one(broker, number * 7919 % depth)
+    return broker, broker.queues["q"]
+
+
+def send_one(broker: Broker, number: int, expires_ms: int = 0) -> None:
+    """One message."""
+    send(broker, head=head_of(priority=number % 10, k=f"{number:08}"), expires_ms=expires_ms)
+
+
+def send_numbers(broker: Broker, first: int) -> None:
+    """A few messages."""
+    for number in range(first, first + 20):
+        send_one(broker, number)
+
+
+def let_go(queue: Queue, consumer: Consumer) -> None:
+    """What a consumer has goes back."""
+    queue.release(consumer, consumer.let_go_all(), failed=False, now_ms=NOW_MS)
+
+
+def costs_at(attributes: dict[str, Any], depth: int) -> dict[str, int]:
+    """Lines for a few messages: to arrive, be dispatched, return, expire, be given up, be replaced."""
+    broker, queue = filled(attributes, depth)
+    costs = {"arrive": lines_run(partial(send_numbers, broker, depth))}
+    for number in range(20):
+        send_one(broker, depth + 20 + number, NOW_MS + 5)
+    costs["expire"] = lines_run(partial(queue.expire_due, NOW_MS + 5))
+    consumer = consumer_on(broker, queue, weigh=lambda message: 1, room=20)
+    costs["dispatch"] = lines_run(partial(queue.dispatch, NOW_MS))
+    costs["release"] = lines_run(partial(let_go, queue, consumer))
+    broker.detach(queue, consumer, failed=False, now_ms=NOW_MS)
+    broker.set_ring_size("q", queue.message_count)
+    costs["evict"] = lines_run(partial(send_numbers, broker, depth + 100))
+    costs["replace"] = lines_run(partial(send_numbers, broker, depth + 100))
+    assert queue.tally.replaced == 40
+    assert queue.message_count == depth + 20
+    return costs
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_no_part_costs_more_on_a_deep_queue(name: str) -> None:
+    shallow, deep = (costs_at(TYPES[name], depth) for depth in DEPTHS)
+    for part, lines in deep.items():
+        assert lines <= shallow[part] * ALLOWANCE, (
+            f"{part}: {shallow[part]} lines at {DEPTHS[0]}, {lines} at {DEPTHS[1]}"
+        )
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("name", TYPES)
+def test_a_filtered_consumer_never_tests_an_entry_twice(name: str) -> None:
+    """Whatever arrives in between, also before the place that it has come to."""
+    broker, queue = filled(TYPES[name], 300)
+    consumer = consumer_on(broker, queue, selector="k = 'nobody'")
+    selector = counting(consumer, "k = 'nobody'")
+    queue.dispatch(NOW_MS)
+    assert selector.count == 300
+    for number in range(40):
+        send_one(broker, 1000 - 25 * number)
+        queue.dispatch(NOW_MS)
+    assert selector.count == 340

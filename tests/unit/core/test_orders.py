@@ -1,0 +1,183 @@
+"""Levels, sorted order and last values: the parts alone. What queues make of them: tests/model and tests/queues."""
+
+from __future__ import annotations
+
+import pytest
+
+from artemis_py.core.entry import Entry
+from artemis_py.core.order.last_value import LastValues
+from artemis_py.core.order.priority import PriorityOrder, levels_of_priorities
+from artemis_py.core.order.sorted import SortedOrder, utf16_order
+from artemis_py.message import Account, Head, HeaderName, Message, encode_headers
+from tests.unit.core.parts import NOW_MS
+
+
+def keyed(id: int, key: str | None, *, priority: int = 4) -> Entry:
+    """An entry whose message has the header k, or has it not."""
+    block = encode_headers([("destination", "a")] if key is None else [("destination", "a"), ("k", key)])
+    return Entry(Message(Head(block, "a", priority=priority), b"", id, NOW_MS, 0, Account(), 0))
+
+
+def sorted_of(*keys: str | None) -> SortedOrder:
+    """A sorted order with these arrivals, ids from 1."""
+    order = SortedOrder("k")
+    order.extend([keyed(number, key) for number, key in enumerate(keys, 1)])
+    return order
+
+
+def ids(entries: list[Entry]) -> list[int]:
+    return [entry.message.id for entry in entries]
+
+
+# ---- levels --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("count", "levels"),
+    [
+        (1, (0, 0, 0, 0, 0, 0, 0, 0, 0, 0)),
+        (2, (0, 0, 0, 0, 0, 1, 1, 1, 1, 1)),
+        (3, (0, 0, 0, 0, 1, 2, 2, 2, 2, 2)),
+        (4, (0, 0, 0, 0, 1, 2, 3, 3, 3, 3)),
+        (5, (0, 0, 0, 1, 2, 3, 4, 4, 4, 4)),
+        (10, tuple(range(10))),
+    ],
+)
+def test_levels_of_priorities(count: int, levels: tuple[int, ...]) -> None:
+    """Row Q-07."""
+    assert levels_of_priorities(count) == levels
+
+
+def test_one_level_is_fifo() -> None:
+    order = PriorityOrder(1)
+    entries = [keyed(1, None, priority=0), keyed(2, None, priority=9), keyed(3, None, priority=4)]
+    order.extend(entries)
+    assert [order.at(0, sequence) for sequence in range(3)] == entries
+    assert ids(list(order)) == [1, 2, 3]
+    assert order.pop_least().message.id == 1
+    assert order.pop().message.id == 2
+
+
+# ---- sorted --------------------------------------------------------------------------------------
+
+
+def test_sorted_order() -> None:
+    """Keyless first, then by text; the empty text stands behind no text."""
+    order = sorted_of("c", None, "a", "", "b", None, "a")
+    assert ids(list(order)) == [2, 6, 4, 3, 7, 5, 1]
+    assert order.peek().message.id == 2
+    assert ids([order.pop() for _ in range(order.count)]) == [2, 6, 4, 3, 7, 5, 1]
+    with pytest.raises(IndexError):
+        order.pop()
+
+
+def test_texts_compare_as_java_does() -> None:
+    """By UTF-16 units: what needs two of them stands before the last characters that need one."""
+    keys = ["\U0001f600", "\uffee", "z", "10", "9", "B", "a"]
+    assert sorted(keys, key=utf16_order) == ["10", "9", "B", "a", "z", "\U0001f600", "\uffee"]
+
+
+def test_the_least_of_a_sorted_order_is_the_oldest() -> None:
+    order = sorted_of("b", "a", "c")
+    assert order.pop_least().message.id == 1
+    back = order.pop_least()
+    order.extend([keyed(4, "a")])
+    order.restore(back)
+    assert order.pop_least().message.id == 2, "one that came back is as old as it was"
+    assert ids(list(order)) == [4, 3]
+
+
+def test_an_entry_leaves_its_place() -> None:
+    order = sorted_of("b", "a", "c")
+    entry = next(iter(order))
+    assert order.remove(entry, entry.sequence)
+    assert not order.remove(entry, entry.sequence)
+    assert order.count == 2
+    assert ids(list(order)) == [1, 3]
+
+
+def test_a_scheduled_entry_stands_before_its_equals() -> None:
+    order = sorted_of("b", "a", "b")
+    late = keyed(9, "b")
+    order.restore_at_head(late, fresh=True)
+    assert ids(list(order)) == [2, 9, 1, 3]
+
+
+def test_a_cursor_passes_each_entry_once() -> None:
+    """Arrivals before its place are shown; what it has passed comes again only if it sees returns."""
+    order = sorted_of("b", "d")
+    cursor = order.open_cursor()
+    assert [order.pop().message.id] == [1]
+    gone = keyed(8, "c")
+    first = cursor.advance()
+    assert first is not None
+    assert first.message.id == 2
+    order.extend([gone, keyed(9, "e"), keyed(10, "a")])
+    seen = []
+    while (entry := cursor.advance()) is not None:
+        seen.append(entry.message.id)
+    assert seen == [10, 8, 9]
+    assert order.remove(gone, gone.sequence)
+    order.restore(gone)
+    shown = cursor.advance()
+    assert shown is gone
+    cursor.sees_returns = False
+    assert order.remove(gone, gone.sequence)
+    order.restore(gone)
+    assert cursor.advance() is None
+    order.close_cursor(cursor)
+    assert order.cursors == []
+
+
+def test_a_cursor_skips_what_it_saw_in_a_page() -> None:
+    order = sorted_of("b")
+    cursor = order.open_cursor()
+    assert cursor.advance() is not None
+    order.reserve(100)
+    cursor.skip_to(50)
+    in_page = keyed(5, "z")
+    in_page.sequence = 40
+    order.place(in_page)
+    assert cursor.advance() is None
+    order.extend([keyed(6, "c")])
+    shown = cursor.advance()
+    assert shown is not None
+    assert (shown.message.id, shown.sequence) == (6, 100)
+    assert order.remove(in_page, 40)
+    order.restore(in_page)
+    assert cursor.advance() is in_page
+
+
+# ---- last value ----------------------------------------------------------------------------------
+
+
+def test_last_values() -> None:
+    values = LastValues("k")
+    first, second, other, keyless = keyed(1, "a"), keyed(2, "a"), keyed(3, "b"), keyed(4, None)
+    for entry in (first, other, keyless):
+        assert values.older(entry.message) is None
+        values.enter(entry)
+    assert values.older(keyless.message) is None
+    assert values.older(second.message) is first
+    values.enter(second)
+    assert values.is_outdated(first)
+    assert not values.is_outdated(second)
+    values.forget([first.message])
+    assert not values.is_outdated(first)
+    values.forget([second.message, other.message])
+    assert values.older(keyed(5, "a").message) is None
+    assert values.older(keyed(6, "b").message) is None
+
+
+# ---- headers -------------------------------------------------------------------------------------
+
+
+def test_one_header_is_found_without_the_others() -> None:
+    """At either end, escaped, repeated, part of another's name or value, absent; and the same when all are known."""
+    block = encode_headers([("k", "1"), ("ak", "2"), ("x", "k:3"), ("a:b", "c\nd"), ("k", "4"), ("empty", "")])
+    expected = {"k": "1", "ak": "2", "x": "k:3", "a:b": "c\nd", "empty": "", "b": None, "3": None}
+    for known in (False, True):
+        head = Head(block, "a")
+        if known:
+            assert head.properties["k"] == "1"
+        assert {name: head.first(HeaderName(name)) for name in expected} == expected
