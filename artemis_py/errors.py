@@ -69,6 +69,10 @@ class AddressFullError(BrokerError):
     """``address-full-policy`` FAIL: the address holds as much as it may."""
 
 
+class QueueFullError(BrokerError):
+    """``overflow-policy`` REJECT: a queue that the message would come to is full."""
+
+
 class DuplicateError(BrokerError):
     """A transaction carries a duplicate id that the address has seen before."""
 

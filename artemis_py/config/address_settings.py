@@ -45,6 +45,7 @@ FULL_POLICIES: Final = ("DROP", "FAIL", "PAGE", "BLOCK")
 ROUTING_TYPES: Final = ("ANYCAST", "MULTICAST")
 _GROUP_TYPES: Final = ("NONE", "STANDARD", "SHARED_GROUPS")
 _OVERFLOW_POLICIES: Final = ("NONE", "RING", "PRODUCER_FLOW_CONTROL", "FLOW_TO_DISK", "REJECT")
+_EXPIRY_POLICIES: Final = ("DELETE", "ROUTE_TO_ALTERNATE")
 _EXCLUSIVITY_POLICIES: Final = (
     "NONE", "SESSION", "CONNECTION", "CONTAINER", "PRINCIPAL", "LINK", "SHARED_SUBSCRIPTION",
 )  # fmt: skip
@@ -214,14 +215,10 @@ class AddressSettings:
         "qpid.no-group", "group of messages that name none, in shared groups", check=NOT_EMPTY, refused=NOT_BUILT
     )
     default_min_message_ttl: int = int64(
-        0,
-        "messages that expire live at least so long; 0: no such limit",
-        unit="ms",
-        check=NOT_NEGATIVE,
-        refused=NOT_BUILT,
+        0, "messages that expire live at least so long; 0: no such limit", unit="ms", check=NOT_NEGATIVE
     )
     default_max_message_ttl: int = int64(
-        0, "messages live no longer than this; 0: no such limit", unit="ms", check=NOT_NEGATIVE, refused=NOT_BUILT
+        0, "messages live no longer than this; 0: no such limit", unit="ms", check=NOT_NEGATIVE
     )
     default_consumer_replay_period: int | None = int64(
         None,
@@ -234,19 +231,21 @@ class AddressSettings:
         None, "selector of consumers that bring none", check=NOT_EMPTY, refused=NOT_BUILT
     )
     default_hold_on_publish: bool = boolean(
-        False, "hold a message until the time in its header x-qpid-not-valid-before", refused=NOT_BUILT
+        False, "hold a message until the time in its header x-qpid-not-valid-before"
     )
-    default_overflow_policy: str = choice(
-        "NONE", _OVERFLOW_POLICIES, "what a queue above its depth does", refused=NOT_BUILT
+    default_expiry_policy: str | None = choice(
+        None,
+        _EXPIRY_POLICIES,
+        "what becomes of expired messages: they go, or to the expiry-address or else the dead-letter-address; "
+        "none: to the expiry-address if there is one",
     )
+    default_overflow_policy: str = choice("NONE", _OVERFLOW_POLICIES, "what a queue above its depth does")
     default_max_depth_messages: int = int64(
-        -1, "depth of a queue; -1: no limit", unit="messages", check=OFF_OR_NOT_NEGATIVE, refused=NOT_BUILT
+        -1, "depth of a queue; -1: no limit", unit="messages", check=OFF_OR_NOT_NEGATIVE
     )
-    default_max_depth_bytes: int = size(
-        -1, "depth of a queue; -1: no limit", check=OFF_OR_NOT_NEGATIVE, refused=NOT_BUILT
-    )
+    default_max_depth_bytes: int = size(-1, "depth of a queue; -1: no limit", check=OFF_OR_NOT_NEGATIVE)
     default_flow_resume_percent: float = double(
-        80.0, "senders go on when the depth is at this share of its limits", unit="%", check=PERCENT, refused=NOT_BUILT
+        80.0, "senders go on when the depth is at this share of its limits", unit="%", check=PERCENT
     )
     default_exclusivity_policy: str = choice(
         "NONE", _EXCLUSIVITY_POLICIES, "whose consumers a queue admits: those of its first consumer", refused=NOT_BUILT
@@ -259,19 +258,22 @@ class AddressSettings:
         refused=NOT_BUILT,
     )
     default_alert_threshold_message_age: int = int64(
-        0, "alert when a message is older than this; 0: never", unit="ms", check=NOT_NEGATIVE, refused=NOT_BUILT
+        0, "alert when a message is older than this; 0: never", unit="ms", check=NOT_NEGATIVE
     )
     default_alert_threshold_message_size: int = size(
-        0, "alert for a message of this size; 0: never", check=NOT_NEGATIVE, refused=NOT_BUILT
+        0, "alert for a message of this size; 0: never", check=NOT_NEGATIVE
     )
     default_alert_threshold_depth_messages: int = int64(
-        0, "alert at this depth; 0: never", unit="messages", check=NOT_NEGATIVE, refused=NOT_BUILT
+        0, "alert at this depth; 0: never", unit="messages", check=NOT_NEGATIVE
     )
-    default_alert_threshold_depth_bytes: int = size(
-        0, "alert at this depth; 0: never", check=NOT_NEGATIVE, refused=NOT_BUILT
-    )
+    default_alert_threshold_depth_bytes: int = size(0, "alert at this depth; 0: never", check=NOT_NEGATIVE)
     default_alert_repeat_gap: int = int64(
-        30_000, "the same alert comes not more often than this", unit="ms", check=NOT_NEGATIVE, refused=NOT_BUILT
+        30_000, "the same alert comes not more often than this", unit="ms", check=NOT_NEGATIVE
+    )
+
+    # Queues of later
+    retroactive_message_count: int = int64(
+        0, "messages kept for queues created later, of each routing type", unit="messages", check=NOT_NEGATIVE
     )
 
     # Duplicates, metrics, time stamps
@@ -282,12 +284,6 @@ class AddressSettings:
     enable_ingress_timestamp: bool = boolean(False, "add the time of arrival as header ingress-timestamp")
 
     # What this version does without
-    retroactive_message_count: int = int64(
-        0,
-        "messages kept for queues created later",
-        check=NOT_NEGATIVE,
-        ignored="this version keeps no messages for queues created later",
-    )
     redistribution_delay: int = int64(-1, "wait before messages move in the cluster", ignored=SINGLE_NODE)
     slow_consumer_threshold: int = int64(
         -1, "rate under which a consumer is slow", check=OFF_OR_POSITIVE, ignored=NO_SLOW_CONSUMERS

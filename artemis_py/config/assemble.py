@@ -18,6 +18,7 @@ from artemis_py.config.draft import Draft, NamedDraft
 from artemis_py.config.entities import AddressConfig, DivertConfig, QueueConfig
 from artemis_py.config.matching import WildcardSyntax, check_literal_markers, check_match
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
+from artemis_py.config.queue_combinations import check_queue_combinations
 from artemis_py.config.queue_type_checks import check_queue_types
 from artemis_py.config.security_settings import SecurityConfig, SecuritySetting
 from artemis_py.config.settings import BrokerConfig
@@ -49,7 +50,9 @@ def assemble(draft: Draft) -> BrokerConfig:
     check_limits(draft, settings)
     check_persistence(draft)
     check_rings(draft, addresses, settings)
-    check_queue_types(draft, addresses, settings, functools.partial(is_meant_to_page, settings))
+    pages = functools.partial(is_meant_to_page, settings)
+    check_queue_types(draft, addresses, settings, pages)
+    check_queue_combinations(draft, addresses, settings, pages)
     if not draft.problems.has_errors:
         _add_notices(draft, core)
     return BrokerConfig(

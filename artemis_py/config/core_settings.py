@@ -32,7 +32,7 @@ from artemis_py.config.fields import (
 _NO_TRANSACTION_TIMEOUT: Final = "a STOMP transaction ends with its connection"
 _NO_ANALYSER: Final = "there are no threads to watch: the broker works in turns on one thread"
 _NO_THREADS: Final = "the broker works in turns on one thread"
-_NO_INTERNALS: Final = "this version has no internal addresses"
+_NO_INTERNALS: Final = "internal addresses begin with $.artemis.internal. here"
 _COUNTED_AFTER: Final = "a failed delivery is in the journal when it has failed"
 _ONE_COUNT: Final = "every failed delivery is in the journal, and compaction keeps the last count"
 _IN_JOURNAL: Final = "addresses and queues are in the journal"

@@ -8,7 +8,6 @@ from typing import Final, NamedTuple, final
 from artemis_py.config.address_settings import AddressSettings
 from artemis_py.config.fields import (
     NO_GROUPS,
-    NOT_BUILT,
     NOT_ENFORCED,
     OFF_OR_NOT_NEGATIVE,
     RING,
@@ -116,6 +115,7 @@ class QueueConfig:
     consumer_replay_period: int | None = inherited(_SETTINGS["default-consumer-replay-period"])
     consumer_selector: str | None = inherited(_SETTINGS["default-consumer-selector"])
     hold_on_publish: bool | None = inherited(_SETTINGS["default-hold-on-publish"])
+    expiry_policy: str | None = inherited(_SETTINGS["default-expiry-policy"])
     overflow_policy: str | None = inherited(_SETTINGS["default-overflow-policy"])
     max_depth_messages: int | None = inherited(_SETTINGS["default-max-depth-messages"])
     max_depth_bytes: int | None = inherited(_SETTINGS["default-max-depth-bytes"])
@@ -127,8 +127,8 @@ class QueueConfig:
     alert_threshold_depth_messages: int | None = inherited(_SETTINGS["default-alert-threshold-depth-messages"])
     alert_threshold_depth_bytes: int | None = inherited(_SETTINGS["default-alert-threshold-depth-bytes"])
     alert_repeat_gap: int | None = inherited(_SETTINGS["default-alert-repeat-gap"])
-    dead_letter_address: str | None = inherited(_SETTINGS["dead-letter-address"], refused=NOT_BUILT)
-    max_delivery_attempts: int | None = inherited(_SETTINGS["max-delivery-attempts"], refused=NOT_BUILT)
+    dead_letter_address: str | None = inherited(_SETTINGS["dead-letter-address"])
+    max_delivery_attempts: int | None = inherited(_SETTINGS["max-delivery-attempts"])
     origin: Origin = NOWHERE
     origins: tuple[tuple[str, Origin], ...] = ()
 
@@ -162,6 +162,7 @@ QUEUE_DEFAULTS: Final = {
     "consumer_replay_period": "default_consumer_replay_period",
     "consumer_selector": "default_consumer_selector",
     "hold_on_publish": "default_hold_on_publish",
+    "expiry_policy": "default_expiry_policy",
     "overflow_policy": "default_overflow_policy",
     "max_depth_messages": "default_max_depth_messages",
     "max_depth_bytes": "default_max_depth_bytes",

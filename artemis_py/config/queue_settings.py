@@ -55,6 +55,7 @@ class QueueSettings:
     consumer_replay_period: int | None
     consumer_selector: str | None
     hold_on_publish: bool
+    expiry_policy: str | None
     overflow_policy: str
     max_depth_messages: int
     max_depth_bytes: int
@@ -68,6 +69,11 @@ class QueueSettings:
     alert_repeat_gap: int
     dead_letter_address: str | None
     max_delivery_attempts: int
+
+    @property
+    def limits_depth(self) -> bool:
+        """Is there a limit to the depth? Without one an overflow-policy has no effect."""
+        return max(self.max_depth_messages, self.max_depth_bytes) >= 0
 
 
 def source_of(attribute: str, *, declared: bool) -> str | None:

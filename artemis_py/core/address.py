@@ -87,15 +87,27 @@ class DuplicateIds:
 class Plan:
     """Where messages to one address go, worked out once and kept until a binding changes."""
 
-    __slots__ = ("anycast", "diverts", "exclusive_diverts", "has_diverts", "multicast", "only_queue")
+    __slots__ = (
+        "anycast",
+        "diverts",
+        "exclusive_diverts",
+        "has_diverts",
+        "limited",
+        "multicast",
+        "only_queue",
+        "retention",
+    )
 
-    def __init__(self, queues: list[Queue], diverts: list[Divert]) -> None:
+    def __init__(self, queues: list[Queue], diverts: list[Divert], retention: Divert | None = None) -> None:
         self.anycast = [queue for queue in queues if queue.routing_type == ANYCAST]
         self.multicast = [queue for queue in queues if queue.routing_type == MULTICAST]
         self.only_queue = queues[0] if len(queues) == 1 else None
+        self.limited = [queue for queue in queues if queue.limits_senders]
+        """Queues that may refuse a message, make its sender wait, or have it put into a page."""
         self.exclusive_diverts = [divert for divert in diverts if divert.exclusive]
         self.diverts = [divert for divert in diverts if not divert.exclusive]
-        self.has_diverts = bool(diverts)
+        self.retention = retention
+        self.has_diverts = bool(diverts) or retention is not None
 
 
 class Address:
@@ -122,6 +134,8 @@ class Address:
         self.routing_types: set[str] = set()
         self.queues: list[Queue] = []
         self.diverts: list[Divert] = []
+        self.retention: Divert | None = None
+        """What copies messages for queues that are created later; None on an address that is not retroactive."""
         self.plan: Plan | None = None
         self.anycast_turn = 0
         """Which anycast queue is next, where there are several."""
@@ -148,6 +162,12 @@ class Address:
             settings.no_expiry or max(settings.expiry_delay, settings.min_expiry_delay, settings.max_expiry_delay) >= 0
         )
 
+    def keep_in_memory(self, settings: AddressSettings) -> None:
+        """Nothing of this address goes to pages; it has settings of its own."""
+        self.can_page = False
+        self.settings = settings
+        self._apply(settings)
+
     def set_disk_full(self, full: bool) -> None:
         """While the disk is full the address is full too, and ``disk-full-policy`` says what that means."""
         self.disk_full = full
@@ -165,7 +185,7 @@ class Address:
     @property
     def may_forward(self) -> bool:
         """Can a message sent here bring forth copies for other addresses at once?"""
-        return bool(self.diverts) or self.settings.send_to_dla_on_no_route
+        return bool(self.diverts) or self.retention is not None or self.settings.send_to_dla_on_no_route
 
     @property
     def size_bytes(self) -> int:

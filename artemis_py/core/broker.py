@@ -11,6 +11,7 @@ from artemis_py.core.address import MULTICAST, Address
 from artemis_py.core.commits import NO_ADDRESS
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import Entry
+from artemis_py.core.events import DEAD, DISCARDED, NOT_ROUTED, OPERATION, SUBSCRIBED, UNSUBSCRIBED, Events
 from artemis_py.core.queue import Queue
 from artemis_py.core.recipe import overflow_for
 from artemis_py.core.registry import Registry
@@ -45,12 +46,15 @@ class Broker(Registry, Publisher):
         self.name = config.name
         self.log = log
         self.started = False
+        self.happenings = Events()
+        """What the operational log is to tell."""
         self.router = Router(self, config.id_cache_size, keeps_ids=config.persist_id_cache)
         self.outgoing: list[Consumer] = []
         """Consumers whose outbox is to be written out in this turn."""
         self._ready: list[Queue] = []
         self._scheduled: Schedule[tuple[Queue, Entry]] = Schedule()
         self._gates: Schedule[Queue] = Schedule()
+        self._alarms: Schedule[Queue] = Schedule()
         self._dead: list[tuple[Queue, Entry]] = []
         self._expired: list[tuple[Queue, Entry]] = []
         self._copying = False
@@ -64,6 +68,8 @@ class Broker(Registry, Publisher):
         self.deploy(kept.queues, kept.addresses)
         self._bindings_changed()
         self._take_back(kept, now_ms)
+        log.now_ms = now_ms
+        self.give_retained()
         self.started = True
 
     def _take_back(self, kept: Keepsake, now_ms: int) -> None:
@@ -141,6 +147,11 @@ class Broker(Registry, Publisher):
     def attach(self, queue: Queue, consumer: Consumer, now_ms: int) -> None:
         """Connect a consumer to a queue. Raises LimitError at ``max-consumers``."""
         queue.attach(consumer, now_ms)
+        kind = "browser" if consumer.browses else "consumer"
+        selector = "" if consumer.selector is None else consumer.selector.text
+        self.note_event(
+            SUBSCRIBED, queue, {"consumer": consumer.id, "kind": kind, "selector": selector}, kind=str(consumer.id)
+        )
         if queue.gate.opens_at_ms:
             self._gates.add(queue.gate.opens_at_ms, queue)
 
@@ -149,31 +160,38 @@ class Broker(Registry, Publisher):
         if queue.deleted:
             return
         queue.detach(consumer, failed=failed, now_ms=now_ms)
+        self.note_event(UNSUBSCRIBED, queue, {"consumer": consumer.id}, kind=str(consumer.id))
         if queue.temporary and not queue.consumer_count:
             self.delete_queue(queue, now_ms)
 
     def set_ring_size(self, queue_name: str, ring_size: int) -> None:
         """Change a ring while it runs; -1 makes it no ring. A smaller ring purges nothing: it stops growing (seed).
 
-        Raises NotFoundError for an unknown queue, BrokerError for a size below -1. 0 keeps nothing.
+        0 keeps nothing. Raises NotFoundError for an unknown queue, BrokerError for a size below -1 and for a queue with
+        an overflow-policy.
         """
         queue = self._queue(queue_name)
+        if queue.overflow.depth is not None:
+            raise BrokerError(f"Queue {queue_name} has an overflow-policy, which a ring-size would take the place of")
         if ring_size < -1:
             raise BrokerError(f"ring-size must be -1 (no ring), 0 (keeps nothing) or more, not {ring_size}")
         queue.overflow = overflow_for(ring_size)
         queue.ring_size_changed = ring_size
         queue.use_room()
         self.note_queue(queue)
+        self.note_event(OPERATION, queue, {"operation": f"set ring-size to {ring_size}"}, kind="ring-size")
 
     def pause(self, queue_name: str) -> None:
         """Stop a queue's dispatch; arrivals go on. Survives a restart. Raises NotFoundError."""
         self._queue(queue_name).pause()
         self.note_queue(self._queue(queue_name))
+        self.note_event(OPERATION, self._queue(queue_name), {"operation": "pause"}, kind="pause")
 
     def resume(self, queue_name: str) -> None:
         """Let a paused queue dispatch again. Raises NotFoundError."""
         self._queue(queue_name).resume()
         self.note_queue(self._queue(queue_name))
+        self.note_event(OPERATION, self._queue(queue_name), {"operation": "resume"}, kind="resume")
 
     def _queue(self, name: str) -> Queue:
         queue = self.queues.get(name)
@@ -195,6 +213,14 @@ class Broker(Registry, Publisher):
 
     def note_due(self, due_ms: int, queue: Queue, entry: Entry) -> None:
         self._scheduled.add(due_ms, (queue, entry))
+
+    def note_alarm(self, due_ms: int, queue: Queue) -> None:
+        self._alarms.add(due_ms, queue)
+
+    def note_event(
+        self, code: str, queue: Queue, fields: dict[str, str | int], *, kind: str = "", count: int = 1
+    ) -> None:
+        self.happenings.note(code, queue.name, fields, kind=kind, count=count)
 
     def note_dead(self, queue: Queue, entry: Entry) -> None:
         self._begin_copying()
@@ -238,6 +264,9 @@ class Broker(Registry, Publisher):
             queue.fall_due(entries, now_ms)
         for queue in self._gates.pop_due(now_ms):
             queue.tick_gate(now_ms)
+        for queue in dict.fromkeys(self._alarms.pop_due(now_ms)):
+            if not queue.deleted:
+                queue.ring(now_ms)
         self._sweep.run(self, now_ms)
 
     def dispatch(self, now_ms: int) -> None:
@@ -271,7 +300,7 @@ class Broker(Registry, Publisher):
     def next_due_ms(self) -> int | None:
         """When ``tick`` has something to do next, or None."""
         first_ms = self._sweep.next_due_ms()
-        for due_ms in (self._scheduled.next_due_ms(), self._gates.next_due_ms()):
+        for due_ms in (self._scheduled.next_due_ms(), self._gates.next_due_ms(), self._alarms.next_due_ms()):
             if due_ms is not None and (first_ms is None or due_ms < first_ms):
                 first_ms = due_ms
         return first_ms
@@ -298,17 +327,27 @@ class Broker(Registry, Publisher):
         dead, self._dead = self._dead, []
         for queue, entry in dead:
             source = self._address_of(entry.message, queue)
-            target = source.settings.dead_letter_address
+            target = _dead_letter_address(queue, source)
             if target:
                 self._obtain_resources(source, target, dead=True)
                 self.router.forward_dead(target, source, queue, entry.message, "max_deliveries")
+            self._tell_dead(queue, entry.message, target)
         expired, self._expired = self._expired, []
         for queue, entry in expired:
             source = self._address_of(entry.message, queue)
-            target = source.settings.expiry_address
+            target = _expiry_address(queue, source)
             if target and not (target == source.name and "_AMQ_ACTUAL_EXPIRY" in entry.message.head.properties):
                 self._obtain_resources(source, target, dead=False)
                 self.router.forward_expired(target, source, queue, entry.message, now_ms)
+
+    def _tell_dead(self, queue: Queue, message: Message, target: str | None) -> None:
+        """What became of a message after its last attempt, for the operational log."""
+        fields: dict[str, str | int] = {"message": message.id}
+        if target:
+            fields["dead_letter_address"] = target
+        address = self.addresses.get(target) if target else None
+        reached = address is not None and (self.queues_for(address) or address.diverts)
+        self.note_event(DEAD if reached else NOT_ROUTED if target else DISCARDED, queue, fields)
 
     def _address_of(self, message: Message, queue: Queue) -> Address:
         """The address that the message was sent to (its settings count); the queue's when that one is gone."""
@@ -359,7 +398,16 @@ class Broker(Registry, Publisher):
         number = self.next_message_id()
         message = Message(forward.head, forward.body, number, now_ms, forward.expires_ms, account, forward.origin)
         self.router.publish(
-            Batch(route, [message], message.size_bytes, now_ms, plain=False, due_ms=forward.due_ms, hops=forward.hops),
+            Batch(
+                route,
+                [message],
+                message.size_bytes,
+                now_ms,
+                plain=False,
+                due_ms=forward.due_ms,
+                hops=forward.hops,
+                distinct=forward.as_it_is,
+            ),
             admitted=True,
         )
 
@@ -374,3 +422,19 @@ class Broker(Registry, Publisher):
                 auto_created=True,
             )
         return address
+
+
+def _dead_letter_address(queue: Queue, source: Address) -> str | None:
+    """Where dead messages of a queue go; what the queue says itself counts before the address-setting."""
+    own = queue.rules.dead_letter_address
+    return source.settings.dead_letter_address if own is None else own
+
+
+def _expiry_address(queue: Queue, source: Address) -> str | None:
+    """Where expired messages of a queue go (``expiry-policy``; Qpid's alternate is the dead-letter address)."""
+    if queue.rules.expiry_policy == "DELETE":
+        return None
+    target = source.settings.expiry_address
+    if not target and queue.rules.expiry_policy == "ROUTE_TO_ALTERNATE":
+        return _dead_letter_address(queue, source)
+    return target

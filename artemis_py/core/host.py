@@ -35,6 +35,16 @@ class Host(ABC):
         """The entry is scheduled and falls due at ``due_ms``."""
 
     @abstractmethod
+    def note_alarm(self, due_ms: int, queue: Queue) -> None:
+        """The queue has something to look at when ``due_ms`` comes."""
+
+    @abstractmethod
+    def note_event(
+        self, code: str, queue: Queue, fields: dict[str, str | int], *, kind: str = "", count: int = 1
+    ) -> None:
+        """Something happened to the queue that belongs into the operational log (``core/events.py``)."""
+
+    @abstractmethod
     def note_dead(self, queue: Queue, entry: Entry) -> None:
         """The entry failed for the last time; a copy belongs on the dead-letter address."""
 

@@ -1,7 +1,8 @@
 """Finding expired messages in pages without a consumer that reads them.
 
 A page knows when the first of its messages expires. Only pages of which that time has come are looked through, and
-what is left of each is remembered, so that no page is read twice for the same messages.
+what is left of each is remembered, so that no page is read twice for the same messages. A queue with a
+``max-message-ttl`` looks through each page once to know the time.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class PageExpiry:
                 self._end()
                 continue
             reads_max -= 1
-            expires_ms = found.message.expires_ms
+            expires_ms = self._backlog.reader.queue.expires_ms(found.message)
             if 0 < expires_ms <= now_ms:
                 expired.append(found)
             elif expires_ms and not 0 < self._earliest_ms <= expires_ms:
@@ -66,7 +67,8 @@ class PageExpiry:
             if backlog.reader.queue.id not in page.left:
                 continue
             count, earliest_ms = self._known.get(page.number, (-1, 0))
-            due_ms = earliest_ms if count == page.count else page.expires_ms
+            first_ms = now_ms if backlog.reader.queue.gives_expiry else page.expires_ms
+            due_ms = earliest_ms if count == page.count else first_ms
             if 0 < due_ms <= now_ms:
                 self._page, self._count, self._earliest_ms = page, page.count, 0
                 self._reader = backlog.reader.at(page)

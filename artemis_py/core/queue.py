@@ -27,7 +27,12 @@ class Queue(QueuePages):
         consumers = self.distribution.consumers
         if len(consumers) != 1 or self.order.count or consumers[0].outbox or self.overflow.keeps_none:
             return None
-        if self.last_values is not None or (self.backlogs and self.paged_count):
+        if (
+            self.last_values is not None
+            or self.holds
+            or self.alerts is not None
+            or (self.backlogs and self.paged_count)
+        ):
             return None
         consumer = consumers[0]
         if consumer.settles and consumer.cursor is None and consumer.room_bytes > 0 and self.gate.is_open:
@@ -46,10 +51,14 @@ class Queue(QueuePages):
 
     def arrive(self, entries: list[Entry], size_bytes: int, now_ms: int) -> None:
         """Append entries of new messages. A consumer with room takes them before a ring counts them."""
+        if len(entries) > 1 and self.overflow.sheds_bytes and not self.fits(len(entries), size_bytes):
+            for entry in entries:  # what stays must not depend on how many came at once
+                self.arrive([entry], entry.message.size_bytes, now_ms)
+            return
         tally = self.tally
         tally.added += len(entries)
         tally.size_bytes += size_bytes
-        special = False
+        special = self.lifetime is not None
         for entry in entries:
             message = entry.message
             message.refs += 1
@@ -59,20 +68,17 @@ class Queue(QueuePages):
                 tally.durable_size_bytes += head.size_bytes + len(message.body)
             if message.expires_ms:
                 special = True
-        if self.last_values is not None:
+        if self.holds:
+            self._append_free(self._hold_back(entries, now_ms), now_ms)
+        elif self.last_values is not None:
             self._append_values(entries, now_ms)
         elif special:
             self._append_expiring(entries)
         else:
             self.order.extend(entries)
         self._after_growth(len(entries), now_ms)
-
-    def _append_expiring(self, entries: list[Entry]) -> None:
-        for entry in entries:
-            self.order.extend([entry])
-            if entry.message.expires_ms:
-                entry.sequence = self.order.last_sequence(entry.message)
-                self._watch_expiry(entry)
+        if self.alerts is not None:
+            self._watch([entry.message for entry in entries], now_ms)
 
     def _after_growth(self, added: int, now_ms: int) -> None:
         self._wake_dry()
@@ -80,16 +86,36 @@ class Queue(QueuePages):
             if not self.overflow.keeps_none:
                 self.dispatch(now_ms)
             self._trim(added)
+        elif self.overflow.depth is not None and self._is_too_deep():
+            self._leave_depth(now_ms)
         if not self.noted_ready:
             self._host.note_ready(self)
 
     def _trim(self, added: int) -> None:
-        for _ in range(self.overflow.excess(self.order.count, added)):
+        excess = self.overflow.excess(self.order.count, added)
+        for _ in range(excess):
             self._replace(self.order.pop_least())
+        self._note_dropped(excess)
+
+    def _fit_again(self, restored: int) -> None:
+        """Entries are back at their places: what is too much goes."""
+        if not self.overflow.sheds:
+            self._trim(restored)
+        elif restored:
+            self._shed(arriving=False)
+
+    def _leave_depth(self, now_ms: int) -> None:
+        """Something came and the queue is too deep, unless a consumer takes it."""
+        if not self.overflow.keeps_none:
+            self.dispatch(now_ms)
+        if self.overflow.sheds:
+            self._shed(arriving=True)
+        else:
+            self._stop_flow()
 
     # ---- scheduled messages ----------------------------------------------------------------------
 
-    def schedule(self, entry: Entry, due_ms: int) -> None:
+    def schedule(self, entry: Entry, due_ms: int, now_ms: int) -> None:
         """Hold a new message aside until ``due_ms``; it counts as added now."""
         message = entry.message
         message.refs += 1
@@ -98,6 +124,10 @@ class Queue(QueuePages):
         if message.head.persistent:
             self.tally.enter_durable(message)
         self._put_aside(entry, due_ms)
+        if self.overflow.depth is not None and self._is_too_deep():
+            self._leave_depth(now_ms)
+        if self.alerts is not None:
+            self._watch([message], now_ms)
 
     def _put_aside(self, entry: Entry, due_ms: int) -> None:
         self.scheduled[entry.message.id] = entry
@@ -108,6 +138,12 @@ class Queue(QueuePages):
         """Put scheduled entries at the head, the earliest due first in line; on overflow the earliest goes."""
         restored = 0
         waiting = [entry for entry in entries if self.scheduled.get(entry.message.id) is entry]
+        if self._held_back:
+            freed = [entry for entry in waiting if entry.message.id in self._held_back]
+            for entry in freed:
+                self._free(entry)
+            restored = len(freed)
+            waiting = [entry for entry in waiting if entry.message.id in self.scheduled]
         if self.last_values is not None:
             waiting = self._enter_values_due(waiting)
         if self.durable:
@@ -119,7 +155,7 @@ class Queue(QueuePages):
             del self.scheduled[entry.message.id]
             self.tally.leave_scheduled(entry.message)
             self.order.restore_at_head(entry, fresh=not entry.attempts)
-            if entry.message.expires_ms:
+            if self.expires_ms(entry.message):
                 self._watch_expiry(entry)
             restored += 1
         if restored:
@@ -129,7 +165,6 @@ class Queue(QueuePages):
         """After a restart: entries in order, each with the time it is due (0: ready). Rings trim as for arrivals."""
         tally = self.tally
         ready: list[Entry] = []
-        special = False
         restored = 0
         for entry, due_ms in entries:
             message = entry.message
@@ -143,17 +178,16 @@ class Queue(QueuePages):
                 if entry.attempts and self.last_values is not None:
                     self._enter_value(entry)
             elif self.last_values is not None:
-                self._append_values([entry], now_ms)
+                self._append_free(self._hold_back([entry], now_ms) if self.holds else [entry], now_ms)
             else:
                 ready.append(entry)
-                special = special or message.expires_ms > 0
         tally.added += len(entries)
         tally.durable_count += len(entries)
-        if special:
-            self._append_expiring(ready)
-        elif ready:
-            self.order.extend(ready)
-        self._trim(restored)
+        self._append_free(self._hold_back(ready, now_ms) if self.holds else ready, now_ms)
+        self._fit_again(restored)
+        self._stop_flow()
+        if self.alerts is not None:
+            self._watch([entry.message for entry, _ in entries], now_ms)
         if restored:
             self._host.note_ready(self)
 
@@ -193,10 +227,11 @@ class Queue(QueuePages):
     def _deliver_run(self, consumer: Consumer, now_ms: int) -> None:
         """Give a consumer all that it has room and credit for: nobody else is in line."""
         order = self.order
+        lifetime = self.lifetime
         start = len(consumer.outbox)
         while order.count and consumer.room_bytes > 0 and consumer.credit_bytes > 0:
             entry = order.pop()
-            expires_ms = entry.message.expires_ms
+            expires_ms = entry.message.expires_ms if lifetime is None else lifetime.expires_ms(entry.message)
             if expires_ms and expires_ms <= now_ms:
                 self._expire(entry)
             else:
@@ -204,6 +239,8 @@ class Queue(QueuePages):
         taken = [entry.message for entry in consumer.outbox[start:]]
         if not consumer.settles:
             self.tally.enter_delivery_run(taken)
+        elif self.overflow.depth is not None:
+            self._picked_bytes += sum([message.size_bytes for message in taken])
         if taken and not consumer.listed:
             self._host.note_output(consumer)
 
@@ -215,14 +252,14 @@ class Queue(QueuePages):
                 if self.backlogs and not self._read_before(now_ms):
                     return None
                 entry = order.pop()
-                expires_ms = entry.message.expires_ms
+                expires_ms = self.expires_ms(entry.message)
                 if not expires_ms or expires_ms > now_ms:
                     return entry
                 self._expire(entry)
             return None
         while (found := cursor.advance()) is not None:
             message = found.message
-            if message.expires_ms and message.expires_ms <= now_ms:
+            if 0 < self.expires_ms(message) <= now_ms:
                 self.order.remove(found, found.sequence)
                 self._expire(found)
             elif consumer.wants(message) and not (self.backlogs and self._was_shown(consumer, message)):
@@ -239,6 +276,8 @@ class Queue(QueuePages):
                 tally.enter_delivery(entry.message)
             else:
                 tally.read_count += 1
+        elif consumer.destructive and self.overflow.depth is not None:
+            self._picked_bytes += entry.message.size_bytes
         if not consumer.listed:
             self._host.note_output(consumer)
 
@@ -253,6 +292,8 @@ class Queue(QueuePages):
         if consumer.settles and consumer.destructive:
             self.was_used = True
             self.tally.acknowledged += len(entries)
+            if self._picked_bytes:
+                self._picked_bytes -= sum([entry.message.size_bytes for entry in entries])
             self._forget([entry.message for entry in entries], ACKED, consumer.actor)
 
     # ---- settling and returning ------------------------------------------------------------------
@@ -308,10 +349,10 @@ class Queue(QueuePages):
             self.order.restore(entry)
             if isinstance(entry.message, PagedMessage):
                 self.backlogs[entry.message.page.stream].came_back(entry.message)
-            if entry.message.expires_ms:
+            if self.expires_ms(entry.message):
                 self._watch_expiry(entry)
             restored += 1
-        self._trim(restored)
+        self._fit_again(restored)
         for entry, due_ms in delayed:
             if self.order.remove(entry, entry.sequence):
                 self._put_aside(entry, due_ms)
@@ -411,7 +452,7 @@ class Queue(QueuePages):
         for entry in consumer.outbox:
             if not self._is_outdated(entry):
                 self.order.restore(entry)
-                if entry.message.expires_ms:
+                if self.expires_ms(entry.message):
                     self._watch_expiry(entry)
                 restored += 1
         for entry in reversed(consumer.handed):
@@ -422,7 +463,9 @@ class Queue(QueuePages):
             if message.refs == 1:
                 message.account.charge(1, message.memory_bytes)
             self.order.restore_at_head(Entry(message), fresh=True)
-        self._trim(restored)
+        if self._picked_bytes:
+            self._picked_bytes -= sum([entry.message.size_bytes for entry in consumer.outbox])
+        self._fit_again(restored)
         consumer.outbox.clear()
         consumer.handed.clear()
 
@@ -436,6 +479,12 @@ class Queue(QueuePages):
         """Dispatch again."""
         self.gate.paused = False
         self._host.note_ready(self)
+
+    def ring(self, now_ms: int) -> None:
+        """A time has come for which the queue set an alarm."""
+        self.expire_due(now_ms)
+        if self.alerts is not None:
+            self._look(now_ms)
 
     def tick_gate(self, now_ms: int) -> None:
         """Let a delay-before-dispatch run out."""
@@ -455,5 +504,9 @@ class Queue(QueuePages):
             self._kill(entry, reason)
             removed += 1
         self.scheduled.clear()
+        self._held_back.clear()
         self._expiring.clear()
-        return removed + self._remove_paged(reason)
+        removed += self._remove_paged(reason)
+        self._resume_flow()
+        self._count_ages_again()
+        return removed

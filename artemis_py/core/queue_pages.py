@@ -13,7 +13,7 @@ from artemis_py.core.backlog import Backlog
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import DAMAGED, REPLACED, Entry
 from artemis_py.core.paging import PageReader, PageStream
-from artemis_py.core.queue_values import QueueValues
+from artemis_py.core.queue_times import QueueTimes, not_before_ms
 from artemis_py.message import Message
 from artemis_py.paged import Page, PagedMessage, PlaceSet
 from artemis_py.records import Found
@@ -24,12 +24,12 @@ _READS_PER_TURN: Final = 1024
 """How many messages from pages a queue looks at in one turn."""
 
 
-class QueuePages(QueueValues):
+class QueuePages(QueueTimes):
     """The part of a queue that deals with pages."""
 
     # ---- into pages ------------------------------------------------------------------------------
 
-    def arrive_paged(self, stream: PageStream, messages: list[Message], size_bytes: int) -> None:
+    def arrive_paged(self, stream: PageStream, messages: list[Message], size_bytes: int, now_ms: int) -> None:
         """New messages were put into pages; the queue's reader has to have been made before (``prepare_paged``)."""
         tally = self.tally
         tally.added += len(messages)
@@ -39,6 +39,9 @@ class QueuePages(QueueValues):
         tally.durable_count += len(durable_sizes)
         tally.durable_size_bytes += durable_bytes
         self.backlogs[stream.number].add(len(messages), size_bytes, len(durable_sizes), durable_bytes)
+        self._stop_flow()
+        if self.alerts is not None:
+            self._watch(messages, now_ms)
         self._wake_dry()
         self._note_ready()
 
@@ -174,6 +177,7 @@ class QueuePages(QueueValues):
                 self.tally.killed += lost
                 backlog.count -= lost
         self._forget_sizes(backlog)
+        self._count_ages_again()
 
     def _forget_sizes(self, backlog: Backlog) -> None:
         """With nothing left in pages, what still counts there are the sizes of messages that were lost: nobody knows
@@ -192,7 +196,11 @@ class QueuePages(QueueValues):
         """
         tally = self.tally
         count = self.order.count
-        if count >= READY_MIN or not self.overflow.has_space(count):
+        if count >= READY_MIN:
+            return False
+        if self.overflow.depth is None and not self.overflow.has_space(count, 0, 0):
+            return False
+        if self.overflow.depth is not None and not self.overflow.has_space(count, self.memory_count, self.memory_bytes):
             return False
         ready_bytes = tally.size_bytes - tally.held_size_bytes - tally.scheduled_size_bytes - self.paged_size_bytes
         return self.read_ahead.has_room(count, ready_bytes, tally.held_count, tally.held_size_bytes)
@@ -204,12 +212,24 @@ class QueuePages(QueueValues):
         message = entry.message
         if due_ms > now_ms:
             self._put_aside(entry, due_ms)
-        elif 0 < message.expires_ms <= now_ms:
+        elif 0 < self.expires_ms(message) <= now_ms:
             self._expire(entry)
-        elif self._enter_value_of_page(entry):
+        elif self._enter_value_of_page(entry) and not self._hold_of_page(entry, now_ms):
             self.order.place(entry)
-            if message.expires_ms:
+            if self.expires_ms(message):
                 self._watch_expiry(entry)
+
+    def _hold_of_page(self, entry: Entry, now_ms: int) -> bool:
+        """Is a message out of a page to be held back? Then it is put aside, with the place that its page gives it."""
+        due_ms = not_before_ms(entry.message, now_ms) if self.holds else 0
+        if due_ms:
+            self._hold(entry, due_ms)
+        return due_ms > 0
+
+    def _free(self, entry: Entry) -> None:
+        super()._free(entry)
+        if isinstance(entry.message, PagedMessage):
+            self.backlogs[entry.message.page.stream].came_back(entry.message)
 
     def _enter(self, backlog: Backlog, found: Found) -> Entry:
         """The entry of a message that the queue takes out of a page; from now on it is in memory."""
@@ -219,6 +239,8 @@ class QueuePages(QueueValues):
             entry.sequence = self.order.take_sequence(message)
         backlog.take(message)
         self._forget_sizes(backlog)
+        if self._ages is not None and message.page.restored:
+            self._ages.add([message])
         message.refs += 1
         if message.refs == 1:
             message.page.resident[message.place] = message
@@ -285,8 +307,13 @@ class QueuePages(QueueValues):
     def _choose(self, consumer: Consumer, backlog: Backlog, found: Found, now_ms: int) -> Entry | None:
         """The entry to deliver, or None when the message stays where it is, or has expired."""
         message = found.message
-        if message.expires_ms and message.expires_ms <= now_ms:
+        if 0 < self.expires_ms(message) <= now_ms:
             self._expire(self._enter(backlog, found))
+            return None
+        if self.holds and not_before_ms(message, now_ms):
+            held = self._enter(backlog, found)
+            if self._enter_value_of_page(held):
+                self._hold_of_page(held, now_ms)
             return None
         due_ms = backlog.due_ms(found)
         if due_ms > now_ms:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
 from artemis_py.core.overflow import Overflow
 from artemis_py.core.redelivery import Redelivery
+from artemis_py.core.rules import MessageRules
 from artemis_py.core.tally import Tally
 from artemis_py.message import Account, Message
 from artemis_py.paged import PagedMessage
@@ -50,6 +51,7 @@ class QueueState(ABC):
         durable: bool = True,
         selector: Selector | None = None,
         non_destructive: bool = False,
+        rules: MessageRules | None = None,
         consumers_max: int = -1,
         purge_on_no_consumers: bool = False,
         enabled: bool = True,
@@ -74,6 +76,9 @@ class QueueState(ABC):
         self.durable = durable
         self.selector = selector
         self.non_destructive = non_destructive
+        self.rules = rules or MessageRules()
+        self.lifetime = self.rules.lifetime
+        self.holds = self.rules.holds
         self.consumers_max = consumers_max
         self.purge_on_no_consumers = purge_on_no_consumers
         self.enabled = enabled
@@ -98,11 +103,23 @@ class QueueState(ABC):
         self.scheduled: dict[int, Entry] = {}
         self.backlogs: dict[int, Backlog] = {}
         """What stands in pages and not in memory, by stream: one, or several for a queue on a wildcard address."""
+        self._host = host
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """What the queue's parts remember from one call to the next."""
+        self.alerts = self.rules.alerts
+        self._ages = None if self.alerts is None else self.alerts.ages
         self._reads_left = 0
         """How many more messages in pages this dispatch may look at."""
         self._tired: list[Consumer] = []
         """Consumers that looked at as many messages in pages as one turn allows."""
-        self._host = host
+        self._held_back: set[int] = set()
+        """Of the scheduled: ids of those that have their place already, and return to it."""
+        self.flow_stopped = False
+        """Senders wait until the depth has fallen (PRODUCER_FLOW_CONTROL)."""
+        self._picked_bytes = 0
+        """Encoded size of what was picked for consumers that settle on send, and not written; kept where a depth is."""
         self._expiring: list[tuple[int, int, int, int]] = []
         """When to look where for which message: (epoch ms, level, sequence, message id). Not the entry itself: what
         is acknowledged long before it would have expired must not stay in memory until then.
@@ -172,6 +189,10 @@ class QueueState(ABC):
         """There may be something to dispatch."""
 
     @abstractmethod
+    def _resume_flow(self) -> None:
+        """Let senders go on, if enough has left."""
+
+    @abstractmethod
     def _put_aside(self, entry: Entry, due_ms: int) -> None:
         """Hold an entry until ``due_ms``."""
 
@@ -179,9 +200,21 @@ class QueueState(ABC):
     def _expire(self, entry: Entry) -> None:
         """An entry that is out of the order already has expired."""
 
+    def expires_ms(self, message: Message) -> int:
+        """When the message expires on this queue, in epoch ms; 0: never."""
+        return message.expires_ms if self.lifetime is None else self.lifetime.expires_ms(message)
+
+    @property
+    def gives_expiry(self) -> bool:
+        """Do messages expire here that have no expiry of their own?"""
+        return self.lifetime is not None and self.lifetime.longest_ms > 0
+
     def _watch_expiry(self, entry: Entry) -> None:
         message = entry.message
-        heappush(self._expiring, (message.expires_ms, self.order.level_of(message), entry.sequence, message.id))
+        expires_ms = self.expires_ms(message)
+        if self.lifetime is not None and not (self._expiring and self._expiring[0][0] <= expires_ms):
+            self._host.note_alarm(expires_ms, self._own)
+        heappush(self._expiring, (expires_ms, self.order.level_of(message), entry.sequence, message.id))
 
     def _wake_dry(self) -> None:
         """Something new stands on the queue: consumers that found nothing they want look again."""
@@ -219,11 +252,15 @@ class QueueState(ABC):
                 tally.durable_size_bytes -= size_bytes
         if self.last_values is not None:
             self.last_values.forget(messages)
+        if self._ages is not None:
+            self._ages.remove(messages)
         release(messages)
         if durable is not None:
             self._host.log.settled(self.id, durable, reason, by)
         if paged is not None:
             self._forget_paged(paged, reason, by)
+        if self.flow_stopped:
+            self._resume_flow()
         if self._cramped and self._dry:
             self.use_room()
 
@@ -243,15 +280,19 @@ class QueueState(ABC):
 
     # ---- expiry ----------------------------------------------------------------------------------
 
-    def expire_due(self, now_ms: int) -> None:
-        """Remove ready entries whose time is over. What is in delivery or scheduled is left alone."""
+    def _pop_expired(self, now_ms: int) -> Iterator[tuple[int, Entry | None]]:
+        """Ids of messages whose time is over, each with its entry, out of the order now; None when it is not ready."""
         expiring = self._expiring
         while expiring and expiring[0][0] <= now_ms:
             _, level, sequence, message_id = heappop(expiring)
             entry = self.order.at(level, sequence)
             if entry is not None and entry.message.id == message_id:
                 self.order.remove(entry, sequence)
-                self._expire(entry)
+                yield message_id, entry
+            else:
+                yield message_id, None
+        if expiring and self.lifetime is not None:
+            self._host.note_alarm(expiring[0][0], self._own)
 
 
 def release(messages: list[Message]) -> None:

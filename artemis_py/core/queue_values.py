@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-
 from artemis_py.core.entry import REPLACED, Entry
-from artemis_py.core.queue_state import QueueState
+from artemis_py.core.queue_alerts import QueueAlerts
 
 
-class QueueValues(QueueState):
+class QueueValues(QueueAlerts):
     """The part of a queue that replaces older values by newer ones, where ``last_values`` is there."""
-
-    @abstractmethod
-    def dispatch(self, now_ms: int) -> None:
-        """Offer ready entries to consumers."""
 
     def _append_values(self, entries: list[Entry], now_ms: int) -> None:
         """Append new messages, each instead of the value before it. A consumer with room takes that one first: what it
@@ -31,7 +25,7 @@ class QueueValues(QueueState):
             self._enter_value(entry)
             order.extend([entry])
             entry.sequence = order.last_sequence(message)
-            if message.expires_ms:
+            if self.expires_ms(message):
                 self._watch_expiry(entry)
 
     def _enter_value(self, entry: Entry) -> None:
@@ -78,6 +72,7 @@ class QueueValues(QueueState):
         if self.scheduled.get(entry.message.id) is not entry:
             return False
         del self.scheduled[entry.message.id]
+        self._held_back.discard(entry.message.id)
         self.tally.leave_scheduled(entry.message)
         return True
 

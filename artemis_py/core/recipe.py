@@ -10,17 +10,20 @@ from artemis_py.config.queue_settings import QueueSettings, queue_settings, writ
 from artemis_py.config.queue_types import PRIORITY
 from artemis_py.config.settings import AddressSettings, QueueConfig
 from artemis_py.core.address import Address
+from artemis_py.core.alerts import Alerts
 from artemis_py.core.backlog import ReadAhead
 from artemis_py.core.distribution import Distribution, Exclusive, RoundRobin
 from artemis_py.core.gate import Gate
 from artemis_py.core.host import Host
+from artemis_py.core.lifetime import Lifetime
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
 from artemis_py.core.order.priority import PRIORITIES, PriorityOrder
 from artemis_py.core.order.sorted import SortedOrder
-from artemis_py.core.overflow import Overflow, Ring, Unbounded
+from artemis_py.core.overflow import Depth, DepthRing, FlowControl, FlowToDisk, Overflow, Reject, Ring, Unbounded
 from artemis_py.core.queue import Queue
 from artemis_py.core.redelivery import Redelivery
+from artemis_py.core.rules import MessageRules
 from artemis_py.selector import compile_selector
 
 
@@ -29,14 +32,28 @@ def overflow_for(ring_size: int) -> Overflow:
     return Ring(ring_size) if ring_size >= 0 else Unbounded()
 
 
-def redelivery_for(settings: AddressSettings) -> Redelivery:
-    """The address-setting's redelivery rules."""
+def _overflow_by_policy(own: QueueSettings) -> Overflow:
+    """The queue's overflow-policy where there is one and a limit for it, else its ring-size."""
+    depth = Depth(own.max_depth_messages, own.max_depth_bytes)
+    if own.overflow_policy == "NONE" or not own.limits_depth:
+        return overflow_for(own.ring_size)
+    if own.overflow_policy == "RING":
+        return DepthRing(depth)
+    if own.overflow_policy == "REJECT":
+        return Reject(depth)
+    if own.overflow_policy == "FLOW_TO_DISK":
+        return FlowToDisk(depth)
+    return FlowControl(depth, own.flow_resume_percent)
+
+
+def redelivery_for(settings: AddressSettings, attempts_max: int) -> Redelivery:
+    """The address-setting's redelivery rules, with the queue's own number of attempts."""
     return Redelivery(
         delay_ms=settings.redelivery_delay,
         multiplier=settings.redelivery_delay_multiplier,
         delay_ms_max=settings.max_redelivery_delay,
         collision_factor=settings.redelivery_collision_avoidance_factor,
-        attempts_max=settings.max_delivery_attempts,
+        attempts_max=attempts_max,
     )
 
 
@@ -57,6 +74,25 @@ def _gate_for(own: QueueSettings) -> Gate:
     return Gate(own.consumers_before_dispatch, own.delay_before_dispatch)
 
 
+def _lifetime_for(own: QueueSettings) -> Lifetime | None:
+    bounds = own.min_message_ttl, own.max_message_ttl
+    return Lifetime(*bounds) if any(bounds) else None
+
+
+def _alerts_for(own: QueueSettings) -> Alerts | None:
+    thresholds = (
+        own.alert_threshold_message_age, own.alert_threshold_message_size,
+        own.alert_threshold_depth_messages, own.alert_threshold_depth_bytes,
+    )  # fmt: skip
+    if not any(thresholds):
+        return None
+    age_ms, size_bytes, depth_messages, depth_bytes = thresholds
+    return Alerts(
+        age_ms=age_ms, size_bytes=size_bytes, messages=depth_messages, bytes=depth_bytes,
+        repeat_gap_ms=own.alert_repeat_gap,
+    )  # fmt: skip
+
+
 def _distribution_for(own: QueueSettings) -> Distribution:
     return Exclusive() if own.exclusive else RoundRobin()
 
@@ -75,14 +111,21 @@ def build_queue(
         order=_order_for(own),
         last_values=_last_values_for(own),
         distribution=_distribution_for(own),
-        overflow=overflow_for(own.ring_size),
+        overflow=_overflow_by_policy(own),
         gate=_gate_for(own),
-        redelivery=redelivery_for(settings),
+        redelivery=redelivery_for(settings, own.max_delivery_attempts),
         read_ahead=ReadAhead.of(settings),
         routing_type=config.routing_type,
         durable=own.durable,
         selector=compile_selector(own.filter) if own.filter else None,
         non_destructive=own.non_destructive,
+        rules=MessageRules(
+            lifetime=_lifetime_for(own),
+            holds=own.hold_on_publish,
+            expiry_policy=own.expiry_policy,
+            dead_letter_address=config.dead_letter_address,
+            alerts=_alerts_for(own),
+        ),
         consumers_max=own.max_consumers,
         purge_on_no_consumers=own.purge_on_no_consumers,
         enabled=own.enabled,
@@ -113,9 +156,51 @@ def _order_in_words(own: QueueSettings) -> tuple[str, str]:
     return "fifo", "arrival order, whatever the priority"
 
 
+def _overflow_in_words(own: QueueSettings) -> tuple[str, str]:
+    depth = Depth(own.max_depth_messages, own.max_depth_bytes)
+    if own.overflow_policy == "NONE" or not own.limits_depth:
+        if own.ring_size < 0:
+            return "unbounded", "no ring-size and no default-ring-size"
+        return f"ring of {own.ring_size}", "the least ready entry goes when one more arrives"
+    words = {
+        "RING": (f"ring of {depth}", "the least ready entries go; what is in delivery counts, and stays"),
+        "REJECT": (f"reject beyond {depth}", "the sender gets an ERROR, and no other queue gets the message"),
+        "FLOW_TO_DISK": (f"flow to disk beyond {depth}", "what does not fit goes to pages of the address"),
+        "PRODUCER_FLOW_CONTROL": (
+            f"producer flow control beyond {depth}",
+            f"senders wait until the depth is {depth.share(own.flow_resume_percent)}",
+        ),
+    }
+    return words[own.overflow_policy]
+
+
+def _time_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
+    """Only what a queue has beyond the settings of its address."""
+    rows = []
+    if own.min_message_ttl:
+        rows.append(("time to live", f"at least {own.min_message_ttl} ms", "for messages that expire"))
+    if own.max_message_ttl:
+        rows.append(("time to live", f"at most {own.max_message_ttl} ms", "for all messages; applied last"))
+    if own.hold_on_publish:
+        rows.append(("hold", "until x-qpid-not-valid-before", "a message keeps its place, others overtake it"))
+    return rows
+
+
+def _ends_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
+    rows = []
+    if own.expiry_policy is not None:
+        rows.append(("expired", own.expiry_policy, "expiry-policy of the queue"))
+    limit = own.max_delivery_attempts
+    attempts = f"after {limit} failed deliveries" if limit > 0 else "never: failed deliveries are not counted out"
+    rows.append(("dead letters", own.dead_letter_address or "discarded", attempts))
+    alerts = _alerts_for(own)
+    if alerts is not None:
+        rows.append(("alerts", "on", f"each kind again after {own.alert_repeat_gap} ms"))
+    return rows
+
+
 def describe(own: QueueSettings, settings: AddressSettings) -> list[tuple[str, str, str]]:
     """What ``artemis-py explain`` shows: (axis, choice, why) for each axis a queue is composed of."""
-    ring_size = own.ring_size
     exclusive = own.exclusive
     non_destructive = own.non_destructive
     gate = _gate_for(own)
@@ -134,18 +219,14 @@ def describe(own: QueueSettings, settings: AddressSettings) -> list[tuple[str, s
             "non-destructive" if non_destructive else "hold until acknowledged",
             "messages stay when read" if non_destructive else "ack:auto settles when sent",
         ),
-        (
-            "overflow",
-            f"ring of {ring_size}" if ring_size >= 0 else "unbounded",
-            "the least ready entry goes when one more arrives"
-            if ring_size >= 0
-            else "no ring-size and no default-ring-size",
-        ),
+        ("overflow", *_overflow_in_words(own)),
         (
             "when full",
             settings.address_full_policy.lower(),
             _full_when(settings),
         ),
+        *_time_in_words(own),
+        *_ends_in_words(own),
         (
             "gates",
             f"{gate.consumers_min} consumers before dispatch" if gate.consumers_min > 0 else "none",

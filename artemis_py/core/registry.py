@@ -11,13 +11,14 @@ from mypy_extensions import mypyc_attr
 from artemis_py.config.queue_settings import known_attributes
 from artemis_py.config.settings import BrokerConfig, DivertConfig, QueueConfig
 from artemis_py.config.wildcards import WildcardIndex, is_wildcard
+from artemis_py.core import events, retroactive
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, Memory
 from artemis_py.core.entry import DELETED
 from artemis_py.core.host import Host
 from artemis_py.core.paging import PageStream
 from artemis_py.core.queue import Queue
 from artemis_py.core.recipe import build_queue, overflow_for
-from artemis_py.core.router import Bindings, Route
+from artemis_py.core.router import Bindings, Route, Router
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.records import KeptStream, PageLog
 from artemis_py.selector import compile_selector
@@ -31,6 +32,8 @@ class Registry(Bindings, Host):
     host.
     """
 
+    router: Router
+
     def __init__(self, config: BrokerConfig, pages: PageLog | None, global_max_bytes: int) -> None:
         self.config = config
         self.memory = Memory(global_max_bytes, config.global_max_messages)
@@ -43,6 +46,9 @@ class Registry(Bindings, Host):
         self.queue_id = 0
         self.generation = 0
         """Grows with every binding made or removed: a route of an older generation is resolved again."""
+        self._deployed = False
+        self._born: list[Queue] = []
+        """Queues that have just been created, and have not been given what their addresses keep."""
         self._disk_full = False
         self._wildcards = WildcardIndex(config.wildcards)
 
@@ -74,6 +80,19 @@ class Registry(Bindings, Host):
             self._remember_queue(fields)
         for divert_config in self.config.diverts:
             self._deploy_divert(divert_config)
+        for address in list(self.addresses.values()):
+            retroactive.arrange(self, address)
+        self._forget_retained()
+        self._deployed = True
+
+    def _forget_retained(self) -> None:
+        """What was kept for an address that is not retroactive any more, or not there."""
+        used = {retroactive.internal_address(name) for name, each in self.addresses.items() if each.retention}
+        for address in [each for each in self.addresses.values() if retroactive.is_internal(each.name)]:
+            if address.name not in used:
+                for queue in list(address.queues):
+                    self.delete_queue(queue, 0)
+                self.delete_address(address)
 
     def _deploy_queue(self, address: Address, config: QueueConfig, remembered: dict[str, dict[str, Any]]) -> None:
         fields = remembered.get(config.name)
@@ -83,6 +102,7 @@ class Registry(Bindings, Host):
         queue = build_queue(fields["id"], config, address, self)
         self._bind(queue, config.routing_type)
         self._restore_changes(queue, fields)
+        self.note_event(events.OPENED, queue, _facts(queue))
         if queue.attributes != fields.get("attributes", {}):
             self.note_queue(queue)
         del remembered[config.name]
@@ -101,6 +121,7 @@ class Registry(Bindings, Host):
         queue = build_queue(fields["id"], config, address, self, auto_created=fields["auto_created"])
         self._bind(queue, queue.routing_type)
         self._restore_changes(queue, fields)
+        self.note_event(events.OPENED, queue, _facts(queue))
 
     def _restore_changes(self, queue: Queue, fields: dict[str, Any]) -> None:
         queue.gate.paused = fields["paused"]
@@ -151,6 +172,8 @@ class Registry(Bindings, Host):
         self.addresses[name] = address
         if address.is_wildcard:
             self._wildcards.add(name)
+        if self._deployed:
+            retroactive.arrange(self, address)
         return address
 
     def open_stream(self, address: Address) -> PageStream:
@@ -181,7 +204,19 @@ class Registry(Bindings, Host):
         queue = build_queue(self.queue_id, config, address, self, auto_created=auto_created, temporary=temporary)
         self._bind(queue, config.routing_type)
         self.note_queue(queue)
+        self.note_event(events.CREATED, queue, _facts(queue))
+        self._born.append(queue)
+        if self._deployed:
+            self.give_retained()
         return queue
+
+    def give_retained(self) -> None:
+        """Queues that were created get what their addresses keep for them."""
+        born, self._born = self._born, []
+        for queue in born:
+            messages = retroactive.kept_for(self, queue)
+            if messages:
+                self.router.give(queue, messages, self.log.now_ms)
 
     def _bind(self, queue: Queue, routing_type: str) -> None:
         address = queue.address
@@ -217,6 +252,7 @@ class Registry(Bindings, Host):
 
     def delete_queue(self, queue: Queue, now_ms: int) -> None:
         """Remove a queue without consumers; what it still holds is killed."""
+        self.note_event(events.DELETED, queue, {"address": queue.address.name, "killed": queue.message_count})
         queue.remove_all(DELETED)
         queue.deleted = True
         if queue.durable and not queue.temporary:
@@ -239,6 +275,8 @@ class Registry(Bindings, Host):
         if not address.temporary:
             self.log.address_changed({"name": address.name, "deleted": True})
         del self.addresses[address.name]
+        if address.retention is not None:
+            retroactive.give_up(self, address, self.log.now_ms)
         if address.is_wildcard:
             self._wildcards.remove(address.name)
         self._bindings_changed()
@@ -250,7 +288,8 @@ class Registry(Bindings, Host):
 
     def queues_for(self, address: Address) -> list[Queue]:
         queues = list(address.queues)
-        if self.config.wildcards.routing_enabled and not address.is_wildcard:
+        is_sent_to = not (address.is_wildcard or retroactive.is_internal(address.name))
+        if self.config.wildcards.routing_enabled and is_sent_to:
             for pattern in self._wildcards.matching(address.name):
                 wildcard_address = self.addresses.get(pattern)
                 if wildcard_address is not None:
@@ -342,6 +381,18 @@ class Registry(Bindings, Host):
         """
         config = _plain_queue(name, address.name, MULTICAST, durable=durable, selector=selector)
         return self.create_queue(address, config, auto_created=not durable, temporary=not durable)
+
+
+def _facts(queue: Queue) -> dict[str, str | int]:
+    """What the operational log tells of a queue that begins (Qpid tells owner, life, durability and levels)."""
+    life = "temporary" if queue.temporary else "auto-created" if queue.auto_created else "declared"
+    return {
+        "address": queue.address.name,
+        "routing_type": queue.routing_type,
+        "life": life,
+        "durable": "true" if queue.durable else "false",
+        "type": str(queue.attributes.get("queue_type", "")) or "plain",
+    }
 
 
 def _plain_queue(

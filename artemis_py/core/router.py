@@ -10,6 +10,7 @@ from typing import Final
 from mypy_extensions import mypyc_attr, trait
 
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, DuplicateIds, Plan
+from artemis_py.core.admission import deal, must_page, obstacle, passes, takers
 from artemis_py.core.commits import Commits
 from artemis_py.core.entry import Entry
 from artemis_py.core.paging import PageStream
@@ -48,6 +49,8 @@ class Forward:
     due_ms: int = 0
     creates: bool = False
     """May the target address be created, as for a sender's message?"""
+    as_it_is: bool = False
+    """Nothing of the head was changed, so a duplicate id in it is that of the original and says nothing here."""
     origin: int = 0
     """The connection that sent the original of a diverted copy, which may be nowhere else; 0 for other copies."""
 
@@ -90,6 +93,8 @@ class Batch:
     hops: int = 0
     distinct: bool = False
     paged: bool = False
+    refused_by: Queue | None = None
+    """The queue that took no more, where not all messages were taken because of a queue and not of the address."""
 
     @property
     def memory_bytes(self) -> int:
@@ -134,8 +139,46 @@ class Router:
         then only DROP still applies.
         """
         address = batch.route.address
+        plan = self._plan(address)
+        if plan.limited and not all(
+            queue.fits(len(batch.messages), batch.size_bytes) and not queue.flow_stopped for queue in plan.limited
+        ):
+            return self._publish_to_limited(batch, plan, admitted)
+        return self._publish_admitted(batch, admitted)
+
+    def _publish_to_limited(self, batch: Batch, plan: Plan, admitted: bool) -> int:
+        """One by one, because a queue may take some of the messages and not all."""
+        route, now_ms = batch.route, batch.now_ms
+        address = route.address
+        for index, message in enumerate(batch.messages):
+            size_bytes = message.size_bytes
+            queues = takers(address, plan, route.queue, route.routing_type, message)
+            refusing = None if admitted else obstacle(queues, size_bytes, now_ms)
+            if refusing is not None:
+                batch.refused_by = refusing
+                if refusing.overflow.refuses:
+                    self.note_refused(address, "reject", message)
+                return index
+            one = replace(batch, messages=[message], size_bytes=size_bytes)
+            if not address.is_paging and address.refusal is None and must_page(address, queues, size_bytes, now_ms):
+                one.paged = True
+                self._publish(one)
+            elif not self._publish_admitted(one, admitted):
+                return index
+        return len(batch.messages)
+
+    def limited_takers(self, route: Route, message: Message) -> list[Queue]:
+        """Of the queues that the message would come to, those of which the depth may stand against it."""
+        plan = self._plan(route.address)
+        if not plan.limited:
+            return []
+        queues = takers(route.address, plan, route.queue, route.routing_type, message)
+        return [queue for queue in queues if queue.limits_senders]
+
+    def _publish_admitted(self, batch: Batch, admitted: bool) -> int:
+        """No queue stands against it; the address may."""
         count = len(batch.messages)
-        if address.has_room_for(count, batch.memory_bytes):
+        if batch.route.address.has_room_for(count, batch.memory_bytes):
             self._publish(batch)
             return count
         return self._publish_while_room(batch, admitted)
@@ -191,11 +234,15 @@ class Router:
         else:
             self._publish_distinct(batch)
 
-    def _publish_distinct(self, batch: Batch) -> None:
-        address = batch.route.address
+    def _plan(self, address: Address) -> Plan:
         plan = address.plan
         if plan is None:
-            plan = address.plan = Plan(self._bindings.queues_for(address), address.diverts)
+            plan = address.plan = Plan(self._bindings.queues_for(address), address.diverts, address.retention)
+        return plan
+
+    def _publish_distinct(self, batch: Batch) -> None:
+        address = batch.route.address
+        plan = self._plan(address)
         diverted: set[int] | None = None
         if plan.has_diverts:
             diverted = self._divert(address, plan, batch)
@@ -242,10 +289,12 @@ class Router:
         kept: list[Message] = []
         diverted: set[int] = set()
         for message in batch.messages:
-            matched = [divert for divert in plan.exclusive_diverts if _passes(divert, message)]
+            matched = [divert for divert in plan.exclusive_diverts if passes(divert, message)]
             if not matched:
                 kept.append(message)
-                matched = [divert for divert in plan.diverts if _passes(divert, message)]
+                if plan.retention is not None:
+                    self._retain(plan.retention, message, batch)
+                matched = [divert for divert in plan.diverts if passes(divert, message)]
             if matched:
                 diverted.add(message.id)
             for divert in matched:
@@ -253,6 +302,20 @@ class Router:
         address.routed_message_count += len(batch.messages) - len(kept)
         batch.narrow(kept)
         return diverted
+
+    def _retain(self, retention: Divert, message: Message, batch: Batch) -> None:
+        """Copy a message as it is to where it is kept for queues of later."""
+        target = retention.forwarding_addresses[0]
+        self._forward(
+            Forward(target, message.head, message.body, message.expires_ms, batch.hops + 1, batch.due_ms, as_it_is=True)
+        )
+
+    def give(self, queue: Queue, messages: list[Message], now_ms: int) -> None:
+        """Put messages on one queue past everything that decides who gets what: copies that it alone is to have."""
+        route = Route(queue.address, queue, None, 0)
+        batch = Batch(route, messages, sum(message.size_bytes for message in messages), now_ms, plain=False)
+        batch.paged = queue.address.must_page
+        self._enqueue(batch, [(queue, messages)])
 
     def _forward_diverted(self, address: Address, divert: Divert, message: Message, batch: Batch) -> None:
         changes = _origin(message, address.name, divert.routing_name)
@@ -308,7 +371,7 @@ class Router:
             if taken:
                 shares.append((queue, taken))
         if route.queue is None and plan.anycast and route.routing_type != MULTICAST:
-            shares.extend(_deal(route.address, plan.anycast, messages))
+            shares.extend(deal(route.address, plan.anycast, messages))
         self._count_routed(batch, shares, diverted)
         if shares:
             self._enqueue(batch, shares)
@@ -398,7 +461,7 @@ class Router:
             self._append_each(batch, waiting, stream)
         for queue, taken in waiting:
             size_bytes = batch.size_bytes if taken is batch.messages else sum(one.size_bytes for one in taken)
-            queue.arrive_paged(stream, taken, size_bytes)
+            queue.arrive_paged(stream, taken, size_bytes, batch.now_ms)
 
     def _record_paged(self, batch: Batch, shares: list[tuple[Queue, list[Message]]]) -> None:
         """Write messages that go to pages to a log that retains, each with the place that it will have there."""
@@ -508,13 +571,9 @@ def _put_all(queue: Queue, batch: Batch) -> None:
 def _put(queue: Queue, messages: list[Message], size_bytes: int, batch: Batch) -> None:
     if batch.due_ms:
         for message in messages:
-            queue.schedule(Entry(message), batch.due_ms)
+            queue.schedule(Entry(message), batch.due_ms, batch.now_ms)
     else:
         queue.arrive([Entry(message) for message in messages], size_bytes, batch.now_ms)
-
-
-def _passes(divert: Divert, message: Message) -> bool:
-    return divert.selector is None or divert.selector.matches(message.lookup)
 
 
 def _origin(message: Message, address: str, queue: str | None) -> dict[str, str]:
@@ -527,18 +586,3 @@ def _origin(message: Message, address: str, queue: str | None) -> dict[str, str]
     if message.head.routing_type is not None:
         changes["_AMQ_ORIG_ROUTING_TYPE"] = _ROUTING_TYPE_CODES[message.head.routing_type]
     return changes
-
-
-def _deal(address: Address, queues: list[Queue], messages: list[Message]) -> list[tuple[Queue, list[Message]]]:
-    """Share messages out among anycast queues, in turn, passing over queues that do not accept one."""
-    if len(queues) == 1 and queues[0].accepts_all:
-        return [(queues[0], messages)]
-    dealt: dict[str, tuple[Queue, list[Message]]] = {}
-    for message in messages:
-        for step in range(len(queues)):
-            queue = queues[(address.anycast_turn + step) % len(queues)]
-            if queue.accepts(message):
-                address.anycast_turn = (address.anycast_turn + step + 1) % len(queues)
-                dealt.setdefault(queue.name, (queue, []))[1].append(message)
-                break
-    return list(dealt.values())

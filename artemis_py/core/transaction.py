@@ -11,7 +11,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import ABORTED, NACKED, Entry
 from artemis_py.core.queue import Queue
 from artemis_py.core.router import Batch, Route, Router
-from artemis_py.errors import AddressFullError, DuplicateError
+from artemis_py.errors import AddressFullError, DuplicateError, QueueFullError
 from artemis_py.message import LargeBody, Message
 
 
@@ -61,11 +61,19 @@ class Transaction:
                 return route.address
         return None
 
+    def stopped_by(self, router: Router, now_ms: int) -> Queue | None:
+        """A queue that makes its senders wait, and the commit with them, or None."""
+        for route, message, _ in self.sends:
+            for queue in router.limited_takers(route, message):
+                if queue.stays_stopped(now_ms):
+                    return queue
+        return None
+
     def commit(self, publisher: Publisher, now_ms: int, commit_id: str | None = None, digest: str = "") -> None:
         """Carry everything out, as one group of records; ``commit_id``, which must be new, is remembered with it.
 
-        Raises AddressFullError or DuplicateError, and then nothing of the transaction has happened: the caller aborts
-        it.
+        Raises AddressFullError, QueueFullError or DuplicateError, and then nothing of the transaction has happened: the
+        caller aborts it.
         """
         router = publisher.router
         self._renew(publisher)
@@ -103,26 +111,41 @@ class Transaction:
 
     def _check(self, router: Router) -> None:
         planned: dict[str, tuple[int, int]] = {}
+        planned_on_queues: dict[str, tuple[int, int]] = {}
         duplicate_ids: set[tuple[str, str]] = set()
         for route, message, _ in self.sends:
             address = route.address
             if address.full_policy == "FAIL" or address.settings.page_full_policy == "FAIL":
                 count, size = planned.get(address.name, (0, 0))
                 if not _fits(address, count, size):
-                    self._note_refused(router, address)
+                    self._note_refused(router, address, "fail")
                     raise AddressFullError(f"Address {address.name} is full")
                 planned[address.name] = (count + 1, size + message.memory_bytes)
+            full = self._full_queue(router.limited_takers(route, message), message, planned_on_queues)
+            if full is not None:
+                self._note_refused(router, address, "reject")
+                raise QueueFullError(full.why_full())
             duplicate_id = message.head.duplicate_id
             if duplicate_id is not None:
                 if router.has_seen(address, message) or (address.name, duplicate_id) in duplicate_ids:
                     raise DuplicateError(f"Duplicate message id {duplicate_id} on address {address.name}")
                 duplicate_ids.add((address.name, duplicate_id))
 
-    def _note_refused(self, router: Router, full: Address) -> None:
+    def _full_queue(self, queues: list[Queue], message: Message, planned: dict[str, tuple[int, int]]) -> Queue | None:
+        """The queue that would refuse the message after what is ``planned`` (messages, bytes) for each."""
+        for queue in queues:
+            if queue.overflow.refuses:
+                count, size_bytes = planned.get(queue.name, (0, 0))
+                planned[queue.name] = (count + 1, size_bytes + message.size_bytes)
+                if not queue.fits(*planned[queue.name]):
+                    return queue
+        return None
+
+    def _note_refused(self, router: Router, full: Address, policy: str) -> None:
         """Nothing of the transaction arrives; what it would have sent to the full address counts as refused there."""
         for route, message, _ in self.sends:
             if route.address is full:
-                router.note_refused(full, "fail", message)
+                router.note_refused(full, policy, message)
 
     def abort(self, now_ms: int) -> None:
         """Forget the messages; acknowledged and refused entries go back to their queues as failed deliveries."""

@@ -165,6 +165,21 @@ _COUNTERS: Final[tuple[Gauge[Queue], ...]] = (
         "Messages given up by a ring or replaced by a newer last value",
     ),
     Gauge(
+        "artemis_paged_messages",
+        lambda queue: queue.paged_count,
+        "Messages of the queue that stand in pages and not in memory",
+    ),
+    Gauge(
+        "artemis_queue_alerts",
+        lambda queue: 0 if queue.alerts is None else queue.alerts.raised_count,
+        "Alerts raised since the start: thresholds of depth, size and age that were breached",
+    ),
+    Gauge(
+        "artemis_queue_flow_stopped",
+        lambda queue: int(queue.flow_stopped),
+        "1 while senders wait for the queue to become less deep",
+    ),
+    Gauge(
         "artemis_consumer_count",
         lambda queue: queue.consumer_count,
         "Consumers of the queue",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from artemis_py.core.events import MEANINGS
 from artemis_py.metrics.catalogue import ADDRESS_GAUGES, CURSOR_GAUGES, LARGE_GAUGES, LOG_GAUGES, QUEUE_GAUGES
 from artemis_py.metrics.exposition import shown_addresses, shown_queues
 from artemis_py.metrics.views import ServerView
@@ -81,6 +82,7 @@ class BrokerCollector(Collector):
         yield from self._authentication()
         yield from self._connections()
         yield from self._traffic()
+        yield self._events()
         yield from self._turns()
         for name, value in self._broker.log.counts().items():
             yield self._gauge(f"artemis_journal_{name}", f"Journal: {name.replace('_', ' ')}", value)
@@ -150,6 +152,12 @@ class BrokerCollector(Collector):
         sizes.add_metric([name, "in"], server.bytes_in)
         sizes.add_metric([name, "out"], server.bytes_out)
         yield sizes
+
+    def _events(self) -> Metric:
+        family = CounterMetricFamily("artemis_queue_events", "Events of queues, by code", labels=["broker", "event"])
+        for code in MEANINGS:
+            family.add_metric([self._broker.name, code], self._broker.happenings.counts.get(code, 0))
+        return family
 
     def _log(self) -> Iterable[Metric]:
         counts = self._server.log_counts()

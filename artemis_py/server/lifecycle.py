@@ -26,6 +26,7 @@ from artemis_py.server.http.log_routes import log_routes
 from artemis_py.server.http.routes import health_routes, metrics_routes
 from artemis_py.server.malloc import keep_freed_memory
 from artemis_py.server.memory import global_max_bytes
+from artemis_py.server.operational import OperationalLog, write_to_stderr
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.server.store import open_store
 from artemis_py.server.turns import Turns
@@ -64,6 +65,7 @@ class Server:
         self.broker = Broker(config, store.log, clock_ms(), store.keepsake(), store.pages, memory_bytes)
         self.turns = Turns(loop, self.broker, store.log, self.stats, clock_ms, store.large)
         self.turns.on_failure = self._fail
+        self.turns.tell = OperationalLog().tell
         keeps = config.persistence_enabled
         self._disk_watch = DiskWatch(config, self.broker, self.turns.schedule) if keeps else None
         self._stopping = stopping
@@ -235,6 +237,7 @@ def run(path: Path, properties: Sequence[Path]) -> int:
     """
     config = load(path, properties=properties)
     keep_freed_memory()
+    write_to_stderr()
     loop = asyncio.new_event_loop()
     try:
         return loop.run_until_complete(_run(config, loop))

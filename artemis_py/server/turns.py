@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
+from artemis_py.core.events import Event
 from artemis_py.errors import ArtemisError
 from artemis_py.records import RecordLog
 from artemis_py.server.stats import ServerStats
@@ -71,6 +72,8 @@ class Turns:
         self.waiting: set[Connection] = set()
         """Connections with output that depends on a record not durable yet."""
         self.on_failure: Callable[[ArtemisError], None] = _raise
+        self.tell: Callable[[list[Event], int], None] | None = None
+        """Who is told what happened, once a turn (the operational log)."""
         self._loop = loop
         self._log = log
         self._durable_lsn = log.durable_lsn
@@ -142,6 +145,8 @@ class Turns:
             self.large.seal(log.last_lsn, log.durable_lsn)
         self._flush(now_ms)
         self._make_room(served)
+        if self.tell is not None and not broker.happenings.is_empty:
+            self.tell(broker.happenings.take(), now_ms)
         if self._has_more:
             self.schedule()
         self._set_timer(now_ms)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from artemis_py.core.events import BLOCKED, REJECTED
+from artemis_py.core.queue import Queue
 from artemis_py.core.router import Batch, Route
 from artemis_py.core.transaction import Transaction
-from artemis_py.errors import AddressFullError, ArtemisError, LimitError
+from artemis_py.errors import AddressFullError, ArtemisError, LimitError, QueueFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, LargeBody, Message
 from artemis_py.stomp.destinations import temporary_address
 from artemis_py.stomp.frames import FrameError, LargeSend, Send, Shape
@@ -49,7 +51,8 @@ class Sending(Subscribing):
             if frame.receipt is not None:
                 receipts.append((position, frame.receipt))
         end = start + len(messages)
-        behind = start + self._publish(Batch(route, messages, size_bytes, now_ms, shape.plain, distinct=True))
+        batch = Batch(route, messages, size_bytes, now_ms, shape.plain, distinct=True)
+        behind = start + self._publish(batch)
         self.service.traffic.came("SEND", behind - start)
         if receipts:
             self.confirm_run([receipt for place, receipt in receipts if place < behind])
@@ -57,15 +60,38 @@ class Sending(Subscribing):
             return end
         refused = frames[behind][0]
         assert isinstance(refused, Send)
-        return self._not_all_accepted(route, behind, refused.receipt)
+        return self._not_all_accepted(batch, behind, refused.receipt)
 
-    def _not_all_accepted(self, route: Route, position: int, receipt: str | None) -> int:
-        if route.address.refusal == "BLOCK":
-            self.blocked_by = route.address
+    def _not_all_accepted(self, batch: Batch, position: int, receipt: str | None) -> int:
+        if self._has_to_wait(batch):
             return position
         self.service.traffic.came("SEND")
-        self.refuse(f"Address {route.address.name} is full", receipt, syntax=False)
+        self.refuse(self._why_refused(batch), receipt, syntax=False)
         return position + 1
+
+    def _has_to_wait(self, batch: Batch) -> bool:
+        """Is what was not taken to be sent again later, when the queue or the address has room? Then wait for it."""
+        queue = batch.refused_by
+        if queue is not None:
+            if not queue.flow_stopped:
+                return False
+            self._wait_for_queue(queue)
+            return True
+        if batch.route.address.refusal != "BLOCK":
+            return False
+        self.blocked_by = batch.route.address
+        return True
+
+    def _wait_for_queue(self, queue: Queue) -> None:
+        self.blocked_by = queue
+        self.service.broker.note_event(BLOCKED, queue, {"session": self.name})
+
+    def _why_refused(self, batch: Batch) -> str:
+        queue = batch.refused_by
+        if queue is None:
+            return f"Address {batch.route.address.name} is full"
+        self.service.broker.note_event(REJECTED, queue, {"session": self.name, "limit": str(queue.overflow.depth)})
+        return queue.why_full()
 
     def _route(self, shape: Shape) -> Route:
         """The resolved destination, remembered with the shape while bindings stay as they are."""
@@ -110,11 +136,13 @@ class Sending(Subscribing):
             if self._transaction_bytes() + message.memory_bytes > self.service.limits.transaction_bytes_max:
                 raise LimitError(self._transactions_full)
             transaction.send(route, message, due_ms)
-        elif not self._publish(Batch(route, [message], message.size_bytes, now_ms, shape.plain, due_ms)):
-            if route.address.refusal == "BLOCK":
-                self.blocked_by = route.address
-                return False
-            raise AddressFullError(f"Address {route.address.name} is full")
+        else:
+            batch = Batch(route, [message], message.size_bytes, now_ms, shape.plain, due_ms)
+            if not self._publish(batch):
+                if self._has_to_wait(batch):
+                    return False
+                reason = self._why_refused(batch)
+                raise AddressFullError(reason) if batch.refused_by is None else QueueFullError(reason)
         self.lsn_written = max(self.lsn_written, message.lsn)
         if frame.receipt is not None:
             self.confirm(frame.receipt)
@@ -227,6 +255,10 @@ class Sending(Subscribing):
                 address = transaction.blocked_by()
                 if address is not None:
                     self.blocked_by = address
+                    return None
+                queue = transaction.stopped_by(broker.router, now_ms)
+                if queue is not None:
+                    self._wait_for_queue(queue)
                     return None
                 transaction.commit(broker, now_ms, commit_id, digest)
         except ArtemisError:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from artemis_py.core.consumer import Consumer
+from artemis_py.core.events import UNBLOCKED
+from artemis_py.core.queue import Queue
 from artemis_py.errors import ArtemisError
 from artemis_py.stomp import writer
 from artemis_py.stomp.frames import AckRun, Frame, FrameError, LargeSend, Refused, Send
@@ -105,6 +107,8 @@ class Session(Sending):
         """Go on with what had to wait, if it need not any more."""
         if self.blocked_by is None or not self.blocked_by.may_go_on:
             return
+        if isinstance(self.blocked_by, Queue):
+            self.service.broker.note_event(UNBLOCKED, self.blocked_by, {"session": self.name})
         self.blocked_by = None
         self.last_in_ms = now_ms
         pending, self._pending = self._pending, []

@@ -103,6 +103,7 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
     settles = ack_mode == AUTO
     writer = MessageWriter(headers.get("id"), consumer_id, subscriber.version, settles=settles)
     writer.amq_message_id = service.enable_message_id
+    writer.lifetime = queue.lifetime
     writer.ingress_timestamp = queue.address.settings.enable_ingress_timestamp
     browses = headers.get("browser", "").lower() == "true"
     consumer = Consumer(

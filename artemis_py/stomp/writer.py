@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from artemis_py.core.entry import Entry
+from artemis_py.core.lifetime import Lifetime
 from artemis_py.message import Head, Message, unescape_header
 from artemis_py.stomp.outbound import Part
 
@@ -72,7 +73,7 @@ class MessageWriter:
 
     __slots__ = (
         "_ack", "_like_body_bytes", "_like_bytes", "_like_head", "_like_id_bytes", "_prefix", "_sized_only", "_tag",
-        "_version", "amq_message_id", "ingress_timestamp",
+        "_version", "amq_message_id", "ingress_timestamp", "lifetime",
     )  # fmt: skip
 
     def __init__(self, subscription: str | None, consumer_id: int, version: str, *, settles: bool) -> None:
@@ -85,6 +86,8 @@ class MessageWriter:
         """In 1.0 only messages sent with a content-length get one: its presence tells bytes from text there."""
         self.amq_message_id = False
         self.ingress_timestamp = False
+        self.lifetime: Lifetime | None = None
+        """The queue's bounds: what the header expires tells is what counts on the queue."""
         self._like_head: Head | None = None
         """Of the frame measured last that had nothing special: a message like it makes a frame of the same size."""
         self._like_body_bytes = self._like_id_bytes = self._like_bytes = 0
@@ -95,6 +98,7 @@ class MessageWriter:
             message.head is self._like_head
             and len(message.body) == self._like_body_bytes
             and not message.expires_ms
+            and self.lifetime is None
             and len(str(message.id)) == self._like_id_bytes
         ):
             return self._like_bytes
@@ -109,7 +113,8 @@ class MessageWriter:
     def _measured(self, message: Message) -> int:
         number = len(str(message.id))
         body_bytes = len(message.body)
-        size = len(self._prefix) + number + _STAMP_BYTES + len(str(message.expires_ms)) + len(str(message.timestamp_ms))
+        expires_ms = message.expires_ms if self.lifetime is None else self.lifetime.expires_ms(message)
+        size = len(self._prefix) + number + _STAMP_BYTES + len(str(expires_ms)) + len(str(message.timestamp_ms))
         size += len(head_block(message.head, self._version)) + body_bytes + 1
         if self._ack:
             size += len(self._ack) + number
@@ -125,6 +130,7 @@ class MessageWriter:
         ack = self._ack
         sized_only = self._sized_only
         verbatim = self._version == "1.2"
+        lifetime = self.lifetime
         last_timestamp_ms = -1
         last_length = -1
         fresh = again = length_line = b""
@@ -137,9 +143,10 @@ class MessageWriter:
                 last_timestamp_ms = message.timestamp_ms
                 fresh = b"\nredelivered:false\nexpires:0\ntimestamp:%d\n" % last_timestamp_ms
             stamp = fresh
-            if entry.redelivered or message.expires_ms:
+            expires_ms = message.expires_ms if lifetime is None else lifetime.expires_ms(message)
+            if entry.redelivered or expires_ms:
                 again = b"true" if entry.redelivered else b"false"
-                stamp = b"\nredelivered:%b\nexpires:%d\ntimestamp:%d\n" % (again, message.expires_ms, last_timestamp_ms)
+                stamp = b"\nredelivered:%b\nexpires:%d\ntimestamp:%d\n" % (again, expires_ms, last_timestamp_ms)
             if self.amq_message_id or self.ingress_timestamp:
                 stamp += self._extras(message.id, last_timestamp_ms)
             if body and (head.sized or not sized_only):

@@ -39,12 +39,15 @@ KINDS: Final[dict[str, dict[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class QueuePlan:
-    """One queue's place on each axis. Sizes in messages, times in ms; ring_size and delay_before -1 mean none."""
+    """One queue's place on each axis. Sizes in messages, times in ms; -1 is none for ring_size, depth (of a ring that
+    counts all) and delay_before.
+    """
 
     kind: str = PLAIN
     exclusive: bool = False
     non_destructive: bool = False
     ring_size: int = -1
+    depth: int = -1
     consumers_before: int = 0
     delay_before: int = -1
     red_only: bool = False
@@ -67,6 +70,8 @@ class QueuePlan:
             exclusive=self.exclusive,
             non_destructive=self.non_destructive,
             ring_size=self.ring_size,
+            overflow_policy="NONE" if self.depth < 0 else "RING",
+            max_depth_messages=self.depth,
             consumers_before_dispatch=self.consumers_before,
             delay_before_dispatch=self.delay_before,
             purge_on_no_consumers=self.purge,
@@ -132,7 +137,8 @@ class Plan:
 
 
 GATES: Final = ((0, -1), (2, -1), (2, 300))
-OVERFLOWS: Final = (-1, 1, 3)
+OVERFLOWS: Final = ((-1, -1), (1, -1), (3, -1), (-1, 1), (-1, 3))
+"""Size of a ring that counts what is ready, and of one that counts the depth."""
 FAILURES: Final = tuple(
     AddressPlan(
         redelivery_delay=delay,
@@ -154,11 +160,12 @@ def queue_plans() -> list[QueuePlan]:
             kind=kind,
             exclusive=exclusive,
             non_destructive=non_destructive,
-            ring_size=ring_size,
+            ring_size=overflow[0],
+            depth=overflow[1],
             consumers_before=gate[0],
             delay_before=gate[1],
         )
-        for kind, exclusive, non_destructive, ring_size, gate in product(
+        for kind, exclusive, non_destructive, overflow, gate in product(
             KINDS, (False, True), (False, True), OVERFLOWS, GATES
         )
     ]
@@ -177,6 +184,8 @@ def plan_id(queue: QueuePlan) -> str:
         else f"gate{queue.consumers_before}" + (f"-{queue.delay_before}ms" if queue.delay_before >= 0 else "")
     )
     ring = "unbounded" if queue.ring_size < 0 else f"ring{queue.ring_size}"
+    if queue.depth >= 0:
+        ring = f"depth{queue.depth}"
     return "-".join(
         (
             queue.kind,

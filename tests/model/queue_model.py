@@ -131,12 +131,28 @@ class QueueModel:
 
     def trim(self, grown: int, now_ms: int, *, offered: bool) -> None:
         """Fit the ring: at most one item goes for each one added. ``offered``: consumers had their chance first."""
+        if self.plan.depth >= 0 and grown:
+            self._shed(now_ms, offered=offered)
         if self.ring_size < 0:
             return
         over = min(len(self.items) - self.ring_size, grown)
         if over > 0 and offered:
             assert self.withheld(now_ms) is None, "a ring gave up a message while a consumer could take one"
         for _ in range(over):
+            self.items.remove(self.least())
+            self.counts.replaced += 1
+
+    @property
+    def depth(self) -> int:
+        """What a ring that counts the depth counts."""
+        return len(self.items) + len(self.held_items()) + len(self.scheduled)
+
+    def _shed(self, now_ms: int, *, offered: bool) -> None:
+        """The least go until the depth fits; the last one stays when it has just come (``offered``)."""
+        last = 1 if offered else 0
+        if offered and self.depth > self.plan.depth:
+            assert self.withheld(now_ms) is None, "a ring gave up a message while a consumer could take one"
+        while len(self.items) > last and self.depth > self.plan.depth:
             self.items.remove(self.least())
             self.counts.replaced += 1
 

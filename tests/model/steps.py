@@ -142,7 +142,9 @@ def resume(world: Trade, number: int) -> None:
 
 def resize(world: Trade, number: int, size: int) -> None:
     """Change the ring."""
-    world.resize(size, number % len(world.pairs))
+    number %= len(world.pairs)
+    if world.pairs[number].model.plan.depth < 0:
+        world.resize(size, number)
 
 
 def purge(world: Trade, number: int) -> None:

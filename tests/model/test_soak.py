@@ -45,6 +45,7 @@ def test_every_combination_has_its_share() -> None:
             queue.exclusive,
             queue.non_destructive,
             queue.ring_size,
+            queue.depth,
             queue.consumers_before,
             queue.delay_before,
         )
@@ -57,6 +58,7 @@ def test_every_combination_has_its_share() -> None:
             queue.exclusive,
             queue.non_destructive,
             queue.ring_size,
+            queue.depth,
             queue.consumers_before,
             queue.delay_before,
         )

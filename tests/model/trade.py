@@ -59,9 +59,11 @@ class Trade(World):
         for pair in self.pairs:
             taken = [letter for letter in letters if pair.model.accepts(letter)]
             if taken and due_ms:
-                pair.model.counts.added += len(taken)
                 for letter in taken:
+                    pair.model.counts.added += 1
                     pair.model.schedule(pair.model.new_item(letter), due_ms)
+                    if pair.model.plan.depth >= 0:
+                        self.settle_growth(pair, 1)
             elif taken:
                 self.grow(pair, taken, plain=plain)
 
@@ -169,9 +171,10 @@ class Trade(World):
     def _give_back(self, taken: list[tuple[Pair, Reader, Item]]) -> None:
         by_reader: dict[int, tuple[Pair, Reader, list[Item]]] = {}
         for pair, reader, item in taken:
-            pair.model.pending.remove((reader, item))
             by_reader.setdefault(reader.number, (pair, reader, []))[2].append(item)
         for pair, reader, items in by_reader.values():
+            for item in items:
+                pair.model.pending.remove((reader, item))
             self.bury(pair, pair.model.release(reader, items, failed=True, now_ms=self.now_ms))
 
     # ---- the end of a connection -----------------------------------------------------------------

@@ -144,14 +144,15 @@ class World:
     def grow(self, pair: Pair, letters: list[Letter], *, plain: bool) -> None:
         """Messages arrived at a queue: who had room took some, then the ring trimmed. A ring of 0 asks nobody."""
         model = pair.model
-        model.counts.added += len(letters)
         if plain and self._handed_over(pair, letters):
+            model.counts.added += len(letters)
             return
+        model.counts.added += len(letters)
         if model.plan.keeps_last:
             self._enter_values(pair, letters)
         else:
             model.append(letters)
-        self._settle_growth(pair, len(letters))
+        self.settle_growth(pair, len(letters))
 
     def _enter_values(self, pair: Pair, letters: list[Letter]) -> None:
         """One by one: who has room may have the value that stands there, before the new one replaces it."""
@@ -164,7 +165,8 @@ class World:
                     assert model.withheld(self.now_ms) is None, "replaced while a consumer could take one"
             model.append([letter])
 
-    def _settle_growth(self, pair: Pair, grown: int) -> None:
+    def settle_growth(self, pair: Pair, grown: int) -> None:
+        """So many came or returned: who has room takes some, then a ring fits itself."""
         if pair.model.ring_size != 0:
             self.absorb(pair)
         pair.model.trim(grown, self.now_ms, offered=pair.model.ring_size != 0)
@@ -195,7 +197,7 @@ class World:
         for pair in self.pairs:
             restored = pair.model.fall_due(self.now_ms)
             if restored:
-                self._settle_growth(pair, restored)
+                self.settle_growth(pair, restored)
             pair.model.tick_gate(self.now_ms)
         if self._next_scan_ms is not None and self.now_ms >= self._next_scan_ms:
             self._next_scan_ms = self.now_ms + self.plan.address.scan_period

@@ -66,7 +66,12 @@ class Example:
     def play(self, words: list[str]) -> None:
         """One line."""
         step, *rest = words
-        getattr(self, f"_{step}")(rest)
+        getattr(self, f"_{step.replace('-', '_')}")([self._in_time(word) for word in rest])
+
+    def _in_time(self, word: str) -> str:
+        """A header with a time that is told from now."""
+        name, sign, duration_ms = word.partition(":+")
+        return f"{name}:{self._bench.world.now_ms + int(duration_ms)}" if sign else word
 
     def _next_name(self) -> str:
         self._readers += 1
@@ -76,11 +81,38 @@ class Example:
         body, *headers = words
         self._bench.send(body, *headers, to=self._queue)
 
-    def _read(self, bodies: list[str]) -> None:
+    def _answer(self, words: list[str]) -> list[str]:
+        """What a sender of its own is told of its message."""
+        body, *headers = words
         name = self._next_name()
-        self._bench.subscribe(name, ONE_AT_A_TIME, to=self._queue)
+        self._bench.write(name, "SEND", f"destination:/queue/{self._queue}", "receipt:r", *headers, body=body)
+        return [frame.command for frame in self._bench.frames(name)]
+
+    def _refused(self, words: list[str]) -> None:
+        assert self._answer(words) == ["ERROR"]
+
+    def _waits(self, words: list[str]) -> None:
+        assert self._answer(words) == []
+
+    def _wait(self, words: list[str]) -> None:
+        self._bench.world.advance(int(words[0]))
+
+    def _read(self, bodies: list[str]) -> None:
+        self._read_from([self._queue, *bodies])
+
+    def _read_from(self, words: list[str]) -> None:
+        queue, *bodies = words
+        name = self._next_name()
+        self._bench.subscribe(name, ONE_AT_A_TIME, to=queue)
         assert self._bench.one_by_one(name) == bodies
         self._bench.leave(name)
+
+    def _fail(self, words: list[str]) -> None:
+        name = self._next_name()
+        self._bench.subscribe(name, ONE_AT_A_TIME, to=self._queue)
+        (frame,) = self._bench.messages(name)
+        assert frame.body.decode() == words[0]
+        self._bench.lose(name)
 
     def _browse(self, bodies: list[str]) -> None:
         name = self._next_name()

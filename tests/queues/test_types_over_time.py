@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
-from artemis_py.storage.journal import JournalSettings
-from artemis_py.storage.recovery import recover
-from tests.queues.bench import ONE_AT_A_TIME, Bench, declared
-from tests.sim.disk import SimDisk
-from tests.sim.incarnation import Incarnation
-from tests.sim.projection import Projection
-from tests.wire.world import Client, configuration
+from tests.queues.bench import ONE_AT_A_TIME, Bench
+from tests.queues.life import Life
 
 pytestmark = pytest.mark.wire
 
@@ -192,51 +185,11 @@ def test_runtime_2_17_2_a_value_in_delivery(way: str, cut: bool) -> None:
 # ---- restarts ------------------------------------------------------------------------------------
 
 
-class Life:
-    """A broker with a journal on a disk in memory, which is begun again on what the one before left."""
-
-    def __init__(self, attributes: str, disk: SimDisk | None = None, settings: str = "") -> None:
-        self.attributes, self.settings = attributes, settings
-        self.disk = disk or SimDisk(random.Random(1))
-        config = configuration(declared(attributes, settings))
-        journal = JournalSettings(file_bytes=65536, compact_files_min=0, duplicate_ids_kept=10)
-        self.broker = Incarnation(config, journal, self.disk, recover(self.disk), Projection(10), 1_000_000)
-        self.broker.drain()
-
-    def again(self, attributes: str | None = None) -> Life:
-        """The next life."""
-        self.broker.drain()
-        return Life(self.attributes if attributes is None else attributes, self.disk, self.settings)
-
-    def client(self) -> Client:
-        """A client that has connected."""
-        client = self.broker.connect()
-        self.write(client, "CONNECT", "accept-version:1.2", "host:x")
-        client.collect().clear()
-        return client
-
-    def write(self, client: Client, command: str, *headers: str, body: str = "") -> None:
-        """One frame, and everything that follows from it."""
-        client.send(("\n".join([command, *headers]) + f"\n\n{body}\0").encode())
-        self.broker.drain()
-
-    def send_all(self) -> None:
-        """Send MESSAGES."""
-        producer = self.client()
-        for body, priority in MESSAGES:
-            self.write(producer, "SEND", "destination:/queue/q", *headers_of(body, priority), body=body)
-
-    def read(self, client: Client, count_max: int = 100) -> list[str]:
-        """What comes one by one, each acknowledged but the last of ``count_max``."""
-        self.write(client, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual", ONE_AT_A_TIME)
-        bodies: list[str] = []
-        while frames := client.collect():
-            frame = frames.pop(0)
-            bodies.append(frame.body.decode())
-            if len(bodies) == count_max:
-                break
-            self.write(client, "ACK", f"id:{frame.header('ack')}")
-        return bodies
+def send_all(life: Life) -> None:
+    """Send MESSAGES."""
+    producer = life.client()
+    for body, priority in MESSAGES:
+        life.write(producer, "SEND", "destination:/queue/q", *headers_of(body, priority), body=body)
 
 
 @pytest.mark.parametrize("name", TYPES)
@@ -244,7 +197,7 @@ def test_a_restart_keeps_type_and_order(name: str) -> None:
     """Also of what was in delivery when the broker went."""
     attributes, arrival = TYPES[name]
     life = Life(attributes)
-    life.send_all()
+    send_all(life)
     assert life.read(life.client(), count_max=2) == arrival[:2]
     life = life.again()
     assert life.read(life.client()) == arrival[1:]
@@ -275,7 +228,7 @@ def test_an_outdated_value_does_not_survive_a_restart() -> None:
 def test_Q_70_another_type_after_a_restart() -> None:
     """The type is that of the file: the messages take the places that it gives them."""
     life = Life(TYPES["standard"][0])
-    life.send_all()
+    send_all(life)
     life = life.again(TYPES["sorted"][0])
     assert life.read(life.client(), count_max=1) == ["a"]
     life = life.again(TYPES["lvq"][0])
@@ -303,7 +256,7 @@ def test_types_on_an_address_that_pages(name: str, restart: bool) -> None:
     got that, and all others came in behind it.
     """
     life = Life(TYPES[name][0], settings=LITTLE_ROOM)
-    life.send_all()
+    send_all(life)
     assert life.broker.broker.queues["q"].paged_count == 3
     if restart:
         life = life.again()

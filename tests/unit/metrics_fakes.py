@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+from artemis_py.core.alerts import Alerts
 from artemis_py.core.broker import Broker
+from artemis_py.core.events import Events
 from artemis_py.core.tally import Tally
 from artemis_py.metrics import MetricsExporter
 from artemis_py.metrics.views import LogCursorView
@@ -46,8 +48,11 @@ class FakeQueue:
     durable: bool = True
     message_count: int = 0
     delivering_count: int = 0
+    paged_count: int = 0
     consumer_count: int = 0
     scheduled: dict[int, object] = field(default_factory=dict)
+    alerts: Alerts | None = None
+    flow_stopped: bool = False
     tally: Tally = field(default_factory=Tally)
 
 
@@ -66,6 +71,7 @@ class FakeBroker:
     started: bool = True
     memory_bytes: int = 0
     router: FakeRouter = field(default_factory=FakeRouter)
+    happenings: Events = field(default_factory=Events)
     log: MemoryLog = field(default_factory=MemoryLog)
     addresses: dict[str, FakeAddress] = field(default_factory=dict)
     queues: dict[str, FakeQueue] = field(default_factory=dict)

@@ -115,6 +115,10 @@ def test_our_additions_have_their_own_names_and_types() -> None:
     assert ours == {
         "artemis_messages_replaced": "gauge",
         "artemis_messages_dropped": "gauge",
+        "artemis_paged_messages": "gauge",
+        "artemis_queue_alerts": "gauge",
+        "artemis_queue_flow_stopped": "gauge",
+        "artemis_queue_events": "counter",
         "artemis_messages_looped": "gauge",
         "artemis_large_messages": "gauge",
         "artemis_large_message_bytes": "gauge",

@@ -109,6 +109,22 @@ QUEUES: Final = (
         "an addition",
         shown=False,
     ),
+    Departure(
+        "queue-limits",
+        "`overflow-policy`, `max-depth-*`, `min-` and `max-message-ttl`, `hold-on-publish`, `expiry-policy` of a queue",
+        "limits addresses, and has rings",
+        "has Qpid's limits of a queue, too; a message may live longer on one queue than on another",
+        "an addition",
+        shown=False,
+    ),
+    Departure(
+        "queue-dead-letters",
+        "`dead-letter-address` and `max-delivery-attempts` on a queue",
+        "has them in address-settings only",
+        "has them on the queue, too, where they go first",
+        "an addition",
+        shown=False,
+    ),
 )
 
 ATTEMPTS: Final = (

@@ -22,7 +22,8 @@ REFUSED_SETTINGS = [row for row in settings_of(AddressSettings).values() if row.
 def values_of(row: Setting) -> tuple[Any, Any]:
     """Two values that the setting allows, and that are not its default."""
     if row.kind == CHOICE:
-        return row.choices[1], row.choices[2]
+        first, *others = [word for word in row.choices if word != row.default]
+        return first, others[0]
     by_kind = {BOOLEAN: (True, False), INT: (3, 4), LONG: (5, 6), BYTES: (7, 8), DOUBLE: (9.5, 10.5), TEXT: ("k", "l")}
     return by_kind[row.kind]
 

@@ -174,6 +174,7 @@ def test_describe_says_what_is_built() -> None:
         "acquisition": "non-destructive",
         "overflow": "ring of 4",
         "when full": "page",
+        "dead letters": "discarded",
         "gates": "2 consumers before dispatch",
     }
     plain = {axis: choice for axis, choice, _ in described(queue_config(), AddressSettings())}
@@ -183,8 +184,42 @@ def test_describe_says_what_is_built() -> None:
         "acquisition": "hold until acknowledged",
         "overflow": "unbounded",
         "when full": "page",
+        "dead letters": "discarded",
         "gates": "none",
     }
+
+
+def test_describe_says_what_else_a_queue_does() -> None:
+    config = queue_config(
+        overflow_policy="PRODUCER_FLOW_CONTROL", max_depth_messages=10, max_depth_bytes=1000, flow_resume_percent=25.0,
+        min_message_ttl=5, max_message_ttl=6, hold_on_publish=True, expiry_policy="DELETE", dead_letter_address="dead",
+        max_delivery_attempts=3, alert_threshold_depth_messages=5,
+    )  # fmt: skip
+    rows = described(config, AddressSettings())
+    assert ("overflow", "producer flow control beyond 10 messages and 1000 bytes") in [row[:2] for row in rows]
+    assert "senders wait until the depth is 3 messages and 250 bytes" in [row[2] for row in rows]
+    assert [row[:2] for row in rows if row[0] in ("time to live", "hold", "expired", "dead letters", "alerts")] == [
+        ("time to live", "at least 5 ms"),
+        ("time to live", "at most 6 ms"),
+        ("hold", "until x-qpid-not-valid-before"),
+        ("expired", "DELETE"),
+        ("dead letters", "dead"),
+        ("alerts", "on"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        ("NONE", "unbounded"),
+        ("RING", "ring of 10 messages"),
+        ("REJECT", "reject beyond 10 messages"),
+        ("FLOW_TO_DISK", "flow to disk beyond 10 messages"),
+    ],
+)
+def test_describe_says_what_a_full_queue_does(policy: str, words: str) -> None:
+    rows = described(queue_config(overflow_policy=policy, max_depth_messages=10), AddressSettings())
+    assert next(choice for axis, choice, _ in rows if axis == "overflow") == words
 
 
 def test_describe_says_when_an_address_is_full() -> None:

@@ -1,0 +1,128 @@
+"""Alerts: somebody wants to know when a queue is deep, or its messages large or old. They never refuse a message.
+
+Qpid's rules (reference section 2.2): depth and bytes alert at the threshold, age above it; each kind comes again only
+after the repeat gap, but for the size, which is told of every message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from typing import Final, final
+
+from artemis_py.message import Message
+
+AGE: Final = "MESSAGE_AGE_ALERT"
+SIZE: Final = "MESSAGE_SIZE_ALERT"
+DEPTH_MESSAGES: Final = "MESSAGE_COUNT_ALERT"
+DEPTH_BYTES: Final = "QUEUE_DEPTH_ALERT"
+"""Qpid's names."""
+
+_LOOKS_AGAIN_MS: Final = 1000
+"""With a repeat gap shorter than this a state that lasts is told again only so often; arrivals tell it each time."""
+
+
+@final
+class Ages:
+    """When what a queue has arrived, to within a hundredth of the age that matters: counts by time, not by message."""
+
+    def __init__(self, threshold_ms: int) -> None:
+        self._width_ms = max(threshold_ms // 100, 1)
+        self._counts: dict[int, int] = {}
+        self._numbers: list[int] = []
+
+    def add(self, messages: Iterable[Message]) -> None:
+        """Messages came."""
+        counts = self._counts
+        for message in messages:
+            number = message.timestamp_ms // self._width_ms
+            if number not in counts:
+                counts[number] = 0
+                heappush(self._numbers, number)
+            counts[number] += 1
+
+    def remove(self, messages: Iterable[Message]) -> None:
+        """Messages left."""
+        counts = self._counts
+        for message in messages:
+            number = message.timestamp_ms // self._width_ms
+            if counts.get(number, 0) > 0:
+                counts[number] -= 1
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._counts.clear()
+        self._numbers.clear()
+
+    def oldest_ms(self) -> int | None:
+        """When the oldest message arrived, at the earliest; None without any."""
+        numbers = self._numbers
+        while numbers and not self._counts[numbers[0]]:
+            del self._counts[heappop(numbers)]
+        return numbers[0] * self._width_ms if numbers else None
+
+
+@final
+class Alerts:
+    """The thresholds of one queue (0: none), and when each kind was told last. ``raised`` counts by kind."""
+
+    def __init__(
+        self, *, age_ms: int = 0, size_bytes: int = 0, messages: int = 0, bytes: int = 0, repeat_gap_ms: int = 0
+    ) -> None:
+        self.age_ms = age_ms
+        self.size_bytes = size_bytes
+        self.messages = messages
+        self.bytes = bytes
+        self.raised: dict[str, int] = {}
+        self.ages = Ages(age_ms) if age_ms else None
+        self.next_ms = 0
+        """For when the queue has set its alarm; 0 for none."""
+        self._repeat_gap_ms = repeat_gap_ms
+        self._told_ms: dict[str, int] = {}
+
+    @property
+    def raised_count(self) -> int:
+        """Alerts since the start, of all kinds."""
+        return sum(self.raised.values())
+
+    def large(self, messages: Iterable[Message]) -> list[Message]:
+        """The messages that reach the threshold of the size; each counts as an alert."""
+        if not self.size_bytes:
+            return []
+        found = [message for message in messages if message.size_bytes >= self.size_bytes]
+        if found:
+            self.raised[SIZE] = self.raised.get(SIZE, 0) + len(found)
+        return found
+
+    def breaches(self, count: int, size_bytes: int, now_ms: int) -> list[tuple[str, int, int]]:
+        """Alerts that are to be told now: (kind, value, threshold). ``count`` and ``size_bytes`` are the depth."""
+        return [breach for breach in self._states(count, size_bytes, now_ms) if self._is_told(breach[0], now_ms)]
+
+    def _states(self, count: int, size_bytes: int, now_ms: int) -> list[tuple[str, int, int]]:
+        """What is beyond its threshold."""
+        found: list[tuple[str, int, int]] = []
+        if 0 < self.messages <= count:
+            found.append((DEPTH_MESSAGES, count, self.messages))
+        if 0 < self.bytes <= size_bytes:
+            found.append((DEPTH_BYTES, size_bytes, self.bytes))
+        oldest_ms = None if self.ages is None else self.ages.oldest_ms()
+        if oldest_ms is not None and now_ms - oldest_ms > self.age_ms:
+            found.append((AGE, now_ms - oldest_ms, self.age_ms))
+        return found
+
+    def _is_told(self, kind: str, now_ms: int) -> bool:
+        told_ms = self._told_ms.get(kind)
+        if told_ms is not None and now_ms - told_ms < self._repeat_gap_ms:
+            return False
+        self._told_ms[kind] = now_ms
+        self.raised[kind] = self.raised.get(kind, 0) + 1
+        return True
+
+    def look_again_ms(self, count: int, size_bytes: int, now_ms: int) -> int:
+        """When to look again although nothing comes: a state lasts, or the oldest message gets too old; 0: never."""
+        gap_ms = max(self._repeat_gap_ms, _LOOKS_AGAIN_MS)
+        times = [self._told_ms.get(kind, now_ms) + gap_ms for kind, _, _ in self._states(count, size_bytes, now_ms)]
+        oldest_ms = None if self.ages is None else self.ages.oldest_ms()
+        if oldest_ms is not None and now_ms - oldest_ms <= self.age_ms:
+            times.append(oldest_ms + self.age_ms + 1)
+        return max(min(times), now_ms + 1) if times else 0

@@ -1,0 +1,34 @@
+"""How long a message lives on one queue: its own expiry, between the queue's bounds."""
+
+from __future__ import annotations
+
+from typing import final
+
+from artemis_py.message import Message
+
+
+@final
+class Lifetime:
+    """``min-message-ttl`` and ``max-message-ttl`` in ms, counted from the arrival; 0: no such bound.
+
+    Qpid's rules (reference rows Q-40, Q-41): the shortest time is given to messages that expire, and only to them, the
+    longest to all; it is applied last. What follows is a function of the message, so that nothing has to be written
+    down: a message may live longer on one of its queues than on another, also after a restart.
+    """
+
+    __slots__ = ("longest_ms", "shortest_ms")
+
+    def __init__(self, shortest_ms: int, longest_ms: int) -> None:
+        self.shortest_ms = shortest_ms
+        self.longest_ms = longest_ms
+
+    def expires_ms(self, message: Message) -> int:
+        """When the message expires on the queue, in epoch ms; 0: never."""
+        expires_ms = message.expires_ms
+        arrived_ms = message.timestamp_ms
+        if expires_ms and self.shortest_ms:
+            expires_ms = max(expires_ms, arrived_ms + self.shortest_ms)
+        if self.longest_ms:
+            latest_ms = arrived_ms + self.longest_ms
+            expires_ms = min(expires_ms, latest_ms) if expires_ms else latest_ms
+        return expires_ms

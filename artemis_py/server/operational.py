@@ -1,0 +1,99 @@
+"""The operational log: what happened to queues, one line each, with a code and fields that programs can read.
+
+A line is ``CODE queue=NAME key=value … meaning``, as logfmt writes it. Each queue may write a line of one code every
+ten seconds (some of those codes that are told once in a queue's life); what came meanwhile is counted in the next.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from typing import Final
+
+from artemis_py.core.events import CREATED, DELETED, MEANINGS, OPENED, SUBSCRIBED, UNSUBSCRIBED, Event
+
+LOGGER_NAME: Final = "artemis_py.operational"
+WINDOW_MS: Final = 10_000
+"""How long the lines of one kind are counted together."""
+COMMON_LINES_MAX: Final = 20
+"""Lines in a window of codes that come once for each queue or subscription."""
+_KEYS_MAX: Final = 10_000
+
+_COMMON: Final = frozenset({CREATED, DELETED, OPENED, SUBSCRIBED, UNSUBSCRIBED})
+_PLAIN: Final = re.compile(r"[^\s\"=]+")
+
+
+def quoted(value: str | int) -> str:
+    """A value of logfmt: quoted when it has blanks, quotes or nothing in it."""
+    text = str(value)
+    if _PLAIN.fullmatch(text):
+        return text
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    return f'"{escaped}"'
+
+
+def line_of(event: Event, left_out: int = 0) -> str:
+    """The line of an event; ``left_out`` are those like it that were not written since the last one."""
+    fields: dict[str, str | int] = {"queue": event.queue, **event.fields}
+    if event.count > 1:
+        fields["count"] = event.count
+    if left_out:
+        fields["not_written_before"] = left_out
+    shown = " ".join(f"{name}={quoted(value)}" for name, value in fields.items())
+    return f"{event.code} {shown} {MEANINGS[event.code]}"
+
+
+class _Window:
+    __slots__ = ("begun_ms", "left_out", "lines")
+
+    def __init__(self, begun_ms: int) -> None:
+        self.begun_ms = begun_ms
+        self.lines = 0
+        self.left_out = 0
+
+
+class OperationalLog:
+    """Writes events to a logger, not more often than it may. Told once a turn, and only when something happened."""
+
+    def __init__(self, logger: logging.Logger | None = None) -> None:
+        self._logger = logger or logging.getLogger(LOGGER_NAME)
+        self._windows: dict[tuple[str, str, str], _Window] = {}
+
+    def tell(self, events: list[Event], now_ms: int) -> None:
+        """Write the events that may be written, count the others."""
+        for event in events:
+            window = self._window(event, now_ms)
+            if window.lines >= (COMMON_LINES_MAX if event.code in _COMMON else 1):
+                window.left_out += event.count
+                continue
+            window.lines += 1
+            left_out, window.left_out = window.left_out, 0
+            self._logger.info(line_of(event, left_out))
+
+    def _window(self, event: Event, now_ms: int) -> _Window:
+        own = "" if event.code in _COMMON else event.queue
+        key = event.code, own, str(event.fields.get("alert", ""))
+        window = self._windows.get(key)
+        if window is None:
+            if len(self._windows) >= _KEYS_MAX:
+                self._windows.clear()
+            window = self._windows[key] = _Window(now_ms)
+        elif now_ms - window.begun_ms >= WINDOW_MS:
+            window.begun_ms = now_ms
+            window.lines = 0
+        return window
+
+
+def write_to_stderr() -> None:
+    """Let the operational log appear on standard error, each line with the time (UTC), unless somebody set it up."""
+    logger = logging.getLogger(LOGGER_NAME)
+    if logger.handlers:
+        return
+    handler = logging.StreamHandler()
+    formatter = logging.Formatter("%(asctime)s.%(msecs)03dZ %(message)s", "%Y-%m-%dT%H:%M:%S")
+    formatter.converter = time.gmtime
+    handler.setFormatter(formatter)
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False

@@ -1,0 +1,58 @@
+"""A broker with a journal on a disk in memory, and its life after a restart."""
+
+from __future__ import annotations
+
+import random
+
+from artemis_py.storage.journal import JournalSettings
+from artemis_py.storage.recovery import recover
+from tests.queues.bench import ONE_AT_A_TIME, declared
+from tests.sim.disk import SimDisk
+from tests.sim.incarnation import Incarnation
+from tests.sim.projection import Projection
+from tests.wire.world import Client, configuration
+
+
+class Life:
+    """A broker with a journal on a disk in memory, which is begun again on what the one before left."""
+
+    def __init__(self, attributes: str, disk: SimDisk | None = None, settings: str = "") -> None:
+        self.attributes, self.settings = attributes, settings
+        self.disk = disk or SimDisk(random.Random(1))
+        config = configuration(declared(attributes, settings))
+        journal = JournalSettings(file_bytes=65536, compact_files_min=0, duplicate_ids_kept=10)
+        self.broker = Incarnation(config, journal, self.disk, recover(self.disk), Projection(10), 1_000_000)
+        self.broker.drain()
+
+    def again(self, attributes: str | None = None) -> Life:
+        """The next life."""
+        self.broker.drain()
+        return Life(self.attributes if attributes is None else attributes, self.disk, self.settings)
+
+    def client(self) -> Client:
+        """A client that has connected."""
+        client = self.broker.connect()
+        self.write(client, "CONNECT", "accept-version:1.2", "host:x")
+        client.collect().clear()
+        return client
+
+    def write(self, client: Client, command: str, *headers: str, body: str = "") -> None:
+        """One frame, and everything that follows from it."""
+        client.send(("\n".join([command, *headers]) + f"\n\n{body}\0").encode())
+        self.broker.drain()
+
+    def send(self, client: Client, body: str, *headers: str, to: str = "q") -> None:
+        """A persistent message."""
+        self.write(client, "SEND", f"destination:/queue/{to}", "persistent:true", *headers, body=body)
+
+    def read(self, client: Client, count_max: int = 100) -> list[str]:
+        """What comes one by one, each acknowledged but the last of ``count_max``."""
+        self.write(client, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual", ONE_AT_A_TIME)
+        bodies: list[str] = []
+        while frames := client.collect():
+            frame = frames.pop(0)
+            bodies.append(frame.body.decode())
+            if len(bodies) == count_max:
+                break
+            self.write(client, "ACK", f"id:{frame.header('ack')}")
+        return bodies

@@ -1,0 +1,201 @@
+"""Every pair of features of a queue: it is refused, with line and reason, or it works, also over a restart."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from artemis_py.config.queue_combinations import RULES
+from artemis_py.config.reader import loads
+from artemis_py.errors import ConfigError, Problem
+from tests.queues.bench import declared
+from tests.queues.life import Life
+
+pytestmark = pytest.mark.wire
+
+FEATURES = {
+    "standard": "queue-type='standard'",
+    "priority": "priority-levels='3'",
+    "sorted": "sort-key='k'",
+    "last-value": "last-value-key='k'",
+    "lvq": "queue-type='lvq' last-value-key='k'",
+    "ring-size": "ring-size='2'",
+    "exclusive": "exclusive='true'",
+    "non-destructive": "non-destructive='true'",
+    "purge": "purge-on-no-consumers='false'",
+    "gate": "consumers-before-dispatch='1'",
+    "consumers": "max-consumers='5'",
+    "min-ttl": "min-message-ttl='600000'",
+    "max-ttl": "max-message-ttl='600000'",
+    "hold": "hold-on-publish='true'",
+    "expiry-policy": "expiry-policy='ROUTE_TO_ALTERNATE'",
+    "ring": "overflow-policy='RING' max-depth-messages='2'",
+    "ring-bytes": "overflow-policy='RING' max-depth-bytes='400'",
+    "flow-control": "overflow-policy='PRODUCER_FLOW_CONTROL' max-depth-messages='3' flow-resume-percent='50'",
+    "to-disk": "overflow-policy='FLOW_TO_DISK' max-depth-messages='2'",
+    "reject": "overflow-policy='REJECT' max-depth-messages='4'",
+    "dead-letter": "dead-letter-address='dead'",
+    "attempts": "max-delivery-attempts='2'",
+    "alerts": "alert-threshold-depth-messages='2' alert-threshold-message-age='1000' alert-repeat-gap='10'",
+    "paging": "",
+}
+PAGES = "<max-size-messages>2</max-size-messages>"
+SETTINGS = "<page-size-bytes>500</page-size-bytes>"
+KINDS = ("standard", "priority", "sorted", "last-value", "lvq")
+OVERFLOWS = ("ring", "ring-bytes", "flow-control", "to-disk", "reject")
+REFUSED = {
+    *(frozenset(pair) for pair in itertools.combinations(KINDS, 2)),
+    *(frozenset((policy, "ring-size")) for policy in OVERFLOWS),
+    *(frozenset(pair) for pair in itertools.combinations(OVERFLOWS, 2)),
+}
+"""Pairs that nobody can have: two types, two answers to a full queue."""
+PAIRS = [pair for pair in itertools.combinations(FEATURES, 2) if frozenset(pair) not in REFUSED]
+TRIPLES = [("non-destructive", "last-value", "to-disk"), ("non-destructive", "lvq", "paging")]
+"""What is refused only with three."""
+
+
+def attributes_of(*names: str) -> str:
+    """The attributes of a queue with these features; of two that say the same thing, each says its own."""
+    return " ".join(FEATURES[name] for name in names)
+
+
+def settings_of(*names: str) -> str:
+    """The address-setting that they need."""
+    return SETTINGS + (PAGES if "paging" in names else "")
+
+
+def problems_of(attributes: str, settings: str = "") -> list[Problem]:
+    """What is wrong with a queue."""
+    core = declared(attributes, settings)
+    with pytest.raises(ConfigError) as refused:
+        loads(f"<configuration xmlns='urn:activemq'><core xmlns='urn:activemq:core'>{core}</core></configuration>")
+    return refused.value.problems
+
+
+@pytest.mark.parametrize("pair", sorted(map(sorted, REFUSED)), ids="-".join)
+def test_a_pair_that_is_refused(pair: list[str]) -> None:
+    """With line and reason; two values for one attribute are no XML."""
+    first, second = (FEATURES[name] for name in pair)
+    if {word.partition("=")[0] for word in first.split()} & {word.partition("=")[0] for word in second.split()}:
+        with pytest.raises(ConfigError, match=r"broker.xml:[0-9]+: .*(not well-formed|redefined)"):
+            loads(
+                "<configuration xmlns='urn:activemq'><core xmlns='urn:activemq:core'>"
+                f"{declared(f'{first} {second}')}</core></configuration>"
+            )
+        return
+    errors = [each for each in problems_of(f"{first} {second}") if each.severity == "error"]
+    assert errors
+    assert all(each.line == 3 and each.allowed for each in errors)
+
+
+@pytest.mark.parametrize("names", TRIPLES, ids="-".join)
+def test_three_that_are_refused(names: tuple[str, ...]) -> None:
+    errors = [each for each in problems_of(attributes_of(*names), settings_of(*names)) if each.severity == "error"]
+    assert len(errors) == 1
+    assert errors[0].line == 3
+    assert "never be replaced" in errors[0].message
+
+
+def counts_agree(life: Life) -> None:
+    """What came is there or has left in one of the known ways, and every count tells the same."""
+    queue = life.broker.broker.queues["q"]
+    tally = queue.tally
+    left = tally.acknowledged + tally.expired + tally.killed + tally.replaced
+    assert tally.added - left == queue.message_count, "a message is there and not counted, or the other way round"
+    assert (tally.size_bytes > 0) == (queue.message_count > 0)
+    if queue.last_values is None and not queue.non_destructive:
+        assert queue.message_count == queue.order.count + tally.held_count + len(queue.scheduled) + queue.paged_count
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+def test_a_pair_that_works(pair: tuple[str, str]) -> None:
+    """Some messages are sent, one is read and acknowledged, one lost with its reader; then a restart, and the rest is
+    read: nothing is lost or comes again that must not, and all counts agree at every step.
+    """
+    life = Life(attributes_of(*pair), settings=settings_of(*pair))
+    producer = life.client()
+    sent = ["a1", "b1", "a2", "c1"]
+    for body in sent:
+        priority = f"priority:{len(body) + ord(body[0]) % 7}"
+        life.send(producer, body, f"k:{body}", priority, "x-qpid-not-valid-before:1", "expires:99999999")
+    queue = life.broker.broker.queues["q"]
+    waits = queue.flow_stopped
+    assert queue.message_count > 0
+    counts_agree(life)
+    reader = life.client()
+    first = life.read(reader, count_max=2)
+    assert len(first) == len(set(first)) == 2
+    counts_agree(life)
+    reader.drop()
+    life.broker.drain()
+    counts_agree(life)
+    life.broker.advance(20_000)
+    counts_agree(life)
+    life = life.again()
+    rest = life.read(life.client())
+    counts_agree(life)
+    assert set(first) | set(rest) <= set(sent)
+    assert len(rest) == len(set(rest))
+    queue = life.broker.broker.queues["q"]
+    if queue.non_destructive:
+        assert queue.message_count == len(rest)
+    else:
+        assert queue.message_count == 0
+        assert first[0] not in rest, "what was acknowledged came again"
+        assert first[1] in rest or "ring" in "".join(pair), "what was not acknowledged is lost"
+    gives_up = {"ring-size", "ring", "ring-bytes"} & set(pair)
+    if not (gives_up or waits):
+        assert set(first) | set(rest) == set(sent)
+
+
+WARNINGS = {
+    "overflow-policy='RING'": "is never full",
+    "max-depth-bytes='5'": "nothing happens at that depth",
+    "flow-resume-percent='50'": "has no effect",
+    "min-message-ttl='5' max-message-ttl='4'": "counts",
+    "expiry-policy='ROUTE_TO_ALTERNATE'": "is discarded",
+    "non-destructive='true' max-delivery-attempts='2'": "no dead messages",
+    "alert-repeat-gap='5'": "has no effect",
+    "overflow-policy='FLOW_TO_DISK' max-depth-messages='5' sort-key='k'": "only when it comes into memory",
+}
+
+
+@pytest.mark.parametrize(("attributes", "said"), WARNINGS.items(), ids=list(WARNINGS.values()))
+def test_what_has_no_effect_is_told(attributes: str, said: str) -> None:
+    core = declared(attributes)
+    config = loads(f"<configuration xmlns='urn:activemq'><core xmlns='urn:activemq:core'>{core}</core></configuration>")
+    found = [notice for notice in config.notices if "queue 'q'" in notice.message and said in notice.message]
+    assert [(notice.severity, notice.line) for notice in found] == [("warning", 3)]
+
+
+def test_a_ring_that_pages_and_a_flow_that_is_shared_are_told() -> None:
+    core = f"""<addresses><address name="a"><multicast>
+    <queue name="ring" overflow-policy="RING" max-depth-messages="5"/>
+    <queue name="disk" overflow-policy="FLOW_TO_DISK" max-depth-messages="5" queue-type="standard"/>
+    </multicast></address></addresses>
+    <address-settings><address-setting match="a">{PAGES}</address-setting></address-settings>"""
+    config = loads(f"<configuration xmlns='urn:activemq'><core xmlns='urn:activemq:core'>{core}</core></configuration>")
+    told = {notice.line: notice.message for notice in config.notices if notice.message.startswith("queue ")}
+    assert "messages in pages do not count" in told[2]
+    assert "all of them go to pages" in told[3]
+
+
+def test_the_same_is_refused_in_an_address_setting() -> None:
+    settings = "<default-overflow-policy>REJECT</default-overflow-policy><default-ring-size>5</default-ring-size>"
+    assert any(
+        "each queue of '#' has overflow-policy and ring-size" in each.message for each in problems_of("", settings)
+    )
+
+
+def test_a_queue_must_not_be_its_own_dead_letter_address() -> None:
+    (problem,) = [each for each in problems_of("dead-letter-address='q'") if each.severity == "error"]
+    assert "come back to it for ever" in problem.message
+
+
+def test_every_rule_names_attributes_that_exist() -> None:
+    from artemis_py.config.entities import QueueConfig
+    from artemis_py.config.fields import settings_of as rows_of
+
+    known = {row.attribute for row in rows_of(QueueConfig).values()}
+    assert all(set(rule.attributes) <= known for rule in RULES)

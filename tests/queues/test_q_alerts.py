@@ -1,0 +1,250 @@
+"""Qpid's alerts and operational log (reference/qpid-amps.md, Q-62, Q-72, sections 2.2 and 2.3)."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from artemis_py.core.events import Event
+from artemis_py.server.operational import LOGGER_NAME, WINDOW_MS, OperationalLog, line_of
+from tests.queues.bench import ONE_AT_A_TIME, Bench
+from tests.queues.life import Life
+
+pytestmark = pytest.mark.wire
+
+
+def told(bench: Bench, *codes: str) -> list[Event]:
+    """The events of these codes since somebody asked."""
+    return [event for event in bench.world.broker.happenings.take() if event.code in codes]
+
+
+def alerts(bench: Bench) -> list[tuple[str | int, str | int, int]]:
+    """The alerts since somebody asked: kind, value, how often."""
+    return [(event.fields["alert"], event.fields["value"], event.count) for event in told(bench, "ART-1001")]
+
+
+def size_of(body: str) -> int:
+    """Encoded bytes of a message."""
+    bench = Bench()
+    bench.send(body)
+    return bench.queue().tally.size_bytes
+
+
+# ---- alerts --------------------------------------------------------------------------------------
+
+
+def test_Q_72_depth_in_messages(cut: bool) -> None:
+    """It alerts at the threshold, and refuses nothing."""
+    bench = Bench("alert-threshold-depth-messages='3'", cut=cut)
+    for body in "ab":
+        bench.send(body)
+    assert alerts(bench) == []
+    bench.send("c")
+    assert alerts(bench) == [("MESSAGE_COUNT_ALERT", 3, 1)]
+    bench.send("d")
+    assert (alerts(bench), bench.count()) == ([], 4)
+
+
+def test_Q_72_depth_in_bytes(cut: bool) -> None:
+    bench = Bench(f"alert-threshold-depth-bytes='{2 * size_of('a')}'", cut=cut)
+    bench.send("a")
+    assert alerts(bench) == []
+    bench.send("b")
+    assert alerts(bench) == [("QUEUE_DEPTH_ALERT", 2 * size_of("a"), 1)]
+
+
+def test_Q_72_size_of_each_message(cut: bool) -> None:
+    """Headers count; there is no gap between two of them."""
+    bench = Bench(f"alert-threshold-message-size='{size_of('large')}'", cut=cut)
+    for body in ("small"[:4], "large", "larger"):
+        bench.send(body)
+    assert [(kind, count) for kind, _, count in alerts(bench)] == [("MESSAGE_SIZE_ALERT", 2)]
+    alerts_of_queue = bench.queue().alerts
+    assert alerts_of_queue is not None
+    assert alerts_of_queue.raised_count == 2
+
+
+@pytest.mark.parametrize("attributes", ["", "sort-key='k'", "queue-type='standard'", "hold-on-publish='true'"])
+def test_Q_72_age(attributes: str, cut: bool) -> None:
+    """Above the threshold, of the oldest message, whatever its place and state; nothing need arrive for it."""
+    bench = Bench(f"alert-threshold-message-age='1000' {attributes}", cut=cut)
+    bench.send("old", "k:z", "priority:0", f"x-qpid-not-valid-before:{bench.world.now_ms + 60_000}")
+    bench.world.advance(500)
+    bench.send("new", "k:a", "priority:9")
+    bench.world.advance(500)
+    assert alerts(bench) == []
+    bench.world.advance(20)
+    ((kind, age_ms, _),) = alerts(bench)
+    assert kind == "MESSAGE_AGE_ALERT"
+    assert 1000 < int(age_ms) <= 1020
+
+
+def test_Q_72_age_looks_at_what_is_in_delivery_too(cut: bool) -> None:
+    bench = Bench("alert-threshold-message-age='1000'", cut=cut)
+    bench.send("a")
+    bench.subscribe("c", ONE_AT_A_TIME)
+    (frame,) = bench.messages("c")
+    bench.world.advance(1100)
+    assert len(alerts(bench)) == 1
+    bench.settle("c", frame)
+    bench.world.advance(100_000)
+    assert alerts(bench) == []
+
+
+def test_Q_72_the_same_alert_comes_after_the_gap(cut: bool) -> None:
+    """And while the state lasts it comes again, without an arrival."""
+    bench = Bench("alert-threshold-depth-messages='1' alert-repeat-gap='5000'", cut=cut)
+    bench.send("a")
+    assert len(alerts(bench)) == 1
+    bench.world.advance(4999)
+    bench.send("b")
+    assert alerts(bench) == []
+    bench.world.advance(1)
+    assert alerts(bench) == [("MESSAGE_COUNT_ALERT", 2, 1)]
+    bench.queue().remove_all()
+    bench.world.advance(100_000)
+    assert alerts(bench) == []
+    bench.send("c")
+    assert len(alerts(bench)) == 1
+
+
+def test_Q_72_from_an_address_setting() -> None:
+    settings = """<default-alert-threshold-depth-messages>2</default-alert-threshold-depth-messages>
+    <default-alert-repeat-gap>10</default-alert-repeat-gap>"""
+    bench = Bench(settings=settings)
+    for body in "ab":
+        bench.send(body, to="made.by.itself")
+    assert [event.queue for event in told(bench, "ART-1001")] == ["made.by.itself"]
+
+
+@pytest.mark.parametrize(
+    "settings", ["", "<max-size-messages>1</max-size-messages><page-size-bytes>300</page-size-bytes>"]
+)
+def test_Q_72_over_a_restart_and_pages(settings: str) -> None:
+    life = Life("alert-threshold-depth-messages='3'", settings=settings)
+    producer = life.client()
+    for body in "abc":
+        life.send(producer, body)
+    assert life.broker.broker.happenings.counts["ART-1001"] == 1
+    life = life.again()
+    life.send(life.client(), "d")
+    assert life.broker.broker.happenings.counts["ART-1001"] == 1
+
+
+def test_without_thresholds_nothing_is_kept() -> None:
+    bench = Bench("alert-repeat-gap='10'")
+    assert bench.queue().alerts is None
+    assert bench.world.broker.next_due_ms() == Bench().world.broker.next_due_ms()
+
+
+# ---- operational log -----------------------------------------------------------------------------
+
+
+def test_Q_62_what_each_policy_tells(cut: bool) -> None:
+    """Ring 1005, flow control 1003 and 1004; a refusal is ours; NONE and FLOW_TO_DISK tell nothing (Qpid)."""
+    found = {}
+    for policy in ("NONE", "RING", "PRODUCER_FLOW_CONTROL", "FLOW_TO_DISK", "REJECT"):
+        bench = Bench(f"overflow-policy='{policy}' max-depth-messages='1'", cut=cut)
+        bench.world.broker.happenings.take()
+        for body in "abc":
+            bench.write(body, "SEND", "destination:/queue/q", body=body)
+        codes = {event.code for event in bench.world.broker.happenings.take()}
+        found[policy] = {code for code in codes if not code.startswith(("SUB", "CHN"))}
+    assert found == {
+        "NONE": set(),
+        "RING": {"QUE-1005"},
+        "PRODUCER_FLOW_CONTROL": {"QUE-1003"},
+        "FLOW_TO_DISK": set(),
+        "REJECT": {"ART-1002"},
+    }
+
+
+def test_queues_and_subscriptions_begin_and_end(cut: bool) -> None:
+    bench = Bench(cut=cut)
+    (event,) = told(bench, "QUE-1001")
+    assert (event.queue, event.fields["address"], event.fields["life"]) == ("q", "q", "declared")
+    bench.write("c", "SUBSCRIBE", "id:1", "destination:/topic/t", "selector:a = 1")
+    created, subscribed = told(bench, "QUE-1001", "SUB-1001")
+    assert created.fields["life"] == "temporary"
+    assert subscribed.queue == created.queue
+    bench.leave("c")
+    assert [event.code for event in told(bench, "QUE-1002", "SUB-1002")] == ["SUB-1002", "QUE-1002"]
+
+
+def test_operations_of_management_are_told() -> None:
+    bench = Bench()
+    broker = bench.world.broker
+    broker.pause("q")
+    broker.set_ring_size("q", 3)
+    assert [event.fields["operation"] for event in told(bench, "QUE-1016")] == [
+        "pause",
+        "set ring-size to 3",
+    ]
+
+
+def test_a_restart_opens_queues() -> None:
+    life = Life("").again()
+    codes = [event.code for event in life.broker.broker.happenings.take()]
+    assert codes == ["QUE-1018"]
+
+
+def test_the_events_of_one_turn_are_told_together() -> None:
+    bench = Bench("ring-size='1'")
+    bench.send("first")
+    bench.world.broker.happenings.take()
+    bench.world.client("producer").send(b"SEND\ndestination:/queue/q\n\nx\0" * 50)
+    (event,) = told(bench, "QUE-1005")
+    assert (event.count, event.fields["messages"]) == (50, 1)
+
+
+class Lines(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """A line came."""
+        self.lines.append(record.getMessage())
+
+
+def log_with(lines: Lines) -> OperationalLog:
+    """A log that writes there and nowhere else."""
+    logger = logging.Logger(LOGGER_NAME, logging.INFO)
+    logger.addHandler(lines)
+    return OperationalLog(logger)
+
+
+def test_a_line_is_logfmt() -> None:
+    event = Event("QUE-1003", "my queue", {"messages": 11, "limit": '10 "messages"'}, 3)
+    assert line_of(event, 4) == (
+        'QUE-1003 queue="my queue" messages=11 limit="10 \\"messages\\"" count=3 not_written_before=4 '
+        "queue overfull, senders wait"
+    )
+
+
+def test_lines_are_limited_for_each_queue() -> None:
+    lines = Lines()
+    log = log_with(lines)
+    for turn in range(100):
+        log.tell([Event("QUE-1005", name, {}, 2) for name in ("a", "b")], turn)
+    assert len(lines.lines) == 2
+    log.tell([Event("QUE-1005", "a", {}, 2)], WINDOW_MS)
+    assert "queue=a count=2 not_written_before=198" in lines.lines[2]
+
+
+def test_lines_of_many_queues_that_come_and_go_are_limited_together() -> None:
+    lines = Lines()
+    log = log_with(lines)
+    log.tell([Event("QUE-1001", f"temporary-{number}", {}) for number in range(1000)], 0)
+    assert len(lines.lines) == 20
+    log.tell([Event("QUE-1001", "later", {})], WINDOW_MS)
+    assert lines.lines[-1].startswith("QUE-1001 queue=later not_written_before=980")
+
+
+def test_different_alerts_of_a_queue_do_not_hide_each_other() -> None:
+    lines = Lines()
+    log_with(lines).tell([Event("ART-1001", "q", {"alert": kind}) for kind in ("one", "two")], 0)
+    assert len(lines.lines) == 2

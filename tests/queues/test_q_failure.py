@@ -1,0 +1,166 @@
+"""Qpid's rows about messages that fail (reference/qpid-amps.md, Q-73 to Q-75) and Artemis' dead letters."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.queues.bench import ONE_AT_A_TIME, Bench
+from tests.queues.life import Life
+
+pytestmark = pytest.mark.wire
+
+DEAD = """<address name="dead"><anycast><queue name="dead"/></anycast></address>
+<address name="other"><anycast><queue name="other"/></anycast></address>"""
+
+
+def refuse(bench: Bench, times: int, name: str = "c") -> list[str | None]:
+    """A consumer refuses what it gets, so often; returns the flags ``redelivered`` of what it got."""
+    flags: list[str | None] = []
+    for _ in range(times):
+        (frame,) = bench.messages(name)
+        flags.append(frame.header("redelivered"))
+        bench.settle(name, frame, "NACK")
+    return flags
+
+
+def codes(bench: Bench) -> set[str]:
+    """What the operational log was told of dead messages."""
+    return {code for code in bench.world.broker.happenings.counts if code.startswith("CHN-")}
+
+
+def test_Q_73_Q_74_dead_letter_address_and_attempts_of_the_queue(cut: bool) -> None:
+    """Both on the queue: they beat the address-setting."""
+    settings = "<dead-letter-address>other</dead-letter-address><max-delivery-attempts>5</max-delivery-attempts>"
+    bench = Bench("dead-letter-address='dead' max-delivery-attempts='2'", settings=settings, more=DEAD, cut=cut)
+    bench.send("a", "k:v")
+    bench.subscribe("c", ONE_AT_A_TIME)
+    assert refuse(bench, 2) == ["false", "true"]
+    assert bench.messages("c") == []
+    assert (bench.count(), bench.count("dead"), bench.count("other")) == (0, 1, 0)
+    bench.subscribe("d", to="dead")
+    (frame,) = bench.messages("d")
+    assert [frame.header(name) for name in ("_AMQ_ORIG_QUEUE", "_AMQ_ORIG_ADDRESS", "reason", "k", "redelivered")] == [
+        "q", "q", "max_deliveries", "v", "false",
+    ]  # fmt: skip
+    assert codes(bench) == {"CHN-1011"}
+
+
+def test_Q_74_each_queue_counts_for_itself(cut: bool) -> None:
+    """Two queues with one message: one gives it two attempts, the other the ten of the address-setting."""
+    both = """<address name="both"><multicast><queue name="two" max-delivery-attempts="2" dead-letter-address="dead"/>
+    <queue name="ten"/></multicast></address>"""
+    bench = Bench(more=both + DEAD, cut=cut)
+    bench.write("p", "SEND", "destination:/topic/both", body="a")
+    for name in ("two", "ten"):
+        bench.subscribe(name, ONE_AT_A_TIME, to=f"both::{name}")
+        refuse(bench, 2, name)
+    assert (bench.count("two"), bench.count("ten"), bench.count("dead")) == (0, 1, 1)
+
+
+@pytest.mark.parametrize("limit", ["0", "-1"])
+def test_Q_74_no_limit(limit: str) -> None:
+    bench = Bench(f"dead-letter-address='dead' max-delivery-attempts='{limit}'", more=DEAD)
+    bench.send("a")
+    bench.subscribe("c", ONE_AT_A_TIME)
+    refuse(bench, 30)
+    assert (bench.count(), bench.count("dead")) == (1, 0)
+
+
+def test_Q_74_a_lost_connection_is_an_attempt_over_STOMP(cut: bool) -> None:
+    """Whatever the row says of AMQP (Artemis counts it, and so does design's rule on attempts); UNSUBSCRIBE is none."""
+    bench = Bench("dead-letter-address='dead' max-delivery-attempts='2'", more=DEAD, cut=cut)
+    bench.send("a")
+    for _ in range(3):
+        bench.subscribe("c", ONE_AT_A_TIME)
+        assert bench.got("c") == ["a"]
+        bench.leave("c")
+    for _ in range(2):
+        bench.subscribe("d", ONE_AT_A_TIME)
+        assert bench.got("d") == ["a"]
+        bench.lose("d")
+    assert (bench.count(), bench.count("dead")) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "settings", "code"),
+    [
+        ("", "", "CHN-1009"),
+        ("dead-letter-address=''", "<dead-letter-address>dead</dead-letter-address>", "CHN-1009"),
+        ("dead-letter-address='nowhere'", "", "CHN-1010"),
+    ],
+)  # fmt: skip
+def test_Q_75_without_a_dead_letter_address_it_is_gone(attributes: str, settings: str, code: str) -> None:
+    """An empty one on the queue says that there is none, whatever the address-setting says."""
+    bench = Bench(f"max-delivery-attempts='2' {attributes}", settings=settings, more=DEAD)
+    bench.send("a")
+    bench.subscribe("c", ONE_AT_A_TIME)
+    refuse(bench, 2)
+    assert (bench.count(), bench.count("dead"), bench.queue().tally.killed) == (0, 0, 1)
+    assert codes(bench) == {code}
+
+
+def test_Q_73_over_a_restart() -> None:
+    """Attempts are remembered, and what the queue says too, when the file no longer declares it."""
+    life = Life("dead-letter-address='dead' max-delivery-attempts='3'")
+    life.send(life.client(), "a")
+    for attempt in range(3):
+        reader = life.client()
+        assert life.read(reader, count_max=1) == ["a"]
+        reader.drop()
+        life.broker.drain()
+        if attempt == 1:
+            life = life.again()
+    assert life.broker.broker.queues["q"].message_count == 0
+
+
+# ---- Artemis' resources --------------------------------------------------------------------------
+
+
+def test_auto_create_dead_letter_resources(cut: bool) -> None:
+    settings = """<dead-letter-address>DLA</dead-letter-address>
+    <max-delivery-attempts>1</max-delivery-attempts>
+    <auto-create-dead-letter-resources>true</auto-create-dead-letter-resources>
+    <dead-letter-queue-prefix>dead.</dead-letter-queue-prefix>
+    <dead-letter-queue-suffix>.end</dead-letter-queue-suffix>"""
+    bench = Bench(settings=settings, more='<address name="r"><anycast><queue name="r"/></anycast></address>', cut=cut)
+    for name in ("q", "r"):
+        bench.send(name, to=name)
+        bench.subscribe(name, ONE_AT_A_TIME, to=name)
+        refuse(bench, 1, name)
+    assert (bench.count("dead.q.end"), bench.count("dead.r.end")) == (1, 1)
+    bench.subscribe("d", to="DLA::dead.r.end")
+    assert bench.got("d") == ["r"]
+
+
+def test_auto_create_dead_letter_resources_for_the_address_that_the_queue_names(cut: bool) -> None:
+    settings = "<auto-create-dead-letter-resources>true</auto-create-dead-letter-resources>"
+    bench = Bench("dead-letter-address='mine' max-delivery-attempts='1'", settings=settings, cut=cut)
+    bench.send("a")
+    bench.subscribe("c", ONE_AT_A_TIME)
+    refuse(bench, 1)
+    assert bench.queue("DLQ.q").address.name == "mine"
+    assert bench.count("DLQ.q") == 1
+
+
+def test_auto_create_expiry_resources(cut: bool) -> None:
+    settings = """<expiry-address>EXP</expiry-address>
+    <auto-create-expiry-resources>true</auto-create-expiry-resources>"""
+    bench = Bench("max-message-ttl='100'", settings=settings, cut=cut)
+    bench.send("a")
+    bench.world.advance(200)
+    assert bench.count("EXP.q") == 1
+    assert bench.queue("EXP.q").address.name == "EXP"
+
+
+def test_send_to_dla_on_no_route(cut: bool) -> None:
+    """A message that reaches no queue is not lost; the copy says which address it was sent to, and no queue."""
+    settings = """<dead-letter-address>dead</dead-letter-address>
+    <send-to-dla-on-no-route>true</send-to-dla-on-no-route>"""
+    empty = '<address name="empty"><multicast/></address>'
+    bench = Bench(settings=settings, more=DEAD + empty, cut=cut)
+    bench.write("p", "SEND", "destination:/topic/empty", "k:v", body="a")
+    bench.subscribe("c", to="dead")
+    (frame,) = bench.messages("c")
+    assert [frame.header(name) for name in ("_AMQ_ORIG_ADDRESS", "_AMQ_ORIG_QUEUE", "reason", "k")] == [
+        "empty", None, "no_route", "v",
+    ]  # fmt: skip

@@ -1,0 +1,154 @@
+"""Retroactive addresses (reference/artemis-runtime.md 2.11 and scenario 17), and Artemis' settings beside them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.queues.bench import Bench
+from tests.queues.life import Life
+
+pytestmark = pytest.mark.wire
+
+TOPIC = '<address name="t"><multicast/></address>'
+KEEPS = "<retroactive-message-count>{}</retroactive-message-count>"
+RING = "$.artemis.internal.t.queue.multicast.retro"
+
+
+def publish(bench: Bench, *bodies: str, headers: tuple[str, ...] = ()) -> None:
+    """Send to the topic."""
+    for body in bodies:
+        bench.write("publisher", "SEND", "destination:/topic/t", *headers, body=body)
+
+
+def subscribe(bench: Bench, name: str, *headers: str) -> list[str]:
+    """A client subscribes to the topic; returns what it gets at once."""
+    bench.write(name, "SUBSCRIBE", "id:1", "destination:/topic/t", *headers)
+    return bench.got(name)
+
+
+def test_runtime_2_17_17_who_comes_later_gets_the_last_messages(cut: bool) -> None:
+    bench = Bench(settings=KEEPS.format(3), more=TOPIC, cut=cut)
+    publish(bench, *"12345")
+    assert subscribe(bench, "x") == ["3", "4", "5"]
+    publish(bench, "6")
+    assert bench.got("x") == ["6"]
+    assert subscribe(bench, "y") == ["4", "5", "6"]
+    assert (bench.count(RING), bench.queue(RING).tally.replaced) == (3, 3)
+
+
+def test_runtime_2_11_as_they_were_sent(cut: bool) -> None:
+    """Destination, headers, priority and expiry are those of the sender; order is that of arrival."""
+    bench = Bench(settings=KEEPS.format(3), more=TOPIC, cut=cut)
+    expires = str(bench.world.now_ms + 1000)
+    publish(bench, "a", headers=("k:v", "priority:1", f"expires:{expires}"))
+    publish(bench, "b", headers=("priority:9",))
+    bench.write("c", "SUBSCRIBE", "id:1", "destination:/topic/t")
+    second, first = bench.messages("c")
+    shown = [first.header(name) for name in ("destination", "k", "priority", "expires", "_AMQ_ORIG_ADDRESS")]
+    assert (shown, second.body) == (["/topic/t", "v", "1", expires, None], b"b")
+
+
+def test_runtime_2_11_only_what_the_filter_lets_in(cut: bool) -> None:
+    bench = Bench(settings=KEEPS.format(10), more=TOPIC, cut=cut)
+    publish(bench, "red", headers=("color:red",))
+    publish(bench, "blue", headers=("color:blue",))
+    assert subscribe(bench, "c", "selector:color = 'red'") == ["red"]
+
+
+def test_runtime_2_11_each_routing_type_has_its_own(cut: bool) -> None:
+    both = '<address name="t"><multicast/><anycast><queue name="t"/></anycast></address>'
+    bench = Bench(settings=KEEPS.format(2), more=both, cut=cut)
+    publish(bench, "all")
+    bench.send("one", to="t")
+    bench.subscribe("new", to="t::later")
+    assert bench.got("new") == ["one"]
+    assert subscribe(bench, "c") == ["all"]
+
+
+def test_runtime_2_11_what_expired_is_not_given(cut: bool) -> None:
+    bench = Bench(settings=KEEPS.format(3), more=TOPIC, cut=cut)
+    publish(bench, "a", headers=(f"expires:{bench.world.now_ms + 100}",))
+    bench.world.advance(200)
+    assert subscribe(bench, "c") == []
+
+
+def test_runtime_2_11_with_duplicate_ids_and_transactions(cut: bool) -> None:
+    bench = Bench(settings=KEEPS.format(3), more=TOPIC, cut=cut)
+    publish(bench, "a", "again", headers=("_AMQ_DUPL_ID:1",))
+    bench.write("p", "BEGIN", "transaction:t")
+    bench.write("p", "SEND", "destination:/topic/t", "transaction:t", body="b")
+    bench.write("p", "COMMIT", "transaction:t")
+    assert subscribe(bench, "c") == ["a", "b"]
+
+
+def test_where_duplicates_are_let_in_they_are_kept(cut: bool) -> None:
+    """The copy's id says nothing: it is that of the original."""
+    settings = f"{KEEPS.format(3)}<id-cache-size>0</id-cache-size>"
+    bench = Bench(settings=settings, more=TOPIC, cut=cut)
+    publish(bench, "a", "again", headers=("_AMQ_DUPL_ID:1",))
+    assert subscribe(bench, "c") == ["a", "again"]
+
+
+def test_a_queue_on_a_wildcard_address_gets_each_message_once(cut: bool) -> None:
+    wide = '<address name="#"><multicast><queue name="wide"/></multicast></address>'
+    bench = Bench(settings=KEEPS.format(3), more=TOPIC + wide, cut=cut)
+    publish(bench, "a")
+    assert bench.count("wide") == 1
+
+
+def test_without_the_setting_nothing_is_kept() -> None:
+    bench = Bench(more=TOPIC)
+    publish(bench, "a")
+    assert subscribe(bench, "c") == []
+    assert not [name for name in bench.world.broker.queues if name.startswith("$")]
+
+
+def test_an_address_that_goes_takes_what_was_kept(cut: bool) -> None:
+    settings = f"{KEEPS.format(3)}<auto-delete-queues>true</auto-delete-queues>"
+    bench = Bench(settings=settings, cut=cut)
+    assert subscribe(bench, "c") == []
+    publish(bench, "a")
+    assert bench.got("c") == ["a"]
+    assert bench.count(RING) == 1
+    bench.leave("c")
+    bench.world.advance(100_000)
+    assert not [name for name in bench.world.broker.addresses if name == "t" or ".t." in name]
+    assert RING not in bench.world.broker.queues
+
+
+class Topic(Life):
+    """A life in which an address keeps so many messages."""
+
+    def __init__(self, count: int = 3, disk: object = None) -> None:
+        super().__init__("", disk, KEEPS.format(count))  # type: ignore[arg-type]
+
+    def publish(self, *bodies: str) -> None:
+        """Send to the topic."""
+        client = self.client()
+        for body in bodies:
+            self.write(client, "SEND", "destination:/topic/t", "persistent:true", body=body)
+
+    def subscribed(self) -> list[str]:
+        """What a new subscriber gets."""
+        client = self.client()
+        self.write(client, "SUBSCRIBE", "id:1", "destination:/topic/t")
+        return [frame.body.decode() for frame in client.collect()]
+
+    def after(self, count: int) -> Topic:
+        """The life after this one."""
+        self.broker.drain()
+        return Topic(count, self.disk)
+
+
+def test_runtime_2_11_over_a_restart() -> None:
+    """Durable messages are kept; a smaller count holds from the next message on (as with every ring)."""
+    life = Topic()
+    life.publish(*"12345")
+    life = life.after(3)
+    assert life.subscribed() == ["3", "4", "5"]
+    life.publish("6")
+    life = life.after(2)
+    assert life.subscribed() == ["5", "6"]
+    life = life.after(0)
+    assert life.subscribed() == []
+    assert not [name for name in life.broker.broker.queues if name.startswith("$")]
