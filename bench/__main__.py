@@ -17,11 +17,12 @@ from bench.coilmq import CoilMq
 from bench.comparison import text, verdict
 from bench.driver import Measured, measure
 from bench.own import ArtemisPy, Relay
+from bench.pipeline import PIPELINE, Pipeline, measure_pipeline
 from bench.rabbitmq import RabbitMq
 
 BROKERS = (ArtemisPy, ActiveMqClassic, CoilMq, Artemis, RabbitMq, Relay)
 DEFAULT_BROKERS = "artemis_py,activemq,coilmq,artemis,rabbitmq"
-DEFAULT_SCENARIOS = "1,1u,2,5,6,8,12,3,3i,4,11,7,9,10,recovery"
+DEFAULT_SCENARIOS = "1,1u,2,5,6,8,12,3,3i,4,11,7,9,10,recovery,pipeline"
 
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -31,7 +32,11 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--brokers", default=DEFAULT_BROKERS, help=f"of {names} (default %(default)s; those absent are named)"
     )
-    parser.add_argument("--scenario", default=DEFAULT_SCENARIOS, help="ids with commas between (default %(default)s)")
+    parser.add_argument(
+        "--scenario",
+        default=DEFAULT_SCENARIOS,
+        help="ids with commas between (default %(default)s); pipeline is Spark on the broker's log",
+    )
     parser.add_argument("--rounds", type=int, default=3, help="default 3")
     parser.add_argument("--seconds", type=float, default=3.0, help="measured time per scenario (default 3)")
     parser.add_argument("--messages", type=int, help="a fixed number of messages instead")
@@ -60,7 +65,7 @@ def present(names: Sequence[str]) -> tuple[list[Broker], list[str]]:
     return brokers, absent
 
 
-def as_json(found: Sequence[Measured], absent: Sequence[str]) -> str:
+def as_json(found: Sequence[Measured], absent: Sequence[str], pipeline: Pipeline | None) -> str:
     """Everything measured."""
     brokers = {
         one.broker.name: {
@@ -69,9 +74,14 @@ def as_json(found: Sequence[Measured], absent: Sequence[str]) -> str:
         }
         for one in found
     }
-    verdicts = [verdict(found, scenario) for scenario in found[0].outcomes]
+    verdicts = [verdict(found, scenario) for scenario in _scenarios(found)]
     judged = {one.scenario: {"ratio": one.ratio, "met": one.met} for one in verdicts}
-    return json.dumps({"absent": list(absent), "brokers": brokers, "verdicts": judged}, indent=2)
+    told = {"absent": list(absent), "brokers": brokers, "verdicts": judged}
+    return json.dumps(told if pipeline is None else {**told, PIPELINE: pipeline.as_json()}, indent=2)
+
+
+def _scenarios(found: Sequence[Measured]) -> list[str]:
+    return [*found[0].outcomes] if found else []
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -79,17 +89,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = arguments(argv)
     rounds, seconds = (1, 1.0) if args.quick else (args.rounds, args.seconds)
     options = Options(messages=args.messages, seconds=seconds, limit_s=args.limit)
-    brokers, absent = present(args.brokers.split(","))
-    for line in absent:
-        print(f"not measured: {line}", file=sys.stderr)
-    found = measure(
-        brokers, args.scenario.split(","), options, rounds, lambda line: print(line, file=sys.stderr, flush=True)
-    )
-    print(as_json(found, absent) if args.json else text(found))
-    if args.write:
+    names = args.scenario.split(",")
+    scenarios = [name for name in names if name != PIPELINE]
+    found: list[Measured] = []
+    absent: list[str] = []
+    if scenarios:
+        brokers, absent = present(args.brokers.split(","))
+        for line in absent:
+            _say(f"not measured: {line}")
+        found = measure(brokers, scenarios, options, rounds, _say)
+    pipeline = None
+    if PIPELINE in names:
+        pipeline = measure_pipeline(args.messages or (100_000 if args.quick else 1_000_000), rounds, seconds, _say)
+    if args.json:
+        print(as_json(found, absent, pipeline))
+    else:
+        print("\n\n".join([*([text(found)] if found else []), *([pipeline.text()] if pipeline else [])]))
+    if args.write and found:
         document.write(found, absent, options, rounds)
-    missed = [scenario for scenario in found[0].outcomes if verdict(found, scenario).met is False]
+    if args.write and pipeline is not None:
+        document.write_pipeline(pipeline.section(), rounds)
+    missed = [scenario for scenario in _scenarios(found) if verdict(found, scenario).met is False]
+    missed += [] if pipeline is None else pipeline.missed
     return 1 if args.check and missed else 0
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

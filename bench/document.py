@@ -1,4 +1,4 @@
-"""Writes the tables of a run into ``docs/benchmarks.md``, between two marks; the text around is written by hand."""
+"""Writes the tables of a run into ``docs/benchmarks.md``, between two marks each; what is around is written by hand."""
 
 from __future__ import annotations
 
@@ -13,21 +13,41 @@ from artemis_py.errors import PerfError
 from artemis_py.perf.scenario import Options
 from bench.comparison import detail_rows, failures, headline_rows, markdown, other_load
 from bench.driver import Measured
+from bench.own import ArtemisPy
 
 DOCUMENT: Final = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
 BEGIN: Final = "<!-- bench: begin -->"
 END: Final = "<!-- bench: end -->"
+PIPELINE_BEGIN: Final = "<!-- pipeline: begin -->"
+PIPELINE_END: Final = "<!-- pipeline: end -->"
 
 
 def write(found: Sequence[Measured], absent: Sequence[str], options: Options, rounds: int) -> None:
-    """Replaces what stands between the marks. Raises PerfError when they are missing."""
-    old = DOCUMENT.read_text(encoding="utf-8")
-    before, begin, rest = old.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise PerfError(f"{DOCUMENT.name} lacks {BEGIN} or {END}")
-    middle = "\n".join(section(found, absent, options, rounds))
-    DOCUMENT.write_text(f"{before}{BEGIN}\n{middle}\n{END}{after}", encoding="utf-8")
+    """Replaces the table of the brokers. Raises PerfError when its marks are missing."""
+    before, after = _around(BEGIN, END)
+    _write(before, section(found, absent, options, rounds), after)
+
+
+def write_pipeline(lines: Sequence[str], rounds: int) -> None:
+    """Replaces the pipeline's table. Raises PerfError when its marks are missing."""
+    before, after = _around(PIPELINE_BEGIN, PIPELINE_END)
+    times = "1 round" if rounds == 1 else f"{rounds} rounds"
+    head = f"{time.strftime('%-d %B %Y', time.gmtime())}. {machine()}. artemis_py {ArtemisPy().version()}, {times}."
+    _write(before, [head, "", *lines], after)
+
+
+def _around(begin: str, end: str) -> tuple[str, str]:
+    """What stands before and behind a table, marks included."""
+    before, found_begin, rest = DOCUMENT.read_text(encoding="utf-8").partition(begin)
+    _, found_end, after = rest.partition(end)
+    if not found_begin or not found_end:
+        raise PerfError(f"{DOCUMENT.name} lacks {begin} or {end}")
+    return before + begin, end + after
+
+
+def _write(before: str, lines: Sequence[str], after: str) -> None:
+    middle = "\n".join(lines)
+    DOCUMENT.write_text(f"{before}\n{middle}\n{after}", encoding="utf-8")
 
 
 def section(found: Sequence[Measured], absent: Sequence[str], options: Options, rounds: int) -> list[str]:

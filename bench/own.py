@@ -17,7 +17,7 @@ CONFIGURATION: Final = """\
     <name>bench</name>
     <persistence-enabled>true</persistence-enabled>
     <max-disk-usage>-1</max-disk-usage>
-    <journal-directory>{home}/journal</journal-directory>
+{more}    <journal-directory>{home}/journal</journal-directory>
     <bindings-directory>{home}/bindings</bindings-directory>
     <paging-directory>{home}/paging</paging-directory>
     <large-messages-directory>{home}/large-messages</large-messages-directory>
@@ -43,6 +43,9 @@ class ArtemisPy(Broker):
     name = "artemis_py"
     title = "artemis_py"
 
+    more = ""
+    """Further elements of the configuration's core."""
+
     def __init__(self) -> None:
         self._http_port: int | None = None
 
@@ -58,13 +61,25 @@ class ArtemisPy(Broker):
         """A configuration of its own, run by this interpreter."""
         file = home / "broker.xml"
         self._http_port = free_port()
-        text = CONFIGURATION.format(home=home, host=LOOPBACK, port=port, http_port=self._http_port)
+        more = self.more.format(home=home)
+        text = CONFIGURATION.format(home=home, host=LOOPBACK, port=port, http_port=self._http_port, more=more)
         file.write_text(text, encoding="utf-8")
         return [sys.executable, "-m", "artemis_py", "run", str(file)]
 
     def metrics_url(self) -> str | None:
         """The acceptor for HTTP of the configuration written last."""
         return None if self._http_port is None else f"http://{LOOPBACK}:{self._http_port}/metrics"
+
+
+class Retaining(ArtemisPy):
+    """The same, which keeps its log for the pipeline."""
+
+    title = "artemis_py with retention"
+    more = '    <journal-retention-directory unit="DAYS" period="1">{home}/retained</journal-retention-directory>\n'
+
+    def log_url(self) -> str:
+        """Where it serves its log."""
+        return f"http://{LOOPBACK}:{self._http_port}"
 
 
 class Relay(Broker):

@@ -29,9 +29,6 @@ NO_RELOAD: Final = "this version reads its configuration once, at start"
 NO_SLOW_CONSUMERS: Final = "this version does not watch for slow consumers; maxUnsentBytes of the acceptor limits them"
 NO_TLS: Final = "this version has no TLS"
 
-# Why a setting of ours is refused until somebody has built what it asks for.
-NOT_BUILT: Final = "it is not built yet in this version"
-
 BOOLEAN: Final = "boolean"
 INT: Final = "int"
 LONG: Final = "long"

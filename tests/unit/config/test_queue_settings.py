@@ -9,14 +9,12 @@ import pytest
 from artemis_py.config.address_settings import AddressSettings
 from artemis_py.config.entities import QUEUE_DEFAULTS, QueueConfig
 from artemis_py.config.explain import explain
-from artemis_py.config.fields import BOOLEAN, BYTES, CHOICE, DOUBLE, INT, LONG, REFUSED, TEXT, Setting, settings_of
+from artemis_py.config.fields import BOOLEAN, BYTES, CHOICE, DOUBLE, INT, LONG, TEXT, Setting, settings_of
 from artemis_py.config.queue_settings import known_attributes, queue_settings, written_attributes
 from tests.unit.config.documents import errors_of, load_core, queue, setting, settings
 
 ROWS = {row.attribute: row for row in settings_of(QueueConfig).values()}
 WITH_DEFAULT = [ROWS[attribute] for attribute in QUEUE_DEFAULTS]
-REFUSED_ROWS = [row for row in ROWS.values() if row.treatment == REFUSED]
-REFUSED_SETTINGS = [row for row in settings_of(AddressSettings).values() if row.treatment == REFUSED]
 
 
 def values_of(row: Setting) -> tuple[Any, Any]:
@@ -53,24 +51,6 @@ def test_what_has_no_address_setting() -> None:
     assert not plain.purge_on_no_consumers
     created = queue_settings(queue_of(), AddressSettings(default_purge_on_no_consumers=True), declared=False)
     assert created.purge_on_no_consumers
-
-
-@pytest.mark.parametrize("row", REFUSED_ROWS, ids=lambda row: row.name)
-def test_what_is_not_built_is_refused_on_the_queue(row: Setting) -> None:
-    """Nothing is taken without effect: file, line and reason."""
-    value = values_of(row)[0]
-    text = f"{row.name}='{str(value).lower() if row.kind == BOOLEAN else value}'"
-    (problem,) = [each for each in errors_of(queue(text)) if " is refused: " in each.message]
-    assert str(problem).startswith(f"broker.xml:3: {row.name} is refused: {row.reason}")
-
-
-@pytest.mark.parametrize("row", REFUSED_SETTINGS, ids=lambda row: row.name)
-def test_what_is_not_built_is_refused_in_address_settings(row: Setting) -> None:
-    value = values_of(row)[0]
-    text = str(value).lower() if row.kind == BOOLEAN else value
-    found = errors_of(settings(("other", ""), ("#", f"<{row.name}>{text}</{row.name}>")))
-    (problem,) = [each for each in found if " is refused: " in each.message]
-    assert str(problem).startswith(f"broker.xml:5: {row.name} is refused: {row.reason}")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,240 @@
+"""Spark beside a running broker: how far behind a stream is, what its reading costs, and how fast Spark writes."""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from artemis_py.errors import PerfError
+from artemis_py.perf.frames import body_of, frame
+from artemis_py.perf.link import Link
+from artemis_py.perf.process import ProcessTree
+from artemis_py.perf.progress import Progress
+from artemis_py.perf.registry import choose
+from artemis_py.perf.scenario import Options, Run
+from artemis_py.perf.startup import running
+from artemis_py.perf.target import Target
+from bench.broker import free_port
+from bench.driver import START_LIMIT_S
+from bench.findings import Finding
+from bench.own import Retaining
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_BATCHES: Final = 40
+_BATCHES_PASSED_OVER: Final = 5
+_PER_SECOND: Final = 2000
+_BURST: Final = 20
+_BATCH_LIMIT_S: Final = 60.0
+_POLL_S: Final = 0.05
+_SINK_ROWS: Final = 200_000
+_LOAD: Final = "3"
+_TRIGGERS: Final = {"0 seconds": "batch after batch", "1 second": "a batch each second"}
+
+
+def measure_live(
+    spark: SparkSession, home: Path, rounds: int, seconds: float, say: Callable[[str], None], found: list[Finding]
+) -> None:
+    """Lag, cost and sink, each beside a broker that keeps its log. Raises PerfError and PipelineError."""
+    live = _Live(spark, home, seconds, say, found)
+    live.lag(_BATCHES if rounds > 1 else _BATCHES // 4)
+    live.cost(rounds)
+    live.sink(rounds)
+
+
+class _Live:
+    def __init__(
+        self, spark: SparkSession, home: Path, seconds: float, say: Callable[[str], None], found: list[Finding]
+    ) -> None:
+        self._spark = spark
+        self._home = home
+        self._seconds = seconds
+        self._say = say
+        self._found = found
+        self._queries = 0
+
+    @contextmanager
+    def _broker(self, name: str) -> Iterator[tuple[Retaining, Run]]:
+        broker, port, progress = Retaining(), free_port(), Progress()
+        folder = self._home / name
+        folder.mkdir()
+        command = broker.command(folder, port)
+        options = Options(seconds=self._seconds, directory=str(folder), metrics_url=broker.metrics_url())
+        target = broker.target(port)
+        with running(command, target, START_LIMIT_S, progress.show) as started:
+            yield broker, Run(target, options, ProcessTree(started.pid), progress)
+
+    @contextmanager
+    def _following(self, broker: Retaining, trigger: str = "0 seconds") -> Iterator[StreamingQuery]:
+        """A query that reads all that comes, and tells of each batch the times of its oldest and newest row."""
+        from pyspark.sql import functions
+
+        self._queries += 1
+        stream = self._spark.readStream.format("artemis").option("url", broker.log_url()).load()
+        times_ms = functions.unix_millis("timestamp")
+        oldest, newest = functions.min(times_ms).alias("oldest_ms"), functions.max(times_ms).alias("newest_ms")
+        query = (
+            stream.observe("seen", functions.count(functions.lit(1)).alias("rows"), oldest, newest)
+            .writeStream.format("noop")
+            .trigger(processingTime=trigger)
+            .option("checkpointLocation", str(self._home / f"checkpoint{self._queries}"))
+            .start()
+        )
+        try:
+            yield query
+        finally:
+            query.stop()
+
+    def lag(self, batches: int) -> None:
+        """Of each micro-batch, when it is done: how old is its newest row, and how old its oldest?"""
+        self._say(f"pipeline: {batches} micro-batches behind a broker with {_PER_SECOND:,} messages/s")
+        with self._broker("lag") as (broker, run), _sending(run.target), self._following(broker) as query:
+            done = _progress(query, batches + _BATCHES_PASSED_OVER)[_BATCHES_PASSED_OVER:]
+        newest, oldest = zip(*(_ages(one) for one in done), strict=True)
+        self._found += [
+            Finding("micro-batch behind the broker, p50", "s", 2, below=0.5, values=[statistics.median(newest)]),
+            Finding("micro-batch behind the broker, max", "s", 2, below=0.5, values=[max(newest)]),
+            Finding("oldest row of a micro-batch, p50", "s", 2, values=[statistics.median(oldest)]),
+            Finding("oldest row of a micro-batch, max", "s", 2, values=[max(oldest)]),
+        ]
+
+    def cost(self, rounds: int) -> None:
+        """Durable messages through the broker, by turns alone and while Spark reads its log."""
+        alone = _Load("alone")
+        read = {trigger: _Load(f"beside a query with {name}") for trigger, name in _TRIGGERS.items()}
+        losses = {trigger: _Loss(name) for trigger, name in _TRIGGERS.items()}
+        for load in (alone, *read.values()):
+            self._found += load.findings
+        for loss in losses.values():
+            self._found += loss.findings
+        scenario = choose([_LOAD])[0]
+        for number in range(1, rounds + 1):
+            self._say(f"pipeline: round {number} of {rounds}, the broker with and without Spark reading its log")
+            with self._broker(f"cost{number}") as (broker, run):
+                alone.add(scenario.run(run))
+                for trigger, load in read.items():
+                    with self._following(broker, trigger) as query:
+                        _await_rows(query, run.target)
+                        load.add(scenario.run(run))
+                    losses[trigger].add(alone, load)
+
+    def sink(self, rounds: int) -> None:
+        """Rows of 100 bytes from two partitions to one address."""
+        rate = Finding("write, rows of 100 bytes", "/s")
+        self._found.append(rate)
+        rows = self._spark.range(_SINK_ROWS, numPartitions=2).selectExpr("repeat('x', 100) AS value")
+        with self._broker("sink") as (_, run):
+            for number in range(rounds + 1):
+                self._say(f"pipeline: round {number} of {rounds}, {_SINK_ROWS:,} rows to the broker")
+                began = time.perf_counter()
+                sink = rows.write.format("artemis").mode("append").option("routingType", "ANYCAST")
+                sink.options(url=f"tcp://{run.target.host}:{run.target.port}", address="bench.sink").save()
+                if number:  # the first one warms up
+                    rate.values.append(_SINK_ROWS / (time.perf_counter() - began))
+
+
+class _Load:
+    """What scenario 3 tells in each round."""
+
+    def __init__(self, name: str) -> None:
+        self.rate = Finding(f"broker, durable messages/s, {name}", "/s")
+        self.cpu_us = Finding(f"broker CPU per message, {name}", "µs", 2)
+        self.findings = [self.rate, self.cpu_us]
+
+    def add(self, metrics: dict[str, float]) -> None:
+        self.rate.values.append(metrics["messages_per_second"])
+        self.cpu_us.values.append(metrics["cpu_s_per_million"])
+
+
+class _Loss:
+    """What reading takes, in each round."""
+
+    def __init__(self, name: str) -> None:
+        self._cpu = Finding(f"broker CPU per message, more with {name}", "%", 1, below=10)
+        self._rate = Finding(f"broker throughput, less with {name}", "%", 1, below=10)
+        self.findings = [self._cpu, self._rate]
+
+    def add(self, alone: _Load, read: _Load) -> None:
+        self._cpu.values.append(100 * (read.cpu_us.values[-1] / alone.cpu_us.values[-1] - 1))
+        self._rate.values.append(100 * (1 - read.rate.values[-1] / alone.rate.values[-1]))
+
+
+@contextmanager
+def _sending(target: Target) -> Iterator[None]:
+    """A steady rate of durable messages meanwhile."""
+    ended = threading.Event()
+    thread = threading.Thread(target=_send_until, args=(target, ended))
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _send_until(target: Target, ended: threading.Event) -> None:
+    with Link(target) as link:
+        burst = _durable_frame() * _BURST
+        due = time.monotonic()
+        while not ended.wait(max(0.0, due - time.monotonic())):
+            link.send(burst)
+            due += _BURST / _PER_SECOND
+
+
+def _durable_frame() -> bytes:
+    body = body_of(100)
+    headers = (("destination", "/queue/bench.live"), ("persistent", "true"), ("content-length", str(len(body))))
+    return frame("SEND", headers, body)
+
+
+def _progress(query: StreamingQuery, batches: int) -> list[dict[str, Any]]:
+    """What is told of this many batches with rows. Raises PerfError when they do not come."""
+    found: dict[int, dict[str, Any]] = {}
+    until = time.monotonic() + _BATCH_LIMIT_S
+    while len(found) < batches:
+        _check(query, until)
+        for one in query.recentProgress:
+            if _seen(one) is not None:
+                found[one.batchId] = one
+        time.sleep(_POLL_S)
+    return [found[number] for number in sorted(found)][:batches]
+
+
+def _await_rows(query: StreamingQuery, target: Target) -> None:
+    """Sends until the query has seen something: then it follows. Raises PerfError when it does not."""
+    until = time.monotonic() + _BATCH_LIMIT_S
+    with Link(target) as link:
+        while not any(_seen(one) for one in query.recentProgress):
+            _check(query, until)
+            link.send(_durable_frame() * _BURST)
+            time.sleep(_POLL_S)
+
+
+def _seen(one: Any) -> Any:
+    """What was observed of a batch with rows, else None."""
+    seen = one.observedMetrics.get("seen")
+    return seen if seen is not None and seen.rows else None
+
+
+def _check(query: StreamingQuery, until: float) -> None:
+    error = query.exception()
+    if error is not None:
+        raise PerfError(f"the streaming query ended: {str(error).splitlines()[0]}")
+    if time.monotonic() > until:
+        raise PerfError(f"the streaming query did not get on within {_BATCH_LIMIT_S:g} s")
+
+
+def _ages(one: Any) -> tuple[float, float]:
+    """Seconds from the newest and the oldest row of a batch to its end."""
+    began_s = datetime.fromisoformat(one.timestamp).timestamp()
+    ended_s = began_s + one.durationMs["triggerExecution"] / 1000
+    seen = _seen(one)
+    return ended_s - seen.newest_ms / 1000, ended_s - seen.oldest_ms / 1000

@@ -1,0 +1,48 @@
+"""The pipeline's benchmark measures what it says: it runs, small, and finds every row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from artemis_py.errors import PipelineError
+from bench.findings import Finding
+from bench.pipeline import measure_reads
+from bench.pipeline_live import measure_live
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_reads(spark: SparkSession, tmp_path: Path) -> None:
+    found: list[Finding] = []
+    measure_reads(spark, tmp_path, 2400, 1, lambda _: None, found)
+    assert [(one.name, len(one.values)) for one in found] == [
+        ("read, all columns", 1),
+        ("read, four columns", 1),
+        ("read, all columns, without bodies", 1),
+        ("read, yardstick: bodies cut by struct", 1),
+        ("CPU per row, all columns", 1),
+        ("CPU per row, four columns", 1),
+        ("CPU per row, all columns, without bodies", 1),
+        ("CPU per row, yardstick: bodies cut by struct", 1),
+        ("read one hour of 24", 5),
+    ]
+
+
+def test_rows_that_are_missing_are_an_error(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.day_log.write_day", lambda folder, messages: folder.mkdir())
+    with pytest.raises(PipelineError, match="all columns: 0 rows of 100 messages"):
+        measure_reads(spark, tmp_path, 100, 1, lambda _: None, [])
+
+
+@pytest.mark.slow
+def test_beside_a_broker(spark: SparkSession, tmp_path: Path) -> None:
+    found: list[Finding] = []
+    measure_live(spark, tmp_path, 1, 0.2, lambda _: None, found)
+    assert {one.name for one in found if not one.values} == set()
+    assert all(value > 0 for one in found if one.unit != "%" for value in one.values)

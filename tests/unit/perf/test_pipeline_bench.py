@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from artemis_py.storage import codec
+from artemis_py.storage.scan import Damage, log_files, whole_records
+from artemis_py.storage.segment_index import index_fields
+from bench import document, pipeline
+from bench.__main__ import main
+from bench.day_log import BEGIN_MS, BODY_BYTES, HOUR_MS, write_day
+from bench.findings import Finding, rows
+from bench.own import Retaining
+
+
+def test_a_day_of_log_is_what_a_broker_would_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.day_log._SEGMENT_BYTES", 100_000)
+    write_day(tmp_path, 2400)
+    files = log_files([tmp_path])
+    assert len(files) > 3
+    damages: list[Damage] = []
+    hours: Counter[int] = Counter()
+    lsns: list[int] = []
+    for file in files:
+        data = file.path.read_bytes()
+        now_ms = 0
+        for record in whole_records(file.path.name, data, damages, is_last=file is files[-1]):
+            lsns.append(record.lsn)
+            if record.type_code == codec.BATCH:
+                now_ms = codec.decode_batch(record.payload).now_ms
+            elif record.type_code == codec.MESSAGE:
+                hours[(now_ms - BEGIN_MS) // HOUR_MS] += 1
+                assert len(codec.decode_message(record.payload).message.body) == BODY_BYTES
+        fields = index_fields(file.path)
+        assert fields["addresses"] == ["orders"]
+        assert fields["sessions"][0]["client"] == "10.0.0.1:50000"
+    assert not damages
+    assert lsns == list(range(1, len(lsns) + 1))
+    assert hours == dict.fromkeys(range(24), 100)
+
+
+@pytest.mark.parametrize(
+    ("finding", "row"),
+    [
+        (
+            Finding("read", "/s", at_least=800_000, values=[1e6, 7e5, 9e5]),
+            ["read", "900,000/s", "1,000,000/s", "≥ 800,000/s", "met"],
+        ),
+        (Finding("read", "/s", at_least=800_000, values=[799_999.0]), ["799,999/s"] * 2 + ["≥ 800,000/s", "NOT MET"]),
+        (Finding("lag", "s", 2, below=0.5, values=[0.2, 0.5, 0.6]), ["lag", "0.50 s", "0.20 s", "< 0.50 s", "NOT MET"]),
+        (Finding("sink", "/s", values=[5.0]), ["sink", "5/s", "5/s", "", ""]),
+        (Finding("sink", "/s", at_least=1), ["sink", "-", "-", "≥ 1/s", ""]),
+    ],
+)
+def test_the_table_judges_the_median(finding: Finding, row: list[str]) -> None:
+    assert rows([finding])[1][-len(row) :] == row
+
+
+def test_without_spark_the_pipeline_is_named_as_not_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "benchmarks.md"
+    file.write_text(f"a\n{document.PIPELINE_BEGIN}\nold\n{document.PIPELINE_END}\nb\n", encoding="utf-8")
+    monkeypatch.setattr(document, "DOCUMENT", file)
+    monkeypatch.setattr(pipeline, "absent", lambda: "there is no Java")
+    assert main(["--scenario", "pipeline", "--quick", "--write", "--check"]) == 0
+    assert "not measured: there is no Java" in capsys.readouterr().out
+    written = file.read_text(encoding="utf-8")
+    assert "- not measured: there is no Java" in written
+    assert "old" not in written
+    assert written.startswith("a\n")
+    assert written.endswith("b\n")
+
+
+def test_the_pipelines_broker_keeps_its_log(tmp_path: Path) -> None:
+    broker = Retaining()
+    broker.command(tmp_path, 1)
+    assert f">{tmp_path}/retained</journal-retention-directory>" in (tmp_path / "broker.xml").read_text(
+        encoding="utf-8"
+    )
+    assert broker.log_url() in (broker.metrics_url() or "")
