@@ -36,7 +36,7 @@ READ_BYTES_MAX: Final = 65536
 read.
 """
 
-ATTEND_NS: Final = 30_000
+ATTEND_NS: Final = 60_000
 """How long a turn that waited for the disk looks for the sender's next frame. Not done where it would take the only
 processor from that sender.
 """
