@@ -23,7 +23,7 @@ from tests.unit.storage_tools.parts import QUEUES, START_MS, Story
 def story(tmp_path: Path, rng: Random) -> Story:
     """Files with traffic of every kind."""
     made = Story(tmp_path / "journal")
-    made.generate(rng, 60)
+    made.generate(rng, 150)
     return made
 
 
