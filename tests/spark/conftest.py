@@ -57,11 +57,13 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     return module
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks every test of this folder."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks every test of this folder; the long ones run when they are asked for."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.spark)
+            if item.get_closest_marker("slow") is not None and "slow" not in config.option.markexpr:
+                item.add_marker(pytest.mark.skip(reason="the long run: make soak"))
 
 
 @pytest.fixture(scope="session")

