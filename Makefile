@@ -4,7 +4,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 CONFIG ?= broker.xml
 ARGS ?=
-COMPILED_TESTS := tests/unit/core tests/unit/stomp tests/unit/storage tests/wire tests/model tests/sim tests/e2e
+COMPILED_TESTS := tests/unit/core tests/unit/stomp tests/unit/storage tests/queues tests/wire tests/model tests/sim tests/e2e
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
