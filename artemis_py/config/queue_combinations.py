@@ -64,7 +64,7 @@ RULES: Final = (
         "overflow-policy RING, REJECT or PRODUCER_FLOW_CONTROL",
     ),
     Rule(
-        ERROR,
+        WARNING,  # Artemis takes it
         ("dead_letter_address",),
         lambda case: case.own.dead_letter_address == case.address,
         "has its own address for dead-letter-address: dead messages would come back to it for ever",

@@ -188,9 +188,12 @@ def test_the_same_is_refused_in_an_address_setting() -> None:
     )
 
 
-def test_a_queue_must_not_be_its_own_dead_letter_address() -> None:
-    (problem,) = [each for each in problems_of("dead-letter-address='q'") if each.severity == "error"]
-    assert "come back to it for ever" in problem.message
+def test_a_queue_that_is_its_own_dead_letter_address_is_warned_of() -> None:
+    """Artemis takes it."""
+    queue = "<address name='q'><anycast><queue name='q' dead-letter-address='q'/></anycast></address>"
+    core = f"<core xmlns='urn:activemq:core'><addresses>{queue}</addresses></core>"
+    config = loads(f"<configuration xmlns='urn:activemq'>{core}</configuration>")
+    assert any("come back to it for ever" in notice.message for notice in config.notices)
 
 
 def test_every_rule_names_attributes_that_exist() -> None:
