@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from artemis_py.errors import PipelineError
+from artemis_py.spark.hints import hint
 from artemis_py.spark.schema import TABLES
 
 EARLIEST: Final = "earliest"
@@ -142,9 +142,7 @@ def _known(given: Mapping[str, str]) -> dict[str, str]:
     for name, text in given.items():
         known = _NAMES.get(name.lower())
         if known is None:
-            nearest = difflib.get_close_matches(name.lower(), _NAMES, 1)
-            hint = f"did you mean {_NAMES[nearest[0]]}?" if nearest else f"there are {', '.join(_MEANINGS)}"
-            raise PipelineError(f"option {name} is unknown: {hint}")
+            raise PipelineError(f"option {name} is unknown: {hint(name, _MEANINGS)}")
         texts[known] = str(text).strip()
     return texts
 
@@ -200,9 +198,7 @@ def _refused(texts: Mapping[str, str], name: str) -> PipelineError:
 def _choice(texts: Mapping[str, str], name: str, allowed: tuple[str, ...], default: str) -> str:
     text = texts.get(name, default).lower()
     if text not in allowed:
-        nearest = difflib.get_close_matches(text, allowed, 1)
-        hint = f"; did you mean {nearest[0]}?" if nearest else ""
-        raise PipelineError(f"option {name} is {texts[name]!r}; it may be: {', '.join(allowed)}{hint}")
+        raise PipelineError(f"option {name} is {texts[name]!r}: {hint(text, allowed)}")
     return text
 
 
@@ -278,9 +274,8 @@ def _columns(texts: Mapping[str, str], table: str) -> tuple[str, ...]:
     asked = _listed(texts["columns"])
     for name in asked:
         if name not in TABLES[table]:
-            nearest = difflib.get_close_matches(name, TABLES[table], 1)
-            hint = f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(TABLES[table])}"
-            raise PipelineError(f"option columns names {name}, which table {table} has not: {hint}")
+            meant = hint(name, TABLES[table])
+            raise PipelineError(f"option columns names {name}, which table {table} has not: {meant}")
     if not asked or len(set(asked)) < len(asked):
         raise PipelineError(f"option columns is {texts['columns']!r}; it may be: {_MEANINGS['columns']}, each once")
     return asked

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.sink_options import ROUTING_TYPES, SinkOptions, nearest
+from artemis_py.spark.hints import hint
+from artemis_py.spark.sink_options import ROUTING_TYPES, SinkOptions
 from artemis_py.spark.stomp_client import TRANSACTION, escaped
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ def send_plan(schema: StructType, options: SinkOptions) -> SendPlan:
     for field in schema.fields:
         name = by_lower.get(field.name.lower())
         if name is None:
-            hint = nearest(field.name, list(COLUMNS))
-            raise PipelineError(f"The sink has no column {field.name}: {hint}; select the columns to publish")
+            meant = hint(field.name, COLUMNS)
+            raise PipelineError(f"The sink has no column {field.name}: {meant}; select the columns to publish")
         if name in names:
             raise PipelineError(f"The column {name} is there twice")
         found = field.dataType.simpleString()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from artemis_py.errors import ArtemisError, PipelineError
+from artemis_py.spark.hints import hint
 from artemis_py.units import parse_bytes
 
 ROUTING_TYPES: Final = ("ANYCAST", "MULTICAST")
@@ -79,14 +79,6 @@ def sink_options(given: Mapping[str, str]) -> SinkOptions:
     )
 
 
-def nearest(name: str, names: list[str]) -> str:
-    """A hint for a misspelt name, or the names that there are."""
-    close = difflib.get_close_matches(name.lower(), [one.lower() for one in names], 1)
-    if close:
-        return f"did you mean {next(one for one in names if one.lower() == close[0])}?"
-    return f"there are {', '.join(names)}"
-
-
 def _known(given: Mapping[str, str]) -> dict[str, str]:
     texts: dict[str, str] = {}
     for key, value in given.items():
@@ -94,7 +86,7 @@ def _known(given: Mapping[str, str]) -> dict[str, str]:
         if name is not None:
             texts[name] = value
         elif key.lower() not in _SPARK_S_OWN:
-            raise PipelineError(f"The sink has no option {key}: {nearest(key, list(_MEANINGS))}")
+            raise PipelineError(f"The sink has no option {key}: {hint(key, _MEANINGS)}")
     return texts
 
 

@@ -140,6 +140,7 @@ class Sending(Subscribing):
             batch = Batch(route, [message], message.size_bytes, now_ms, shape.plain, due_ms)
             if not self._publish(batch):
                 if self._has_to_wait(batch):
+                    self.service.traffic.came("SEND", -1)  # it comes again
                     return False
                 reason = self._why_refused(batch)
                 raise AddressFullError(reason) if batch.refused_by is None else QueueFullError(reason)

@@ -155,6 +155,7 @@ class Session(Sending):
         elif command == "COMMIT":
             told = self.commit(frame.headers, now_ms)
             if told is None:
+                self.service.traffic.came(command, -1)  # it comes again
                 return False
         elif command == "ABORT":
             self.abort(frame.headers, now_ms)
