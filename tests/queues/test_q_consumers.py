@@ -74,7 +74,7 @@ def test_Q_37_browsers_of_last_values(cut: bool) -> None:
     assert bench.count() == 10
 
 
-def test_Q_38_S2_9_everybody_gets_everything(cut: bool) -> None:
+def test_Q_38_runtime_2_17_9_everybody_gets_everything(cut: bool) -> None:
     bench = Bench(NON_DESTRUCTIVE, cut=cut)
     send_all(bench, "12345")
     bench.subscribe("c1")
@@ -311,7 +311,7 @@ def test_Q_82_two_live_consumers_take_turns_and_browsers_do_not_count() -> None:
     assert sorted(bench.got("c1") + bench.got("c3")) == ["b", "d"]
 
 
-def test_S2_4_an_exclusive_queue(cut: bool) -> None:
+def test_runtime_2_17_4_an_exclusive_queue(cut: bool) -> None:
     """The first consumer gets all; when its connection is lost, the second does, and the first nothing more."""
     bench = Bench("exclusive='true'", cut=cut)
     bench.subscribe("c1", SOME)

@@ -113,6 +113,22 @@ def test_Q_73_over_a_restart() -> None:
     assert life.broker.broker.queues["q"].message_count == 0
 
 
+def test_Q_73_what_a_deleted_queue_still_has_is_gone(cut: bool) -> None:
+    """Qpid gives it to the alternate; here it is killed, as in Artemis (docs/queues.md, What Qpid does otherwise)."""
+    bench = Bench(settings="<dead-letter-address>dead</dead-letter-address>", more=DEAD, cut=cut)
+    bench.world.client("c").send(b"CONNECT\naccept-version:1.2\nhost:x\nclient-id:me\n\n\0")
+    bench.frames("c")
+    bench.write("c", "SUBSCRIBE", "id:1", "destination:/topic/t", "durable-subscription-name:mine", "ack:client")
+    for body in "ab":
+        bench.write("p", "SEND", "destination:/topic/t", body=body)
+    assert bench.got("c") == ["a", "b"]
+    queue = bench.queue("me.mine")
+    bench.write("c", "UNSUBSCRIBE", "id:1", "durable-subscription-name:mine", "receipt:r")
+    assert [frame.command for frame in bench.frames("c")] == ["RECEIPT"]
+    assert "me.mine" not in bench.world.broker.queues
+    assert (queue.message_count, queue.tally.killed, bench.count("dead")) == (0, 2, 0)
+
+
 # ---- Artemis' resources --------------------------------------------------------------------------
 
 
