@@ -95,6 +95,8 @@ class Batch:
     paged: bool = False
     refused_by: Queue | None = None
     """The queue that took no more, where not all messages were taken because of a queue and not of the address."""
+    refused_bytes: int = 0
+    """The encoded size of the message that it did not take."""
 
     @property
     def memory_bytes(self) -> int:
@@ -156,6 +158,7 @@ class Router:
             refusing = None if admitted else obstacle(queues, size_bytes, now_ms)
             if refusing is not None:
                 batch.refused_by = refusing
+                batch.refused_bytes = size_bytes
                 if refusing.overflow.refuses:
                     self.note_refused(address, "reject", message)
                 return index

@@ -124,7 +124,7 @@ class Transaction:
             full = self._full_queue(router.limited_takers(route, message), message, planned_on_queues)
             if full is not None:
                 self._note_refused(router, address, "reject")
-                raise QueueFullError(full.why_full())
+                raise QueueFullError(full.why_full(*self._asked_of(full, router)))
             duplicate_id = message.head.duplicate_id
             if duplicate_id is not None:
                 if router.has_seen(address, message) or (address.name, duplicate_id) in duplicate_ids:
@@ -140,6 +140,13 @@ class Transaction:
                 if not queue.fits(*planned[queue.name]):
                     return queue
         return None
+
+    def _asked_of(self, queue: Queue, router: Router) -> tuple[int, int]:
+        """How many messages, of how many bytes together, the transaction has for a queue."""
+        sizes = [
+            message.size_bytes for route, message, _ in self.sends if queue in router.limited_takers(route, message)
+        ]
+        return len(sizes), sum(sizes)
 
     def _note_refused(self, router: Router, full: Address, policy: str) -> None:
         """Nothing of the transaction arrives; what it would have sent to the full address counts as refused there."""

@@ -1,5 +1,5 @@
-"""The rows that the queues are built from, each with what it says in a few words: Qpid Broker-J's (reference/qpid-amps.md,
-sections 1a, 2 and 3) and Artemis' scenarios (reference/artemis-runtime.md, section 2).
+"""The rows that the queues are built from, each with what it says in a few words: Qpid Broker-J's
+(reference/qpid-amps.md, sections 1a, 2 and 3) and Artemis' scenarios (reference/artemis-runtime.md, section 2).
 
 ``test_rows.py`` compares them with the tests that have their numbers in their names, and with docs/queues.md.
 """
@@ -125,7 +125,8 @@ SUBTLETIES: Final = {
     "3.3": ("test_Q_54_a_ring_of_priorities_gives_up_the_oldest_of_the_lowest",),
     "3.4": ("test_Q_53_what_is_in_delivery_counts_and_stays", "test_Q_53_what_comes_back_may_go"),
     "3.5": ("test_Q_53_a_message_larger_than_the_ring_stays_alone",),
-    "3.6": ("test_Q_19_the_newer_one_was_consumed_meanwhile", "test_Q_13_a_newer_value_replaces_and_stands_at_the_tail"),
+    "3.6": ("test_Q_19_the_newer_one_was_consumed_meanwhile",
+            "test_Q_13_a_newer_value_replaces_and_stands_at_the_tail"),
     "3.7": ("test_Q_25_a_shared_group_goes_on_at_its_consumer_while_that_has_room",),
     "3.8": ("test_a_selector_keeps_what_its_group_may_not_have", "test_groups_follow_the_order_of_the_queue"),
     "3.9": ("test_Q_31_a_consumer_leaves", "test_Q_31_several_consumers_leave"),

@@ -182,6 +182,8 @@ WARNINGS = {
     "max-depth-bytes='5'": "nothing happens at that depth",
     "flow-resume-percent='50'": "has no effect",
     "min-message-ttl='5' max-message-ttl='4'": "counts",
+    "consumers-before-dispatch='3' max-consumers='2'": "nothing is ever delivered",
+    "max-live-consumers='3' max-consumers='2'": "has no effect",
     "expiry-policy='ROUTE_TO_ALTERNATE'": "is discarded",
     "non-destructive='true' max-delivery-attempts='2'": "no dead messages",
     "alert-repeat-gap='5'": "has no effect",
@@ -195,6 +197,12 @@ def test_what_has_no_effect_is_told(attributes: str, said: str) -> None:
     config = loads(f"<configuration xmlns='urn:activemq'><core xmlns='urn:activemq:core'>{core}</core></configuration>")
     found = [notice for notice in config.notices if "queue 'q'" in notice.message and said in notice.message]
     assert [(notice.severity, notice.line) for notice in found] == [("warning", 3)]
+
+
+def test_what_follows_from_a_mistake_is_not_told_too() -> None:
+    """The policy is misspelt, so the queue has none: nobody need hear of a depth without a policy."""
+    told = problems_of("overflow-policy='BLOCK' max-depth-messages='1'")
+    assert [(each.severity, each.value) for each in told if "queue" in each.message] == [("error", "BLOCK")]
 
 
 def test_a_ring_that_pages_and_a_flow_that_is_shared_are_told() -> None:

@@ -313,6 +313,31 @@ def test_Q_60_larger_than_the_limit(cut: bool) -> None:
     assert (receipts(bench), bench.count()) == (["r"], 1)
 
 
+@pytest.mark.parametrize(
+    ("limit", "bodies", "says"),
+    [
+        ("max-depth-messages='2'", ["a"], "has 2 messages"),
+        ("max-depth-messages='2'", ["a", "b", "c"], "can never take 3 messages"),
+        ("max-depth-bytes='200'", ["long" * 100], "can never take a message of"),
+    ],
+)
+def test_Q_60_the_error_tells_what_to_do(limit: str, bodies: list[str], says: str, cut: bool) -> None:
+    """Wait for consumers, where that helps; what is beyond the limit by itself will never fit."""
+    bench = Bench(f"overflow-policy='REJECT' {limit}", cut=cut)
+    for body in "12":
+        bench.send(body)
+    bench.write("p", "BEGIN", "transaction:t")
+    for body in bodies:
+        bench.write("p", "SEND", "destination:/queue/q", "transaction:t", body=body)
+    bench.write("p", "COMMIT", "transaction:t")
+    told = refusal(bench, "p").body.decode()
+    assert says in told
+    assert ("send less at once" if "never" in says else "send again when consumers have taken some") in told
+    if len(bodies) == 1:
+        bench.send(bodies[0])
+        assert says in refusal(bench).body.decode()
+
+
 SHARED = """<address name="both"><multicast><queue name="wide"/>
 <queue name="narrow" overflow-policy="REJECT" max-depth-messages="1"><filter string="k IS NOT NULL"/></queue>
 </multicast></address>"""

@@ -1,5 +1,5 @@
-"""Each row of the specification is a test that has its number in its name, or docs/queues.md says why not. So no row can
-be lost without somebody noticing.
+"""Each row of the specification is a test that has its number in its name, or docs/queues.md says why not. So no row
+can be lost without somebody noticing.
 """
 
 from __future__ import annotations

@@ -58,7 +58,10 @@ def test_what_has_no_address_setting() -> None:
     [
         ("priority-levels='0'", "1 to 10"),
         ("priority-levels='11'", "1 to 10"),
-        ("sort-key=''", "a text that is not empty"),
+        ("sort-key=''", "a text that is not blank"),
+        ("sort-key=' '", "a text that is not blank"),
+        ("group-key=' '", "a text that is not blank"),
+        ("fallback-group=' '", "a text that is not blank"),
         ("queue-type='fifo'", "standard, priority, sorted, last-value, lvq"),
         ("group-type='SHARED'", "NONE, STANDARD, SHARED_GROUPS"),
         ("min-message-ttl='-1'", "0 or a greater number"),
