@@ -1,5 +1,5 @@
-"""Queues of every type under SIGKILL in the middle of traffic: what stands on them after the restart is what their rules
-(docs/queues.md) promise of the messages that were confirmed, and acknowledged, before.
+"""Queues of every type under SIGKILL in the middle of traffic: what stands on them after the restart is what their
+rules (docs/queues.md) promise of the messages that were confirmed, and acknowledged, before.
 """
 
 from __future__ import annotations

@@ -101,7 +101,8 @@ SCENARIOS: tuple[Scenario, ...] = (
         "group_buckets",
         "with fewer buckets than consumers some get nothing",
         (
-            *readers("group.buckets", "d", "e"), *(of(f"g{number}", "group.buckets", f"{number}") for number in range(9)),
+            *readers("group.buckets", "d", "e"),
+            *(of(f"g{number}", "group.buckets", f"{number}") for number in range(9)),
             messages(*(f"{number}" for number in range(9)), who="d"), Nothing("e"),
         ),
         addresses=(xml.anycast("group.buckets", group_buckets=1),),

@@ -79,6 +79,12 @@ def test_what_is_out_of_range_is_refused(attribute: str, allowed: str) -> None:
     assert (problem.line, problem.allowed) == (3, allowed)
 
 
+def test_everything_that_is_wrong_with_one_queue_is_told() -> None:
+    """Words that are none, names that are none, and numbers out of range, each once."""
+    told = errors_of(queue('overflow-policy="RINGS" max-live-consumers="-2" grup-key="k" priority-levels="many"'))
+    assert sorted(str(problem.value) for problem in told) == ["-2", "None", "RINGS", "many"]
+
+
 def test_selectors_of_consumers_are_parsed() -> None:
     on_queue = [each.message for each in errors_of(queue("consumer-selector='color ='"))]
     assert any(message.startswith("consumer-selector of queue 'q' does not parse") for message in on_queue)
