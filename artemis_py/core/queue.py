@@ -242,6 +242,7 @@ class Queue(QueueGroups):
         if self._tired:
             self._wake_tired()
         if not self.gate.is_open or self._groups_wait():
+            self._show(now_ms)
             return
         if self.backlogs and order.count < READY_MIN and self._takers_are_here() and self._read_ahead(now_ms):
             self._wake_dry()
@@ -262,6 +263,15 @@ class Queue(QueueGroups):
                 self._dry = True
                 continue
             self._deliver(consumer, entry)
+
+    def _show(self, now_ms: int) -> None:
+        """Nothing may leave now, but whoever only looks may see it."""
+        for consumer in self.distribution.consumers:
+            while consumer.browses and consumer.has_room:
+                entry = self._next_for(consumer, now_ms)
+                if entry is None:
+                    break
+                self._deliver(consumer, entry)
 
     def _may_run(self, ready_count: int) -> bool:
         """Is what is ready next in order, so that pages need not be asked?"""
@@ -437,7 +447,7 @@ class Queue(QueueGroups):
 
     def attach(self, consumer: Consumer, now_ms: int) -> None:
         """A consumer comes. Raises LimitError when the queue has as many as it may, or admits others only."""
-        if 0 <= self.consumers_max <= self.consumer_count:
+        if 0 <= self.consumers_max <= self.taker_count and not consumer.browses:
             raise LimitError(f"Queue {self.name} has reached its maximum of {self.consumers_max} consumers")
         self.exclusivity.admit(self.name, consumer, self.distribution.consumers)
         if consumer.chooses or not consumer.destructive:
@@ -445,9 +455,10 @@ class Queue(QueueGroups):
             consumer.cursor.sees_returns = consumer.destructive or self.non_destructive
         self.distribution.add(consumer)
         self._attach_to_groups(consumer)
-        self.gate.consumer_came(self.consumer_count, now_ms)
+        if not consumer.browses:
+            self.gate.consumer_came(self.taker_count, now_ms)
         self.wake(consumer)
-        if (self.order.count or self.paged_count) and self.gate.is_open:
+        if (self.order.count or self.paged_count) and (self.gate.is_open or consumer.browses):
             self._host.note_ready(self)
 
     def wake(self, consumer: Consumer) -> None:
@@ -472,14 +483,14 @@ class Queue(QueueGroups):
         if consumer.cursor is not None:
             self.order.close_cursor(consumer.cursor)
             consumer.page_readers.clear()
-        self.gate.consumer_left(self.consumer_count)
+        self.gate.consumer_left(self.taker_count)
         self.was_used = True
         if not self.consumer_count:
             self.idle_since_ms = now_ms
-            if self.purge_on_no_consumers:
-                self.remove_all(ABANDONED)
         else:
             self._wake_heir()
+        if self.purge_on_no_consumers and not self.taker_count and not consumer.browses:
+            self.remove_all(ABANDONED)
 
     def _wake_heir(self) -> None:
         """With an exclusive queue the next consumer takes over."""

@@ -74,6 +74,10 @@ class Bindings(ABC):
     def open_stream(self, address: Address) -> PageStream:
         """Pages for an address that never had any."""
 
+    @abstractmethod
+    def obtain_resources(self, source: Address, target: str, *, dead: bool) -> None:
+        """Make the queue for what is dead (or has expired) of an address, where its settings ask for one."""
+
 
 @dataclass(slots=True)
 class Batch:
@@ -395,6 +399,7 @@ class Router:
         settings = address.settings
         target = settings.dead_letter_address
         if missed and settings.send_to_dla_on_no_route and target and target != address.name:
+            self._bindings.obtain_resources(address, target, dead=True)
             for message in missed:
                 self.forward_dead(target, address, None, message, "no_route", batch.hops)
 

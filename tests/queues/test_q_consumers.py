@@ -65,6 +65,46 @@ def test_Q_36_a_browser_removes_nothing_and_blocks_nobody(cut: bool) -> None:
     assert bench.count() == 2
 
 
+def test_Q_36_a_browser_is_nobody_where_consumers_are_counted(cut: bool) -> None:
+    """It takes no place of ``max-consumers``, does not begin a dispatch that waits for consumers, and what the last
+    consumer leaves behind goes although a browser is there.
+    """
+    bench = Bench("max-consumers='2' consumers-before-dispatch='2'", cut=cut)
+    bench.send("a")
+    for name in ("b1", "b2"):
+        bench.subscribe(name, "browser:true")
+        assert bench.got(name) == ["a"], "a browser need not wait for consumers"
+    bench.subscribe("c1")
+    assert bench.got("c1") == []
+    bench.subscribe("c2")
+    assert sorted(bench.got("c1") + bench.got("c2")) == ["a"]
+    assert "maximum of 2 consumers" in refused(bench, "c3")
+    bench = Bench("purge-on-no-consumers='true'", cut=cut)
+    bench.subscribe("looker", "browser:true")
+    bench.send("nobody")
+    assert bench.count() == 0
+    bench.subscribe("c", SOME)
+    bench.send("left")
+    bench.lose("c")
+    assert (bench.got("looker"), bench.count()) == (["left"], 0)
+
+
+def test_Q_36_a_browser_sees_what_is_on_a_paused_queue(cut: bool) -> None:
+    """What was there, and what comes; consumers get nothing, and no browser gets anything twice."""
+    bench = Bench(cut=cut)
+    bench.world.broker.pause("q")
+    bench.send("a")
+    bench.subscribe("c", SOME)
+    bench.subscribe("looker", "browser:true")
+    assert (bench.got("looker"), bench.got("c")) == (["a"], [])
+    bench.send("b")
+    assert (bench.got("looker"), bench.got("c")) == (["b"], [])
+    bench.world.broker.resume("q")
+    bench.world.turns.schedule()
+    bench.world.settle()
+    assert (bench.got("looker"), bench.got("c")) == ([], ["a", "b"])
+
+
 def test_Q_37_browsers_of_last_values(cut: bool) -> None:
     bench = Bench(f"{NON_DESTRUCTIVE} last-value-key='k'", cut=cut)
     bench.subscribe("c", ack="auto")
