@@ -138,8 +138,11 @@ SCENARIOS: tuple[Scenario, ...] = (
             *readers("group.pause", "d"), of("a", "group.pause", "a1"), messages("a1", who="d"),
             Connect("e"), Subscribe("group.pause", who="e"), Counts("group.pause", consumers=2),
             of("a", "group.pause", "a2"), of("b", "group.pause", "b1"), Nothing("d"), Nothing("e"),
-            ack("a1", who="d"), messages("a2", who="d"), messages("b1", who="e"),
+            ack("a1", who="d"), Counts("group.pause", acknowledged=1),
+            Either(ours=(), artemis=(Nothing("d"), of("c", "group.pause", "event"))),
+            messages("a2", who="d"), messages("b1", who="e"),
         ),
+        departures=("group-rebalance-event",),
         addresses=(xml.anycast("group.pause", group_rebalance=True, group_rebalance_pause_dispatch=True),),
     ),
     Scenario(
