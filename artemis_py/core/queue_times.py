@@ -79,6 +79,7 @@ class QueueTimes(QueueValues):
         self.tally.leave_scheduled(entry.message)
         self._held_back.discard(entry.message.id)
         self.order.restore(entry, fresh=True)
+        self._left_aside(entry)
         if self.expires_ms(entry.message):
             self._watch_expiry(entry)
 
@@ -91,4 +92,5 @@ class QueueTimes(QueueValues):
                 self._held_back.discard(message_id)
                 held = self.scheduled.pop(message_id)
                 self.tally.leave_scheduled(held.message)
+                self._left_aside(held)
                 self._expire(held)
