@@ -137,7 +137,8 @@ class _Check:
         if name in self._written and self._own.group_first_key in _OF_MESSAGES:
             self._problems.error(
                 self._places[name],
-                f"{self._subject} has {self._name(name)} {self._own.group_first_key!r}, which every MESSAGE has already",
+                f"{self._subject} has {self._name(name)} {self._own.group_first_key!r}, which every MESSAGE has "
+                "already",
                 allowed="a header of your own",
             )
 
