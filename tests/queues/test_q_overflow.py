@@ -305,6 +305,27 @@ def test_Q_60_reject(cut: bool) -> None:
     assert receipts(bench) == ["r3"]
 
 
+@pytest.mark.parametrize("policy", ["REJECT", "PRODUCER_FLOW_CONTROL"])
+def test_a_message_sent_again_is_confirmed_by_a_full_queue(policy: str, cut: bool) -> None:
+    """Its sender missed the receipt: the message is there, and no refusal may say otherwise."""
+    bench = Bench(f"overflow-policy='{policy}' max-depth-messages='1'", cut=cut)
+    for body in "ab"[: 1 if policy == "REJECT" else 2]:
+        bench.send(body, f"_AMQ_DUPL_ID:{body}", f"receipt:{body}")
+    bench.write("again", "SEND", "destination:/queue/q", "_AMQ_DUPL_ID:a", "receipt:again", body="a")
+    assert receipts(bench, "again") == ["again"]
+    assert bench.count() == len(receipts(bench))
+
+
+def test_Q_60_a_newer_value_counts_beside_the_older(cut: bool) -> None:
+    """It is refused before it can replace anything (Qpid)."""
+    bench = Bench(f"{REJECTS.format(2)} last-value-key='k'", cut=cut)
+    for body in ("a1", "b1"):
+        bench.send(body, f"k:{body[0]}")
+    bench.send("a2", "k:a")
+    refusal(bench)
+    assert bench.count() == 2
+
+
 def test_Q_60_larger_than_the_limit(cut: bool) -> None:
     bench = Bench(f"overflow-policy='REJECT' max-depth-bytes='{size_of_one()}'", cut=cut)
     bench.send("xy")
