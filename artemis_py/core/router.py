@@ -202,7 +202,7 @@ class Router:
                 address.routed_message_count += 1
                 address.dropped_message_count += 1
                 self.note_refused(address, "drop", message)
-            elif refusal is not None and not admitted:
+            elif refusal is not None and not admitted and not self.has_seen(address, message):
                 if refusal == "FAIL":
                     self.note_refused(address, "fail", message)
                 return index

@@ -188,6 +188,17 @@ def test_runtime_2_17_18_duplicates(cut: bool) -> None:
     assert bench.count() == 1
 
 
+@pytest.mark.parametrize("policy", ["FAIL", "BLOCK", "DROP"])
+def test_runtime_2_17_18_duplicates_and_a_full_address(policy: str, cut: bool) -> None:
+    """Who missed the receipt sends again, and is told that the message is there."""
+    settings = f"<max-size-messages>1</max-size-messages><address-full-policy>{policy}</address-full-policy>"
+    bench = Bench(settings=settings, cut=cut)
+    for number in range(2):
+        bench.send("a", "_AMQ_DUPL_ID:1", f"receipt:{number}")
+    assert [frame.header("receipt-id") for frame in bench.frames("producer")] == ["0", "1"]
+    assert bench.count() == 1
+
+
 def test_runtime_2_17_19_headers_are_texts(cut: bool) -> None:
     """A number in a header is compared as one only where that is asked for."""
     bench = Bench(cut=cut)
