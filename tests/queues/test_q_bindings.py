@@ -98,6 +98,18 @@ def test_Q_76_several_ways_to_one_queue(cut: bool) -> None:
         assert bench.got(queue) == bodies
 
 
+def test_Q_76_two_diverts_to_one_address_bring_two_copies(cut: bool) -> None:
+    """As in Artemis; in Qpid one publish comes to a queue once (docs/queues.md, Rows of the specification)."""
+    goal = '<address name="goal"><anycast><queue name="goal"/></anycast></address>'
+    diverts = "".join(
+        f'<divert name="{name}"><address>q</address><forwarding-address>goal</forwarding-address></divert>'
+        for name in ("a", "b")
+    )
+    bench = Bench(core=f"{declared(more=goal)}<diverts>{diverts}</diverts>", cut=cut)
+    bench.send("m")
+    assert (bench.count(), bench.count("goal")) == (1, 2)
+
+
 @pytest.mark.parametrize("types", ["anycast", "multicast"])
 def test_Q_77_a_filter_lets_only_its_messages_in(types: str, cut: bool) -> None:
     queue = '<queue name="some"><filter string="app = \'app1\'"/></queue><queue name="every"/>'

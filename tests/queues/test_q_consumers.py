@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from artemis_py.errors import ConfigError
 from tests.queues.bench import ONE_AT_A_TIME, Bench
 from tests.queues.life import Life
 
@@ -204,6 +205,25 @@ def test_Q_45_default_filters_of_an_address_setting() -> None:
     for color in ("red", "blue"):
         bench.write("p", "SEND", "destination:/topic/t", f"color:{color}", body=color)
     assert bench.got("s") == ["red"]
+
+
+@pytest.mark.parametrize(
+    "filters", ["consumer-replay-period='-1'", "consumer-replay-period='soon'", "consumer-selector='a ='"]
+)
+def test_Q_45_bad_default_filters_are_refused(filters: str) -> None:
+    with pytest.raises(ConfigError, match=r"broker.xml:[0-9]+: .*consumer-(replay-period|selector)"):
+        Bench(filters)
+
+
+@pytest.mark.parametrize("order", ["", "priority-levels='10'", "sort-key='k'"])
+def test_Q_43_nothing_of_the_past_in_any_order(order: str, cut: bool) -> None:
+    """Section 3.12: what comes later is new wherever it stands."""
+    bench = Bench(f"{NON_DESTRUCTIVE} {order}", cut=cut)
+    bench.send("old", "priority:5", "k:m")
+    bench.subscribe("c", SOME, "x-qpid-replay-period:0")
+    bench.send("before", "priority:9", "k:a")
+    bench.send("behind", "priority:0", "k:z")
+    assert bench.got("c") == ["before", "behind"]
 
 
 @pytest.mark.parametrize(
@@ -426,6 +446,17 @@ def test_exclusivity_without_a_check(policy: str) -> None:
     bench.subscribe("c1")
     bench.subscribe("c2")
     assert bench.frames("c1") == bench.frames("c2") == []
+
+
+def test_an_owner_by_another_policy_is_none() -> None:
+    """A file with another policy came with the restart: a client-id is not taken for a user."""
+    life = Life("exclusivity-policy='CONTAINER'")
+    for policy, names in (("PRINCIPAL", "client-id:ann\nlogin:x"), ("CONTAINER", "client-id:bob\nlogin:bob")):
+        client = life.broker.connect()
+        life.write(client, "CONNECT", "accept-version:1.2", "host:x", names)
+        life.write(client, "SUBSCRIBE", "id:1", "destination:/queue/q", "receipt:r")
+        assert [frame.command for frame in client.collect()] == ["CONNECTED", "RECEIPT"]
+        life = life.again(f"exclusivity-policy='{policy}'")
 
 
 def test_the_owner_outlives_a_restart() -> None:

@@ -451,6 +451,18 @@ def test_ring_what_stands_in_pages_is_not_given_up() -> None:
     assert life.read(life.client()) == list("bcdef")
 
 
+def test_Q_60_a_policy_of_the_file_goes_before_a_ring_of_former_days() -> None:
+    """Somebody made the queue a ring while it ran; then a file with a policy came with a restart."""
+    life = Life("")
+    life.broker.broker.set_ring_size("q", 1)
+    life = life.again(REJECTS.format(2))
+    producer = life.client()
+    for body in "abc":
+        life.send(producer, body)
+    assert [frame.command for frame in producer.collect()] == ["ERROR"]
+    assert life.read(life.client()) == ["a", "b"]
+
+
 # ---- flow to disk --------------------------------------------------------------------------------
 
 
