@@ -159,10 +159,8 @@ class Router:
         for index, message in enumerate(batch.messages):
             size_bytes = message.size_bytes
             queues = takers(address, plan, route.queue, route.routing_type, message)
-            if admitted or self.has_seen(address, message):  # a repeated one is confirmed: it is there, or was
-                refusing = None
-            else:
-                refusing = obstacle(queues, size_bytes, now_ms)
+            # A repeated message is confirmed: it is there, or was.
+            refusing = None if admitted or self.has_seen(address, message) else obstacle(queues, size_bytes, now_ms)
             if refusing is not None:
                 batch.refused_by = refusing
                 batch.refused_bytes = size_bytes
