@@ -125,9 +125,8 @@ class Registry(Bindings, Host):
 
     def _restore_changes(self, queue: Queue, fields: dict[str, Any]) -> None:
         queue.gate.paused = fields["paused"]
-        if (
-            fields.get("owner_by") == queue.exclusivity.policy
-        ):  # a client-id is no user, when the file says otherwise now
+        # Under another policy the owner's client-id would be taken for a user.
+        if fields.get("owner_by") == queue.exclusivity.policy:
             queue.exclusivity.owner = fields.get("owner")
         if fields["ring_size"] is not None and queue.overflow.depth is None:
             queue.ring_size_changed = fields["ring_size"]
