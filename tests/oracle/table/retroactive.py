@@ -68,6 +68,16 @@ SCENARIOS: tuple[Scenario, ...] = (
         settings=(xml.setting("retro.some", retroactive_message_count=5),),
     ),
     Scenario(
+        "retroactive_named_queue",
+        "what is sent to one queue by its full name is kept, too",
+        (
+            Connect("c"), send("retro.named::retro.named.q", "m"), Counts("retro.named.q", 1),
+            Counts(RING.format("retro.named", "multicast"), 1),
+        ),
+        addresses=(xml.address("retro.named", multicast=(xml.queue("retro.named.q"),)),),
+        settings=(xml.setting("retro.named", retroactive_message_count=5),),
+    ),
+    Scenario(
         "retroactive_priority",
         "which messages are the last ones, when they have priorities",
         (
