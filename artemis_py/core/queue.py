@@ -272,6 +272,8 @@ class Queue(QueueGroups):
                 if entry is None:
                     break
                 self._deliver(consumer, entry)
+            if not consumer.has_room:
+                self.distribution.rest(consumer)
 
     def _may_run(self, ready_count: int) -> bool:
         """Is what is ready next in order, so that pages need not be asked?"""

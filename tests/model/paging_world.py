@@ -309,7 +309,7 @@ class PagingWorld:
             book.come_back([entry.message.id], failed=False)
             book.slots[entry.message.id].floats = True
         self.seats.remove(seat)
-        last = len(book.readers) == 1
+        last = all(reader.browses for reader in book.readers if reader is not seat.reader) and not seat.reader.browses
         book.kills = book.plan.purge and last
         self.broker.detach(book.queue, consumer, failed=failed, now_ms=self.now_ms)
         book.left(seat.reader)
@@ -486,10 +486,12 @@ class PagingWorld:
 
     def _check_nobody_starves(self, book: Book) -> None:
         queue = book.queue
-        if queue.deleted or not queue.gate.is_open:
+        if queue.deleted:
             return
         for seat in self.seats:
             if seat.book is not book or not seat.consumer.has_room or not book.is_served(seat.reader):
+                continue
+            if not queue.gate.is_open and not seat.reader.browses:
                 continue
             wanted = book.wanted_by(seat.reader, self.now_ms)
             if seat.reader.is_plain and not queue.order.count and not queue._has_space():

@@ -98,13 +98,18 @@ class QueueModel:
         return [item for reader in self.readers for item in reader.picked]
 
     @property
+    def takers(self) -> list[Reader]:
+        """Readers that are no browsers: those count where readers are counted."""
+        return [reader for reader in self.readers if not reader.browses]
+
+    @property
     def is_open(self) -> bool:
         """May anything be dispatched?"""
         return self.started and not self.paused
 
     def accepts(self, letter: Letter) -> bool:
         """Does a message sent to the address come to this queue?"""
-        if self.plan.purge and not self.readers:
+        if self.plan.purge and not self.takers:
             return False
         return not self.plan.red_only or letter.color == "red"
 
@@ -246,10 +251,8 @@ class QueueModel:
 
     def withheld(self, now_ms: int) -> tuple[Reader, Item] | None:
         """A reader with room and the item that it should have had by now."""
-        if not self.is_open:
-            return None
         for reader in self.readers:
-            if reader.has_room and self.is_served(reader):
+            if reader.has_room and self.is_served(reader) and (self.is_open or reader.browses):
                 item = self.next_for(reader, now_ms)
                 if item is not None:
                     return reader, item
@@ -283,7 +286,7 @@ class QueueModel:
 
     def _check_legal(self, reader: Reader, item: Item, now_ms: int) -> None:
         letter = item.letter
-        assert self.is_open, "delivered through a closed gate"
+        assert self.is_open or reader.browses, "delivered through a closed gate"
         assert not letter.is_over(now_ms), "an expired message was delivered"
         assert reader.wants(letter), "delivered against selector or no-local"
         assert reader.has_room, "delivered without room or beyond the window"
@@ -391,9 +394,9 @@ class QueueModel:
     def come(self, reader: Reader, now_ms: int) -> None:
         """A reader attaches."""
         self.readers.append(reader)
-        if self.started:
+        if self.started or reader.browses:
             return
-        if len(self.readers) >= self.plan.consumers_before:
+        if len(self.takers) >= self.plan.consumers_before:
             self.started = True
             self.opens_at_ms = None
         elif self.plan.delay_before >= 0 and self.opens_at_ms is None:
@@ -403,7 +406,7 @@ class QueueModel:
         """A reader is gone, what it had is back."""
         self.readers.remove(reader)
         self.pins = {group: owner for group, owner in self.pins.items() if owner is not reader}
-        if self.readers:
+        if self.takers or reader.browses:
             return
         if self.plan.consumers_before > 0:
             self.started = False

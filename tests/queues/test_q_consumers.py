@@ -106,6 +106,15 @@ def test_Q_36_a_browser_sees_what_is_on_a_paused_queue(cut: bool) -> None:
     assert (bench.got("looker"), bench.got("c")) == ([], ["a", "b"])
 
 
+def test_Q_36_a_browser_of_a_paused_queue_goes_on_when_it_has_room(cut: bool) -> None:
+    bench = Bench(cut=cut)
+    bench.world.broker.pause("q")
+    send_all(bench, "abc")
+    bench.subscribe("looker", "browser:true", ONE_AT_A_TIME)
+    assert bench.one_by_one("looker") == ["a", "b", "c"]
+    assert bench.count() == 3
+
+
 def test_Q_37_browsers_of_last_values(cut: bool) -> None:
     bench = Bench(f"{NON_DESTRUCTIVE} last-value-key='k'", cut=cut)
     bench.subscribe("c", ack="auto")
