@@ -67,7 +67,7 @@ def running(
         started = time.perf_counter()
         try:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, process_group=0
             )
         except OSError as error:
             raise PerfError(f"cannot start {command[0]}: {error.strerror}") from error
