@@ -50,7 +50,6 @@ class Distribution(ABC):
     def park(self, consumer: Consumer) -> None:
         """The consumer just picked found nothing that it wants."""
 
-
     @abstractmethod
     def rest(self, consumer: Consumer) -> None:
         """A consumer that was served out of turn has no room left: it is to be woken when it has."""

@@ -264,17 +264,6 @@ class Queue(QueueGroups):
                 continue
             self._deliver(consumer, entry)
 
-    def _show(self, now_ms: int) -> None:
-        """Nothing may leave now, but whoever only looks may see it."""
-        for consumer in self.distribution.consumers:
-            while consumer.browses and consumer.has_room:
-                entry = self._next_for(consumer, now_ms)
-                if entry is None:
-                    break
-                self._deliver(consumer, entry)
-            if not consumer.has_room:
-                self.distribution.rest(consumer)
-
     def _may_run(self, ready_count: int) -> bool:
         """Is what is ready next in order, so that pages need not be asked?"""
         return ready_count > 0 and not (self.backlogs and any(backlog.has_early for backlog in self.backlogs.values()))
@@ -490,14 +479,10 @@ class Queue(QueueGroups):
         if not self.consumer_count:
             self.idle_since_ms = now_ms
         else:
-            self._wake_heir()
+            self.distribution.wake_all()  # with an exclusive queue the next consumer takes over
+            self._host.note_ready(self)
         if self.purge_on_no_consumers and not self.taker_count and not consumer.browses:
             self.remove_all(ABANDONED)
-
-    def _wake_heir(self) -> None:
-        """With an exclusive queue the next consumer takes over."""
-        self.distribution.wake_all()
-        self._host.note_ready(self)
 
     def _take_back(self, consumer: Consumer, entries: list[Entry], unsent: set[int], failed: bool, now_ms: int) -> None:
         if not unsent:
