@@ -13,6 +13,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import ABANDONED, ACKED, DEAD, DELETED, EXPIRED, LOST, NACKED, PURGED, Entry
 from artemis_py.core.queue_groups import QueueGroups
 from artemis_py.core.queue_pages import READY_MIN
+from artemis_py.core.queue_times import not_before_ms
 from artemis_py.errors import LimitError
 from artemis_py.message import Head, Message
 from artemis_py.paged import PagedMessage
@@ -86,6 +87,8 @@ class Queue(QueueGroups):
                 tally.durable_size_bytes += head.size_bytes + len(message.body)
             if message.expires_ms:
                 special = True
+        if self._ages is not None:
+            self._note_ages(entries)
         if self.holds:
             self._append_free(self._hold_back(entries, now_ms), now_ms)
         elif self.last_values is not None:
@@ -142,6 +145,7 @@ class Queue(QueueGroups):
         self.tally.size_bytes += message.size_bytes
         if message.head.persistent:
             self.tally.enter_durable(message)
+        self._note_ages([entry])
         self._put_aside(entry, due_ms)
         if self.overflow.depth is not None and self._is_too_deep():
             self._leave_depth(now_ms)
@@ -149,6 +153,8 @@ class Queue(QueueGroups):
             self._watch([message], now_ms)
 
     def _put_aside(self, entry: Entry, due_ms: int) -> None:
+        if self.holds:  # what is scheduled is not due before it is valid
+            due_ms = not_before_ms(entry.message, due_ms) or due_ms
         self.scheduled[entry.message.id] = entry
         self.tally.enter_scheduled(entry.message)
         if self.groups is not None and entry.attempts:
@@ -195,6 +201,7 @@ class Queue(QueueGroups):
         """After a restart: entries in order, each with the time it is due (0: ready). Rings trim as for arrivals."""
         tally = self.tally
         self._look_for_groups([entry.message for entry, _ in entries])
+        self._note_ages([entry for entry, _ in entries])
         ready: list[Entry] = []
         restored = 0
         for entry, due_ms in entries:
@@ -566,5 +573,4 @@ class Queue(QueueGroups):
         self._expiring.clear()
         removed += self._remove_paged(reason)
         self._resume_flow()
-        self._count_ages_again()
         return removed

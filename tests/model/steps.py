@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tests.model.plans import FALLBACK
+from tests.model.plans import FALLBACK, NO_POLICY
 from tests.model.trade import Trade
 from tests.model.world import CONNECTIONS, PLENTY, Seat, Spec
 
@@ -15,8 +15,8 @@ SEATS_MAX: Final = 5
 READY_MAX: Final = 60
 ONE_MESSAGE: Final = 1
 
-Given = tuple[str, int, bool, int, int, str | None, str | None]
-"""A message to send: color, priority, persistent, ttl_ms, body_bytes, key, group."""
+Given = tuple[str, int, bool, int, int, str | None, str | None, int, bool]
+"""A message to send: color, priority, persistent, ttl_ms, body_bytes, key, group, held_ms, closes."""
 
 
 def _seat(world: Trade, pick: int) -> Seat | None:
@@ -41,12 +41,14 @@ def subscribe(
     window: int,
     priority: int,
     room: int,
+    replay_s: int | None,
+    alone: bool,
 ) -> None:
     """A consumer comes."""
     if len(world.seats) < SEATS_MAX:
         world.subscribe(
             number % len(world.pairs), connection, settles=settles, browses=browses, selector=selector,
-            no_local=no_local, window=window, priority=priority, room=room,
+            no_local=no_local, window=window, priority=priority, room=room, replay_s=replay_s, alone=alone,
         )  # fmt: skip
 
 
@@ -144,7 +146,7 @@ def resume(world: Trade, number: int) -> None:
 def resize(world: Trade, number: int, size: int) -> None:
     """Change the ring."""
     number %= len(world.pairs)
-    if world.pairs[number].model.plan.depth < 0:
+    if world.pairs[number].model.plan.policy == NO_POLICY:
         world.resize(size, number)
 
 
@@ -169,6 +171,8 @@ DELAYS_MS: Final = (0, 0, 0, 0, 100, 250)
 BODIES: Final = (3, 3, 90)
 KEYS: Final = ("a", "a", "b", "aa", "", None)
 GROUPS: Final = (None, None, "g", "g", "h", "i", FALLBACK)
+HOLDS_MS: Final = (0, 0, 0, 0, 0, 0, 100, 250)
+REPLAYS_S: Final = (None, None, None, None, 0, 1)
 WINDOWS: Final = (-1, -1, -1, 0, 1, 150, 400)
 ROOMS: Final = (PLENTY, PLENTY, PLENTY, PLENTY, ONE_MESSAGE, 0)
 TIMES_MS: Final = (0, 0, 0, 50, 100, 200, 1000)
