@@ -283,9 +283,16 @@ class Queue(QueueGroups):
             entry = order.pop()
             expires_ms = entry.message.expires_ms if lifetime is None else lifetime.expires_ms(entry.message)
             if expires_ms and expires_ms <= now_ms:
+                start = self._count_run(consumer, start)
                 self._expire(entry)
             else:
                 consumer.take(entry)
+        self._count_run(consumer, start)
+
+    def _count_run(self, consumer: Consumer, start: int) -> int:
+        """What is in the consumer's outbox from ``start`` on is in delivery; returns its end. The depth must be right
+        before anything else leaves.
+        """
         taken = [entry.message for entry in consumer.outbox[start:]]
         if not consumer.settles:
             self.tally.enter_delivery_run(taken)
@@ -293,6 +300,7 @@ class Queue(QueueGroups):
             self._picked_bytes += sum([message.size_bytes for message in taken])
         if taken and not consumer.listed:
             self._host.note_output(consumer)
+        return start + len(taken)
 
     def _next_for(self, consumer: Consumer, now_ms: int) -> Entry | None:
         cursor = consumer.cursor
@@ -511,13 +519,18 @@ class Queue(QueueGroups):
         """What was picked for or handed to a consumer that settles on send, and not written, is on the queue as
         before.
         """
-        restored = len(consumer.handed)
+        if self._picked_bytes:
+            self._picked_bytes -= sum([entry.message.size_bytes for entry in consumer.outbox])
+        outdated: list[Entry] = []
         for entry in consumer.outbox:
-            if not self._is_outdated(entry):
-                self.order.restore(entry)
-                if self.expires_ms(entry.message):
-                    self._watch_expiry(entry)
-                restored += 1
+            if self.last_values is not None and self.last_values.is_outdated(entry):
+                outdated.append(entry)
+                continue
+            self.order.restore(entry)
+            if self.expires_ms(entry.message):
+                self._watch_expiry(entry)
+        for entry in outdated:  # when the others stand again: what is left decides whether senders go on
+            self._replace(entry)
         for entry in reversed(consumer.handed):
             message = entry.message
             self.tally.acknowledged -= 1
@@ -525,10 +538,11 @@ class Queue(QueueGroups):
             message.refs += 1
             if message.refs == 1:
                 message.account.charge(1, message.memory_bytes)
-            self.order.restore_at_head(Entry(message), fresh=True)
-        if self._picked_bytes:
-            self._picked_bytes -= sum([entry.message.size_bytes for entry in consumer.outbox])
-        self._fit_again(restored)
+            returned = Entry(message)
+            self.order.restore_at_head(returned, fresh=True)
+            if self.expires_ms(message):
+                self._watch_expiry(returned)
+        self._fit_again(len(consumer.handed) + len(consumer.outbox) - len(outdated))
         self._settle_groups([entry.message for entry in consumer.outbox])
         consumer.outbox.clear()
         consumer.handed.clear()

@@ -262,7 +262,8 @@ class QueueModel(GroupsModel):
                 self.items.remove(item)
                 self.schedule(item, now_ms + self._delay(item.attempts))
                 self.happened.add("delayed in a group" if self.group_of(item) is not None else "delayed")
-        self.shrank()
+        if restored < len(items):
+            self.shrank()
         return dead
 
     def _delay(self, attempts: int) -> int:
@@ -278,16 +279,18 @@ class QueueModel(GroupsModel):
         reader.picked = []
         if reader.reads:
             return
-        waiting = [item for item in waiting if not self._stays_away(item)]
+        outdated = [item for item in waiting if self._stays_away(item)]
+        waiting = [item for item in waiting if item not in outdated]
         for item in waiting:
             self._put_back(item, returned=True)
+        if outdated:
+            self.shrank()
         for letter in reversed(reader.handed):
             self._head_number -= 1
             self._put_back(Item(letter, self._head_number), returned=False)
         self.counts.acknowledged -= len(reader.handed)
         self.fit(len(waiting) + len(reader.handed), 0, offered=False)
         reader.handed = []
-        self.shrank()
 
     # ---- readers and gates -----------------------------------------------------------------------
 

@@ -185,9 +185,10 @@ class Trade(World):
         try:
             transaction.real.commit(self.broker, self.now_ms)
         except (AddressFullError, QueueFullError) as error:
-            kept_out = self._queue_is_too_full(transaction)
-            assert kept_out or self._is_too_much(transaction), "COMMIT failed although there was room"
-            assert isinstance(error, AddressFullError) or kept_out, "another reason"
+            too_full = self._is_too_much if isinstance(error, AddressFullError) else self._queue_is_too_full
+            assert too_full(transaction), "COMMIT failed although there was room"
+            for pair in self.pairs:
+                self.absorb(pair)
             self.happened.add("COMMIT refused")
             transaction.real.abort(self.now_ms)
             self._undo(transaction)

@@ -209,8 +209,8 @@ class World:
         reader = pair.model.direct_reader()
         if reader is None or any(event.queue_name == pair.queue.name for event in self.events):
             return False
-        known = len(reader.handed)
-        fresh = [entry.message.id for entry in self.seat(reader.number).consumer.handed[known:]]
+        handed = self.seat(reader.number).consumer.handed[len(reader.handed) :]
+        fresh = [entry.message.id for entry in handed[: len(letters)]]
         if fresh != [letter.id for letter in letters]:
             return False
         pair.model.hand_over(reader, letters, self.now_ms)
