@@ -1,22 +1,24 @@
 """The axes of a queue and of its address, with the choices on each; and worlds drawn so that all choices meet.
 
-Whatever ``check`` accepts is drawn. What it refuses, its own table of rules says.
+Whatever ``check`` accepts is drawn; it is asked for every two choices.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from functools import cache
 from itertools import combinations, product
 from typing import Any, Final
+from xml.sax.saxutils import quoteattr
 
 from artemis_py.config.problems import ERROR
-from artemis_py.config.queue_combinations import RULES, Case
-from artemis_py.config.queue_settings import queue_settings
-from artemis_py.config.settings import AddressSettings
+from artemis_py.config.reader import loads
+from artemis_py.config.settings import QueueConfig
+from artemis_py.errors import ConfigError
 from tests.model import plans
-from tests.model.plans import ADDRESS, AddressPlan, Plan, QueuePlan
+from tests.model.plans import AddressPlan, Plan, QueuePlan
 
 Fields = dict[str, Any]
 Chosen = dict[str, str]
@@ -28,9 +30,9 @@ QUEUE_AXES: Final[dict[str, dict[str, Fields]]] = {
     "type": {kind: {"kind": kind} for kind in plans.KINDS},
     "served": {"all": {}, "exclusive": {"exclusive": True}, "1-live": {"live_max": 1}, "2-live": {"live_max": 2}},
     "groups": {
-        "none": {},
         "sticky": {"groups": plans.STICKY},
         "shared": {"groups": plans.SHARED},
+        "none": {"groups": plans.UNGROUPED},
     },
     "acquisition": {"destructive": {}, "non-destructive": {"non_destructive": True}},
     "policy": {
@@ -75,7 +77,7 @@ QUEUE_AXES: Final[dict[str, dict[str, Fields]]] = {
     "gate": {
         "open": {},
         "2-consumers": {"consumers_before": 2},
-        "2-or-300-ms": {"consumers_before": 2, "delay_before": 300},
+        "3-or-300-ms": {"consumers_before": 3, "delay_before": 300},
     },
     "filter": {"none": {}, "red": {"red_only": True}},
     "purge": {"no": {}, "yes": {"purge": True}},
@@ -104,22 +106,23 @@ ADDRESS_AXES: Final[dict[str, dict[str, Fields]]] = {
 AXES: Final = QUEUE_AXES | ADDRESS_AXES
 BASE: Final = ("type", "served", "groups", "acquisition", "policy", "ring-size")
 """Of these axes every combination is drawn, of all others every pair."""
+OF_GROUPS: Final = ("buckets", "rebalance", "first-key")
 
 
 def queue_plan(chosen: Mapping[str, str]) -> QueuePlan:
     """The queue with these choices; on the other axes it has what queues usually have."""
-    fields: Fields = {}
+    values: Fields = {}
     for axis, name in chosen.items():
-        fields |= QUEUE_AXES.get(axis, {}).get(name, {})
-    return QueuePlan(**fields)
+        values |= QUEUE_AXES.get(axis, {}).get(name, {})
+    return QueuePlan(**({"groups": plans.STICKY} | values))
 
 
 def plan_of(chosen: Mapping[str, str]) -> Plan:
     """The world with these choices."""
-    fields: Fields = {}
+    values: Fields = {}
     for axis, name in chosen.items():
-        fields |= ADDRESS_AXES.get(axis, {}).get(name, {})
-    return Plan((queue_plan(chosen),), AddressPlan(**fields))
+        values |= ADDRESS_AXES.get(axis, {}).get(name, {})
+    return Plan((queue_plan(chosen),), AddressPlan(**values))
 
 
 def id_of(chosen: Mapping[str, str]) -> str:
@@ -133,21 +136,43 @@ def pairs_of(chosen: Mapping[str, str]) -> list[Pair]:
     return list(combinations([(axis, chosen[axis]) for axis in AXES if axis in chosen], 2))
 
 
-def is_refused(queue: QueuePlan) -> bool:
-    """Does ``check`` refuse such a queue?"""
-    settings = AddressSettings()
-    case = Case(queue_settings(queue.config("q"), settings), settings, ADDRESS, pages=False, neighbours=0)
-    return any(rule.severity == ERROR and rule.applies(case) for rule in RULES)
+def element_of(queue: QueuePlan, name: str) -> str:
+    """The queue as it stands in broker.xml, in one line, with everything that is not as usual."""
+    written, usual = queue.config(name), QueuePlan(groups=plans.STICKY).config(name)
+    texts: list[str] = []
+    for field in fields(QueueConfig):
+        value = getattr(written, field.name)
+        if value != getattr(usual, field.name) and field.name not in {"filter", "durable"}:
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            texts.append(f" {field.name.replace('_', '-')}={quoteattr(text)}")
+    inside = f"<filter string={quoteattr(queue.red_only * plans.RED_ONLY)}/>" if queue.red_only else ""
+    inside += "" if queue.durable else "<durable>false</durable>"
+    return f"<queue name={quoteattr(name)}{''.join(texts)}>{inside}</queue>"
+
+
+def refusals(queues: Sequence[QueuePlan]) -> dict[int, str]:
+    """What ``check`` has against some of these queues, by their index."""
+    lines = [element_of(queue, f"q{number}") for number, queue in enumerate(queues, 1)]
+    inside = "<address name='a'><multicast>" + "\n".join(["", *lines]) + "</multicast></address>"
+    core = f"<core xmlns='urn:activemq:core'><addresses>{inside}</addresses></core>"
+    try:
+        loads(f"<configuration xmlns='urn:activemq'>{core}</configuration>")
+    except ConfigError as refused:
+        problems = [problem for problem in refused.problems if problem.severity == ERROR]
+        return {(problem.line or 0) - 2: problem.message for problem in problems}
+    return {}
 
 
 @cache
-def all_pairs() -> dict[Pair, bool]:
-    """Every two choices on different axes, and whether they are refused."""
-    pairs: dict[Pair, bool] = {}
-    for one, other in combinations(AXES, 2):
-        for first, second in product(AXES[one], AXES[other]):
-            pairs[(one, first), (other, second)] = is_refused(queue_plan({one: first, other: second}))
-    return pairs
+def all_pairs() -> dict[Pair, str]:
+    """Every two choices on different axes, and why they are refused; empty when they are not."""
+    pairs: list[Pair] = [
+        ((one, first), (other, second))
+        for one, other in combinations(AXES, 2)
+        for first, second in product(AXES[one], AXES[other])
+    ]
+    reasons = refusals([queue_plan(dict(pair)) for pair in pairs])
+    return {pair: reasons.get(place, "") for place, pair in enumerate(pairs)}
 
 
 @cache
@@ -156,6 +181,13 @@ def bases() -> list[Chosen]:
     refused = all_pairs()
     every = [dict(zip(BASE, names, strict=True)) for names in product(*(AXES[axis] for axis in BASE))]
     return [base for base in every if not any(refused[pair] for pair in pairs_of(base))]
+
+
+def _goes(chosen: Chosen, axis: str, name: str) -> bool:
+    """Is the choice accepted beside those that were made?"""
+    refused = all_pairs()
+    both = [pairs_of({other: taken, axis: name})[0] for other, taken in chosen.items()]
+    return not any(refused[pair] for pair in both)
 
 
 def draw_queue(rng: random.Random) -> QueuePlan:
@@ -181,8 +213,13 @@ def drawn(rng: random.Random) -> Iterator[Chosen]:
 
 
 def _mostly_usual(base: Chosen, rng: random.Random) -> Chosen:
-    others = {axis: list(choices) for axis, choices in AXES.items() if axis not in base}
-    return base | {axis: names[0] if rng.random() < 0.75 else rng.choice(names) for axis, names in others.items()}
+    chosen = dict(base)
+    for axis, choices in AXES.items():
+        if axis not in base:
+            usual = 0.25 if axis in OF_GROUPS and base["groups"] == "sticky" else 0.75
+            name = next(iter(choices)) if rng.random() < usual else rng.choice(list(choices))
+            chosen[axis] = name if _goes(chosen, axis, name) else next(iter(choices))
+    return chosen
 
 
 def _completed(chosen: Chosen, apart: dict[Pair, None], rng: random.Random) -> Chosen:
@@ -193,6 +230,8 @@ def _completed(chosen: Chosen, apart: dict[Pair, None], rng: random.Random) -> C
         best: list[str] = []
         most = -1
         for name in AXES[axis]:
+            if not _goes(chosen, axis, name):
+                continue
             gain = 0
             for other, taken in chosen.items():
                 if places[axis] < places[other]:
