@@ -8,6 +8,7 @@ from artemis_py.core.queue import Queue
 from tests.model.plans import ADDRESS, DEAD, EXPIRED
 from tests.model.queue_model import QueueModel
 from tests.model.reader_model import Item
+from tests.model.rules_model import expires_ms
 
 if TYPE_CHECKING:
     from tests.model.world import Pair, World
@@ -132,7 +133,7 @@ def _compare_times(world: World) -> None:
     due += [pair.model.opens_at_ms for pair in world.pairs if pair.model.opens_at_ms is not None]
     bounded = [pair.model for pair in world.pairs if pair.model.plan.ttl_min or pair.model.plan.ttl_max]
     waiting = [(model, item) for model in bounded for item in model.items + model.held_back()]
-    due += [over_ms for model, item in waiting if (over_ms := model.expires_ms(item.letter))]
+    due += [over_ms for model, item in waiting if (over_ms := expires_ms(model.plan, item.letter))]
     next_due_ms = world.broker.next_due_ms()
     if due:
         assert next_due_ms is not None, "no timer although something falls due"

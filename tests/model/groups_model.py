@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from zlib import crc32
-
 from tests.model.limits_model import LimitsModel
-from tests.model.plans import FALLBACK, PAUSE, SHARED, STAY, STICKY, AddressPlan, QueuePlan
+from tests.model.plans import PAUSE, SHARED, STAY, STICKY, AddressPlan, QueuePlan
 from tests.model.reader_model import Item, Letter, Reader
+from tests.model.rules_model import group_of
 
 
 class GroupsModel(LimitsModel):
@@ -22,21 +21,12 @@ class GroupsModel(LimitsModel):
         """Groups were handed out anew: what is out has to be settled first."""
 
     def group_of(self, item: Item) -> str | None:
-        """The group of an item, None when it is in none. With buckets, the bucket stands for all groups in it."""
-        return self._group_of(item.letter)
-
-    def _group_of(self, letter: Letter) -> str | None:
-        if not self.plan.is_grouped:
-            return None
-        if self.plan.groups == SHARED:
-            return letter.group or FALLBACK
-        if letter.group is not None and self.plan.buckets > 0:
-            return f"bucket {crc32(letter.group.encode()) % self.plan.buckets}"
-        return letter.group
+        """The group of an item, None when it is in none."""
+        return group_of(self.plan, item.letter)
 
     def look_for_groups(self, letters: list[Letter]) -> None:
         """Letters came."""
-        self.knows_groups = self.knows_groups or any(self._group_of(letter) is not None for letter in letters)
+        self.knows_groups = self.knows_groups or any(group_of(self.plan, letter) for letter in letters)
 
     def may_have(self, reader: Reader, item: Item) -> bool:
         """Do groups let this reader have the item? Looking is free."""

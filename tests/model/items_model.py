@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tests.model.plans import LAST_VALUE, LEVELS, PLAIN, SORTED, AddressPlan, QueuePlan
 from tests.model.reader_model import Item, Letter, Reader
+from tests.model.rules_model import is_over, valid_ms
 
 
 @dataclass(slots=True)
@@ -85,26 +86,10 @@ class ItemsModel:
 
     # ---- time ------------------------------------------------------------------------------------
 
-    def expires_ms(self, letter: Letter) -> int:
-        """When a letter is over here: it may live longer than it asks, and no longer than the queue says; 0: never."""
-        plan = self.plan
-        times = [letter.arrived_ms + plan.ttl_max] if plan.ttl_max else []
-        if letter.expires_ms:
-            times.append(max(letter.expires_ms, letter.arrived_ms + plan.ttl_min))
-        return min(times, default=0)
-
-    def is_over(self, letter: Letter, now_ms: int) -> bool:
-        """Has its time come? (Expired when now is at or after it.)"""
-        return 0 < self.expires_ms(letter) <= now_ms
-
-    def valid_ms(self, letter: Letter, now_ms: int) -> int:
-        """From when on a letter that comes now may be delivered: when the time in it is past; 0: at once."""
-        return letter.held_until_ms + 1 if self.plan.holds and letter.held_until_ms >= now_ms else 0
-
     def schedule(self, item: Item, due_ms: int) -> None:
         """Put an item aside until it is due, and valid."""
         self._scheduled_ever += 1
-        due_ms = max(due_ms, self.valid_ms(item.letter, due_ms))
+        due_ms = max(due_ms, valid_ms(self.plan, item.letter, due_ms))
         self.scheduled.append((due_ms, self._scheduled_ever, item))
 
     def new_item(self, letter: Letter) -> Item:
@@ -117,7 +102,7 @@ class ItemsModel:
 
     def overdue(self, now_ms: int) -> list[Item]:
         """What is over and still stands where time takes it away: ready, or held back."""
-        return [item for item in self.items + self.held_back() if self.is_over(item.letter, now_ms)]
+        return [item for item in self.items + self.held_back() if is_over(self.plan, item.letter, now_ms)]
 
     def held_back(self) -> list[Item]:
         """What has its place, and waits until it is valid."""

@@ -16,22 +16,25 @@ from artemis_py.core.entry import Entry
 from artemis_py.core.queue import Queue
 from artemis_py.core.router import Batch
 from artemis_py.core.transaction import Transaction
-from artemis_py.errors import AddressFullError
-from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, Message, encode_headers
+from artemis_py.errors import AddressFullError, QueueFullError
+from artemis_py.message import Message
 from artemis_py.paged import Page, PagedMessage
 from artemis_py.records import Actor, Keepsake
 from artemis_py.selector import compile_selector
 from artemis_py.storage.pages import PageFiles
 from artemis_py.storage.spill import SpillLog
 from tests.model import paging_model
+from tests.model.letters import Spec, Writer
 from tests.model.paging_model import DONE, HANDED, HELD, PENDING, PICKED, READY, Book, PagedReader
-from tests.model.plans import ADDRESS, GROUP, KEY, AddressPlan, Plan, QueuePlan
+from tests.model.plans import ADDRESS, NO_POLICY, REJECT, AddressPlan, Plan, QueuePlan
 from tests.model.reader_model import Letter
-from tests.model.world import PLENTY, START_MS, Spec
+from tests.model.world import PLENTY, START_MS
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 
 TURNS_MAX: Final = 2000
+AGES_S: Final = 1_000_000
+"""A replay period that leaves nothing out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +134,10 @@ class PagingWorld:
         ]
         self.seats: list[Seat] = []
         self.transactions: dict[int, Open] = {}
-        self._heads: dict[tuple[str, int, bool, str | None, str | None], Head] = {}
+        self.route = self.broker.route(ADDRESS, None, "MULTICAST")
+        self.come_in = 0
+        """How many letters came in."""
+        self._writer = Writer()
 
     def _config(self, queues: tuple[QueuePlan, ...]) -> BrokerConfig:
         values = {**self.address_plan.settings(), **self.page_plan.settings()}
@@ -159,44 +165,44 @@ class PagingWorld:
     # ---- messages --------------------------------------------------------------------------------
 
     def _letter(self, spec: Spec, origin: int) -> tuple[Message, Letter]:
-        key = spec.color, spec.priority, spec.persistent, spec.key, spec.group
-        if key not in self._heads:
-            keyed = [] if spec.key is None else [(KEY, spec.key)]
-            keyed += [] if spec.group is None else [(GROUP, spec.group)]
-            block = encode_headers([("destination", ADDRESS), ("color", spec.color), *keyed])
-            self._heads[key] = Head(block, ADDRESS, priority=spec.priority, persistent=spec.persistent)
-        head = self._heads[key]
-        expires_ms = self.now_ms + spec.ttl_ms if spec.ttl_ms else 0
-        body = b"x" * spec.body_bytes
-        message = Message(
-            head, body, self.broker.next_message_id(), self.now_ms, expires_ms, self.address.account, origin
-        )
-        size = len(head.block) + len(body)
-        memory = size + MESSAGE_OVERHEAD_BYTES
-        return message, Letter(
-            message.id, spec.priority, spec.color, spec.persistent, size, memory, expires_ms, origin, spec.key,
-            spec.group,
-        )  # fmt: skip
+        return self._writer.write(self.broker, spec, origin, self.now_ms)
 
     def publish(self, specs: list[Spec], *, connection: int = 1, delay_ms: int = 0) -> None:
         """Messages come: at once, or, where something may be refused, one by one."""
-        limited = self.page_plan.limit_messages >= 0
-        for group in [[spec] for spec in specs] if limited else [specs]:
+        for group in [[spec] for spec in specs] if self._is_limited else [specs]:
             pairs = [self._letter(spec, connection) for spec in group]
             due_ms = self.now_ms + delay_ms if delay_ms else 0
             self._expect([letter for _, letter in pairs], due_ms)
             dropped = self.address.dropped_message_count
             messages = [message for message, _ in pairs]
             plain = not any(spec.persistent or spec.ttl_ms for spec in group)
-            route = self.broker.route(ADDRESS, None, "MULTICAST")
             size = sum(message.size_bytes for message in messages)
-            taken = self.broker.router.publish(Batch(route, messages, size, self.now_ms, plain=plain, due_ms=due_ms))
+            batch = Batch(self.route, messages, size, self.now_ms, plain=plain, due_ms=due_ms)
+            taken = self.broker.router.publish(batch)
             refused = taken < len(messages) or self.address.dropped_message_count > dropped
-            assert not refused or limited, "refused without a limit"
+            assert not refused or self._is_limited, "refused without a limit"
             self._arrived([letter for _, letter in pairs], refused=refused)
+            self._check_limits(batch)
         self.check()
 
+    @property
+    def _is_limited(self) -> bool:
+        """May a message be refused?"""
+        return self.page_plan.limit_messages >= 0 or any(book.limits_senders for book in self.books)
+
+    def _check_limits(self, batch: Batch) -> None:
+        """What was let in fits; what was kept out, was for a reason that still holds."""
+        for book in self.books:
+            if batch.refused_by is book.queue:
+                message = batch.messages[0]
+                assert book.is_kept_out(message.size_bytes), f"{book.queue.name} kept out what it has room for"
+            elif batch.refused_by is None and any(message.id in book.slots for message in batch.messages):
+                assert book.plan.policy != REJECT or book.is_within(0, 0), f"{book.queue.name} is too full"
+
     def _expect(self, letters: list[Letter], due_ms: int) -> None:
+        for letter in letters:
+            self.come_in += 1
+            letter.place = self.come_in
         for book in self.books:
             for letter in letters:
                 if book.accepts(letter):
@@ -235,20 +241,27 @@ class PagingWorld:
         window: int = -1,
         priority: int = 0,
         room: int = PLENTY,
+        replay_s: int | None = None,
     ) -> Seat | None:
         """A consumer comes to a queue that is still there."""
         book = self.books[number % len(self.books)]
         if book.queue.deleted:
             return None
         reads = browses or book.queue.non_destructive
+        since_ms, after_id = book.queue.consumer_defaults.replay(replay_s, self.now_ms, self.broker.last_message_id)
         consumer = WatchedConsumer(
             self.broker.next_consumer_id(), self, settles=settles, destructive=not reads, browses=browses,
             selector=None if selector is None else compile_selector(selector), priority=priority,
-            window_bytes=-1 if settles else window, no_local=connection if no_local else 0,
+            window_bytes=-1 if settles else window, no_local=connection if no_local else 0, since_ms=since_ms,
+            after_id=after_id,
         )  # fmt: skip
-        reader = PagedReader(consumer.id, connection, settles, browses, reads, selector, no_local)
+        reader = PagedReader(
+            number=consumer.id, connection=connection, settles=settles, browses=browses, reads=reads,
+            selector=selector, no_local=no_local, came_ms=self.now_ms, came_after=self.come_in,
+            replay_s=book.plan.replay_s if replay_s is None else replay_s,
+        )  # fmt: skip
         consumer.tell = self._teller(book, reader)
-        book.readers.append(reader)
+        book.come(reader)
         self.broker.attach(book.queue, consumer, self.now_ms)
         seat = Seat(consumer, reader, book)
         self.seats.append(seat)
@@ -337,7 +350,7 @@ class PagingWorld:
         due_ms = self.now_ms + delay_ms if delay_ms else 0
         for spec in specs:
             message, letter = self._letter(spec, connection)
-            one.real.send(self.broker.route(ADDRESS, None, "MULTICAST"), message, due_ms)
+            one.real.send(self.route, message, due_ms)
             one.sends.append((letter, due_ms))
 
     def settle_in(self, seat: Seat, index: int, *, refuses: bool) -> None:
@@ -356,9 +369,11 @@ class PagingWorld:
     def commit(self, connection: int) -> None:
         """COMMIT, unless it has to wait."""
         one = self.transactions[connection]
-        if one.real.blocked_by() is not None:
+        if one.real.blocked_by() is not None or one.real.stopped_by(self.broker.router, self.now_ms) is not None:
             return
         del self.transactions[connection]
+        for place, (letter, _) in enumerate(one.sends, self.broker.last_message_id + 1):
+            letter.id = place  # it is numbered anew when it comes in
         slots = {letter.id: (letter, due_ms) for letter, due_ms in one.sends}
         for letter, due_ms in slots.values():
             self._expect([letter], due_ms)
@@ -370,8 +385,9 @@ class PagingWorld:
         dropped = self.address.dropped_message_count
         try:
             one.real.commit(self.broker, self.now_ms)
-        except AddressFullError:
-            assert self.page_plan.limit_policy == "FAIL", "COMMIT failed without a limit"
+        except (AddressFullError, QueueFullError) as error:
+            assert self._is_limited, "COMMIT failed without a limit"
+            assert isinstance(error, QueueFullError) or self.page_plan.limit_policy == "FAIL", "another limit"
             self._forget_letters(list(slots))
             for book, _, letter_id in states:
                 book.slots[letter_id].state = PENDING
@@ -418,7 +434,7 @@ class PagingWorld:
     def resize(self, number: int, size: int) -> None:
         """Change the ring while it runs."""
         book = self.books[number % len(self.books)]
-        if not book.queue.deleted:
+        if not book.queue.deleted and book.plan.policy == NO_POLICY:
             self.broker.set_ring_size(book.queue.name, size)
             book.ring_size = size
 
@@ -486,7 +502,7 @@ class PagingWorld:
 
     def _check_nobody_starves(self, book: Book) -> None:
         queue = book.queue
-        if queue.deleted or not queue.gate.is_open:
+        if queue.deleted or not queue.gate.is_open or book.must_settle:
             return
         for seat in self.seats:
             if seat.book is not book or not seat.consumer.has_room or not book.is_served(seat.reader):
@@ -494,7 +510,7 @@ class PagingWorld:
             wanted = book.wanted_by(seat.reader, self.now_ms)
             if seat.reader.is_plain and not queue.order.count and not queue._has_space():
                 continue  # the limits on reading ahead count what others hold
-            if book.is_grouped and not seat.reader.reads and not queue._has_space():
+            if book.plan.is_grouped and not seat.reader.reads and not queue._has_space():
                 here = {entry.message.id for entry in queue.order}
                 wanted = [one for one in wanted if one in here]  # what waits for its group takes part of the memory
             assert not wanted, f"{queue.name}: consumer {seat.reader.number} starves for {wanted}"
@@ -564,7 +580,7 @@ class PagingWorld:
             if drains and not book.queue.non_destructive and not book.plan.purge:
                 self.pause(number, paused=False)
                 for _ in range(3):
-                    self.subscribe(number, settles=True)
+                    self.subscribe(number, settles=True, replay_s=None if book.plan.replay_s is None else AGES_S)
             else:
                 self.purge(number)
         self.now_ms += 1_000_000

@@ -7,8 +7,10 @@ observed is legal, and whether a message was withheld that had to go out.
 from __future__ import annotations
 
 from tests.model.groups_model import GroupsModel
+from tests.model.items_model import Counts
 from tests.model.plans import RING, AddressPlan, QueuePlan
 from tests.model.reader_model import Item, Letter, Reader
+from tests.model.rules_model import is_over, valid_ms
 
 
 class QueueModel(GroupsModel):
@@ -41,7 +43,7 @@ class QueueModel(GroupsModel):
             self._last_number += 1
             item = Item(letter, self._last_number)
             self.become_value(item)
-            if self.valid_ms(letter, now_ms):
+            if valid_ms(self.plan, letter, now_ms):
                 item.is_held_back = True
                 self.schedule(item, 0)
                 self.happened.add("held back")
@@ -130,7 +132,7 @@ class QueueModel(GroupsModel):
         """The next item that this reader must be given."""
         for item in self.ready():
             letter = item.letter
-            if self.is_over(letter, now_ms) or not reader.wants(letter) or not self.may_have(reader, item):
+            if is_over(self.plan, letter, now_ms) or not reader.wants(letter) or not self.may_have(reader, item):
                 continue
             if reader.reads and (letter.id in reader.shown or letter.id in reader.may_miss):
                 continue
@@ -179,7 +181,7 @@ class QueueModel(GroupsModel):
     def _check_legal(self, reader: Reader, item: Item, now_ms: int) -> None:
         letter = item.letter
         assert self.is_open, "delivered through a closed gate, or before what is out is settled"
-        assert not self.is_over(letter, now_ms), "an expired message was delivered"
+        assert not is_over(self.plan, letter, now_ms), "an expired message was delivered"
         assert reader.wants(letter), "delivered against selector, no-local or replay period"
         assert reader.has_room, "delivered without room or beyond the window"
         assert self.is_served(reader), "delivered past those that are served"
@@ -202,7 +204,7 @@ class QueueModel(GroupsModel):
 
     def hand_over(self, reader: Reader, letters: list[Letter], now_ms: int) -> None:
         """Arrivals went straight to the only consumer, which settles on send."""
-        assert not any(self.valid_ms(letter, now_ms) for letter in letters), "handed over before its time"
+        assert not any(valid_ms(self.plan, letter, now_ms) for letter in letters), "handed over before its time"
         for letter in letters:
             reader.room -= reader.weight(letter)
         reader.handed.extend(letters)
@@ -340,6 +342,41 @@ class QueueModel(GroupsModel):
         if self.opens_at_ms is not None and now_ms >= self.opens_at_ms:
             self.started = True
             self.opens_at_ms = None
+
+    def restart(self, now_ms: int) -> None:
+        """The power goes: clients are gone, what they had is back, and what is not durable is lost. Paused and ring-size
+        are as they were, and so is a client that owns the queue.
+        """
+        left = [item for item in self.standing() if item.letter.persistent and self.plan.durable]
+        waiting = {item.letter.id: due_ms for due_ms, _, item in self.scheduled if not item.is_held_back}
+        if not self.plan.durable:
+            self.paused, self.ring_size, self.owner = False, self.plan.ring_size, None
+        self.items, self.scheduled, self.pending, self.readers = [], [], [], []
+        self.counts = Counts(added=len(left))
+        self.pins = {}
+        self.knows_groups = self.waits_for_settling = self.senders_wait = False
+        self.started, self.opens_at_ms = self.plan.consumers_before <= 0, None
+        self.look_for_groups([item.letter for item in left])
+        for item in sorted(left, key=lambda item: item.number):
+            item.letter.origin = 0  # nobody's connection is there any more
+            item.redelivered = item.attempts > 0
+            item.outdated = item.is_value = item.is_held_back = False
+            self._stand_again(item, waiting.get(item.letter.id, 0), now_ms)
+        self.fit(len(left) - len(waiting.keys() & {item.letter.id for item in left}), now_ms, offered=False)
+        self.grew()
+        self.happened.add("restarted")
+
+    def _stand_again(self, item: Item, due_ms: int, now_ms: int) -> None:
+        """After a restart: what was aside is again, what is left becomes a value in order."""
+        if not due_ms or item.attempts:
+            self.become_value(item)
+        if due_ms:
+            self.schedule(item, due_ms)
+        elif valid_ms(self.plan, item.letter, now_ms):
+            item.is_held_back = True
+            self.schedule(item, 0)
+        else:
+            self.items.append(item)
 
     def purge(self) -> int:
         """Kill what is ready or scheduled; returns how many."""

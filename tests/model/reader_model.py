@@ -59,32 +59,53 @@ SELECTORS: Final[dict[str, Callable[[Letter], bool]]] = {
 """Selector texts beside what they mean."""
 
 
-@dataclass(slots=True, eq=False)
-class Reader:
-    """The model of one consumer.
-
-    ``reads``: it takes nothing away (a browser, or any consumer of a non-destructive queue). ``window`` is -1, 0 or
-    bytes; ``overhead`` is what a message weighs beside its own size. ``may_miss`` holds what came back behind a
-    browser: it may be shown, once, or not at all. With a replay period (in
-    s) it wants what arrived in that time before it came, at ``came_ms``, and everything that comes in behind
-    ``came_after``. ``alone``: it admits nobody beside it. ``picked`` and ``handed`` wait to be written to a reader that settles
-    on send: picked from the queue, or handed over without ever having stood there; ``unsent`` are the ids of all that
-    was picked. ``firsts`` are ids of those of them with which a group came.
+@dataclass(slots=True, eq=False, kw_only=True)
+class Wishes:
+    """What a consumer wants. With a replay period (in s) that is what arrived in this time before it came, at
+    ``came_ms``, and everything that comes in behind ``came_after``.
     """
 
-    number: int
     connection: int
-    settles: bool
-    browses: bool
-    reads: bool
     selector: str | None
     no_local: bool
-    window: int
-    priority: int
-    overhead: int
     replay_s: int | None = None
     came_ms: int = 0
     came_after: int = 0
+
+    def wants(self, letter: Letter) -> bool:
+        """Does the letter pass selector, no-local and replay period?"""
+        if self.no_local and letter.origin == self.connection:
+            return False
+        if self.replay_s is not None and letter.place <= self.came_after:
+            is_recent = self.replay_s > 0 and letter.arrived_ms >= self.came_ms - 1000 * self.replay_s
+            if not is_recent:
+                return False
+        return self.selector is None or SELECTORS[self.selector](letter)
+
+    @property
+    def wants_all(self) -> bool:
+        """Does it take whatever comes?"""
+        return self.selector is None and not self.no_local and self.replay_s is None
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Reader(Wishes):
+    """The model of one consumer.
+
+    ``reads``: it takes nothing away (a browser, or any consumer of a non-destructive queue). ``window`` is -1, 0 or
+    bytes; ``overhead`` is what a message weighs beside its own size. ``alone``: it admits nobody beside it.
+    ``may_miss`` holds what came back behind a browser: it may be shown, once, or not at all. ``picked`` and ``handed``
+    wait to be written to a reader that settles on send: picked from the queue, or handed over without ever having stood
+    there; ``unsent`` are the ids of all that was picked, ``firsts`` of those of them with which a group came.
+    """
+
+    number: int
+    settles: bool
+    browses: bool
+    reads: bool
+    window: int
+    priority: int
+    overhead: int
     alone: bool = False
     room: int = 0
     held: list[Item] = field(default_factory=list)
@@ -95,20 +116,10 @@ class Reader:
     may_miss: set[int] = field(default_factory=set)
     firsts: set[int] = field(default_factory=set)
 
-    def wants(self, letter: Letter) -> bool:
-        """Does the letter pass selector, no-local and replay period?"""
-        if self.no_local and letter.origin == self.connection:
-            return False
-        if self.replay_s is not None and letter.place <= self.came_after:
-            if self.replay_s == 0 or letter.arrived_ms < self.came_ms - 1000 * self.replay_s:
-                return False
-        return self.selector is None or SELECTORS[self.selector](letter)
-
     @property
     def takes_all(self) -> bool:
-        """Does it take whatever comes?"""
-        chooses = self.selector is not None or self.no_local or self.replay_s is not None
-        return not (chooses or self.reads)
+        """Does it take away whatever comes?"""
+        return self.wants_all and not self.reads
 
     @property
     def has_room(self) -> bool:

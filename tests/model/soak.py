@@ -48,16 +48,18 @@ _Draw = Callable[[random.Random, Style], dict[str, Any]]
 
 def draw_style(rng: random.Random) -> Style:
     """A world's style."""
+    weights = tuple(weight * rng.choice(factors) for _, weight, factors, _ in _DRAWS)
+    restarts = weights[[name for name, *_ in _DRAWS].index("restart")] > 0
     return Style(
         settles=rng.choice((0, 0.2, 0.9)),
         browses=rng.choice((0, 0, 0.3)),
         selects=rng.choice((0, 0.2, 0.6)),
-        persistent=rng.choice((0, 0.3)),
+        persistent=rng.choice((0.5, 0.95) if restarts else (0, 0.3)),
         expiring=rng.choice((0, 0, 0.4)),
         delayed=rng.choice((0, 0, 0.3)),
         closing=rng.choice((0, 0.3)),
         one_priority=rng.random() < 0.3,
-        weights=tuple(weight * rng.choice(factors) for _, weight, factors, _ in _DRAWS),
+        weights=weights,
     )
 
 
@@ -165,6 +167,7 @@ _DRAWS: Final[list[tuple[str, int, tuple[int, ...], _Draw]]] = [
     ("resume", 5, _ALWAYS, _number),
     ("resize", 1, _SELDOM, _size),
     ("purge", 1, _SELDOM, _number),
+    ("restart", 1, (0, 0, 3), _nothing),
 ]
 
 
@@ -176,7 +179,7 @@ def draw_step(rng: random.Random, style: Style) -> Taken:
 
 def run_world(plan: Plan, taken: list[Taken]) -> set[str]:
     """Take the steps on a new world, then empty it; returns what happened. Raises what the first wrong step raises."""
-    world = Trade(plan)
+    world = Trade(plan, restarts=any(name == "restart" for name, _ in taken))
     for step in taken:
         take(world, step)
     world.empty()

@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from tests.model.letters import Spec
 from tests.model.plans import FALLBACK, NO_POLICY
 from tests.model.trade import Trade
-from tests.model.world import CONNECTIONS, PLENTY, Seat, Spec
+from tests.model.world import CONNECTIONS, PLENTY, Seat
 
 SEATS_MAX: Final = 5
 READY_MAX: Final = 60
@@ -155,11 +156,17 @@ def purge(world: Trade, number: int) -> None:
     world.purge(number % len(world.pairs))
 
 
+def restart(world: Trade) -> None:
+    """The power goes, in a world with a journal."""
+    if world.has_journal:
+        world.restart()
+
+
 STEPS: Final[dict[str, Callable[..., None]]] = {
     step.__name__: step
     for step in (
         publish, subscribe, unsubscribe, end, settle, begin, send_in_transaction, settle_in_transaction, commit, abort,
-        advance, dispatch, write, turn, set_room, pause, resume, resize, purge,
+        advance, dispatch, write, turn, set_room, pause, resume, resize, purge, restart,
     )
 }  # fmt: skip
 

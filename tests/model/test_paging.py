@@ -2,38 +2,53 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from tests.model import steps
+from tests.model.axes import ADDRESS_AXES, QUEUE_AXES, Chosen, plan_of, queue_plan, refusals
+from tests.model.letters import Spec
 from tests.model.machine import CONNECTION, DELAY, NUMBER, PICKS, ROOM, SPECS, TIME
 from tests.model.paging_world import PagePlan, PagingWorld, Seat
-from tests.model.plans import FAILURES, KINDS, PLAIN, SHARED, STICKY, UNGROUPED, AddressPlan, QueuePlan
+from tests.model.plans import TO_DISK, AddressPlan, QueuePlan
 from tests.model.reader_model import SELECTORS
-from tests.model.world import Spec
 
 pytestmark = [pytest.mark.model, pytest.mark.interpreted, pytest.mark.usefixtures("small_steps")]
 
 LETTERS_MAX = 60
 SEATS_MAX = 6
+HERE = (
+    "type", "served", "groups", "acquisition", "policy", "ring-size", "resume", "buckets", "rebalance", "hold",
+    "ttl-min", "ttl-max", "replay", "alerts", "gate", "filter", "purge", "durable",
+)  # fmt: skip
+"""The axes on which a queue may stand otherwise than usual here; on the others it makes no difference to pages."""
+TO_DISK_2 = {"policy": TO_DISK, "depth_messages": 2}
+TO_DISK_BYTES = {"policy": TO_DISK, "depth_bytes": 250}
+
+
+def _mostly_usual(axes: dict[str, dict[str, dict[str, object]]], names: tuple[str, ...]) -> st.SearchStrategy[Chosen]:
+    return st.fixed_dictionaries(
+        {axis: st.just(next(iter(axes[axis]))) | st.sampled_from(list(axes[axis])) for axis in names}
+    )
+
+
+def _queue(chosen: Chosen, to_disk: dict[str, object] | None) -> QueuePlan:
+    plan = queue_plan(chosen)
+    return plan if to_disk is None else replace(plan, **TO_NOTHING | to_disk)
+
+
+TO_NOTHING: dict[str, object] = {"depth_messages": -1, "depth_bytes": -1, "ring_size": -1}
 QUEUES = st.builds(
-    QueuePlan,
-    kind=st.sampled_from([*[PLAIN] * 4, *KINDS]),
-    exclusive=st.sampled_from((False, False, True)),
-    live_max=st.sampled_from((0, 0, 0, 2)),
-    groups=st.sampled_from((UNGROUPED, STICKY, SHARED)),
-    non_destructive=st.sampled_from((False, False, True)),
-    ring_size=st.sampled_from((-1, -1, -1, 0, 1, 3)),
-    consumers_before=st.sampled_from((0, 0, 0, 2)),
-    red_only=st.sampled_from((False, False, True)),
-    purge=st.sampled_from((False, False, False, True)),
-    durable=st.booleans(),
-)
+    _queue, _mostly_usual(QUEUE_AXES, HERE), st.sampled_from([None, None, TO_DISK_2, TO_DISK_BYTES])
+).filter(lambda plan: not refusals([plan]) and not (plan.non_destructive and plan.keeps_last))
+FAILURES = st.builds(lambda chosen: plan_of(chosen).address, _mostly_usual(ADDRESS_AXES, ("redelivery", "attempts")))
 PAGES = st.builds(
     PagePlan,
-    messages_max=st.sampled_from((0, 1, 2, 5)),
+    messages_max=st.sampled_from((0, 1, 2, 5, -1)),
     page_bytes=st.sampled_from((200, 400, 1500)),
     read_messages_max=st.sampled_from((-1, -1, 1, 3)),
     ready_messages_max=st.sampled_from((-1, -1, 1, 2)),
@@ -51,7 +66,7 @@ class PagingMachine(RuleBasedStateMachine):
         first=QUEUES,
         more=st.lists(QUEUES, max_size=2),
         pages=PAGES,
-        failure=st.sampled_from(FAILURES),
+        failure=FAILURES,
     )
     def begin_world(self, first: QueuePlan, more: list[QueuePlan], pages: PagePlan, failure: AddressPlan) -> None:
         """Make the world."""
@@ -92,6 +107,7 @@ class PagingMachine(RuleBasedStateMachine):
         no_local=st.booleans(),
         window=st.sampled_from(steps.WINDOWS),
         room=ROOM,
+        replay_s=st.sampled_from(steps.REPLAYS_S),
     )
     def subscribe(
         self,
@@ -103,12 +119,13 @@ class PagingMachine(RuleBasedStateMachine):
         no_local: bool,
         window: int,
         room: int,
+        replay_s: int | None,
     ) -> None:
         """SUBSCRIBE."""
         if len(self.world.seats) < SEATS_MAX:
             self.world.subscribe(
                 number, connection, settles=settles, browses=browses, selector=selector, no_local=no_local,
-                window=window, room=room,
+                window=window, room=room, replay_s=replay_s,
             )  # fmt: skip
 
     @rule(number=NUMBER, connection=CONNECTION)

@@ -6,9 +6,9 @@ import pytest
 
 from artemis_py.core.paging import PageReader
 from artemis_py.storage import pages
+from tests.model.letters import Spec
 from tests.model.paging_world import PagePlan, PagingWorld
 from tests.model.plans import AddressPlan, QueuePlan
-from tests.model.world import Spec
 
 pytestmark = [pytest.mark.model, pytest.mark.interpreted, pytest.mark.usefixtures("small_steps")]
 

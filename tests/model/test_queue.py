@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.model.axes import AXES, Chosen, all_pairs, bases, drawn, id_of, pairs_of
+from tests.model.axes import Chosen, all_pairs, bases, drawn, id_of, pairs_of
 from tests.model.machine import machine_for
 from tests.model.soak import STEPS_PER_WORLD, report, run_world, worlds
 

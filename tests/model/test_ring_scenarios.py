@@ -8,9 +8,10 @@ import random
 
 import pytest
 
+from tests.model.letters import Spec
 from tests.model.plans import AddressPlan, Plan, QueuePlan
 from tests.model.trade import Trade
-from tests.model.world import Seat, Spec
+from tests.model.world import Seat
 
 pytestmark = pytest.mark.model
 

@@ -10,9 +10,10 @@ from artemis_py.core.router import Batch
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import AddressFullError, QueueFullError
 from artemis_py.message import Message
+from tests.model.letters import Spec
 from tests.model.plans import ADDRESS, NO_POLICY, REJECT, Plan
 from tests.model.reader_model import Item, Letter, Reader
-from tests.model.world import Pair, Seat, Spec, World
+from tests.model.world import Pair, Seat, World
 
 
 @dataclass(slots=True)
@@ -28,9 +29,8 @@ class OpenTransaction:
 class Trade(World):
     """A world with clients. Each connection has at most one open transaction."""
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
-        self.route = self.broker.route(ADDRESS, None, "MULTICAST")
+    def __init__(self, plan: Plan, *, restarts: bool = False) -> None:
+        super().__init__(plan, restarts=restarts)
         self.transactions: dict[int, OpenTransaction] = {}
 
     # ---- sending ---------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ class Trade(World):
     def _that_come_together(self, letters: list[Letter]) -> list[list[Letter]]:
         """Where all find room they come at once; else each meets the limit by itself."""
         limit = self.plan.address.messages_max
-        all_fit = 0 > limit or len(self.letters()) + len(letters) <= limit
+        all_fit = limit < 0 or len(self.letters()) + len(letters) <= limit
         if all_fit and all(pair.model.lets_in(letters) for pair in self.pairs):
             return [letters]
         return [[letter] for letter in letters]
@@ -98,6 +98,8 @@ class Trade(World):
         for letter in letters:
             self.come_in += 1
             letter.place = self.come_in
+            if letter.persistent:
+                self.persistent.add(letter.id)
         for pair in self.pairs:
             taken = [letter for letter in letters if pair.model.accepts(letter)]
             if taken and due_ms:
@@ -271,13 +273,13 @@ class Trade(World):
 
     def pause(self, number: int = 0) -> None:
         """Stop dispatch of a queue."""
-        self.pairs[number].queue.pause()
+        self.broker.pause(self.pairs[number].queue.name)
         self.pairs[number].model.paused = True
         self.check()
 
     def resume(self, number: int = 0) -> None:
         """Dispatch again."""
-        self.pairs[number].queue.resume()
+        self.broker.resume(self.pairs[number].queue.name)
         self.pairs[number].model.paused = False
         self.check()
 
@@ -291,6 +293,14 @@ class Trade(World):
         """Remove everything that is ready or scheduled."""
         pair = self.pairs[number]
         assert pair.queue.remove_all() == pair.model.purge(), "another number removed"
+        self.check()
+
+    def restart(self) -> None:
+        """The power goes at the end of a turn, and comes back."""
+        self.dispatch()
+        self.write()
+        self.seats, self.transactions = [], {}
+        self.begin_life()
         self.check()
 
     def empty(self) -> None:

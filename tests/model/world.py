@@ -9,11 +9,14 @@ from typing import Final
 from artemis_py.core.consumer import Reader as Origin
 from artemis_py.core.queue import Queue
 from artemis_py.errors import LimitError
-from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, Message, encode_headers
+from artemis_py.message import Message
+from artemis_py.records import Keepsake
 from artemis_py.selector import compile_selector
 from tests.model.compare import compare
+from tests.model.letters import Spec, Writer
+from tests.model.lives import StrictJournal, first_life, next_life
 from tests.model.observe import Event, LiveLog, ObservedBroker, ObservedConsumer
-from tests.model.plans import ADDRESS, GROUP, KEY, Plan
+from tests.model.plans import ADDRESS, Plan
 from tests.model.queue_model import QueueModel
 from tests.model.reader_model import Letter, Reader
 
@@ -21,23 +24,6 @@ START_MS: Final = 1_000_000
 PLENTY: Final = 1 << 30
 OVERHEAD_BYTES: Final = 20
 CONNECTIONS: Final = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Spec:
-    """A message to send; ``ttl_ms`` 0: it never expires. Queues that hold back do so for ``held_ms``; it may be the last
-    of its group (``closes``).
-    """
-
-    color: str = "red"
-    priority: int = 4
-    persistent: bool = False
-    ttl_ms: int = 0
-    body_bytes: int = 3
-    key: str | None = None
-    group: str | None = None
-    held_ms: int = 0
-    closes: bool = False
 
 
 @dataclass(slots=True)
@@ -60,13 +46,12 @@ class Seat:
 class World:
     """One address with its queues. ``now_ms`` moves only by ``advance``; see ``Trade`` for sending and settling."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, *, restarts: bool = False) -> None:
         self.plan = plan
         self.now_ms = START_MS
-        self.log = LiveLog()
-        self.broker = ObservedBroker(plan.config(), self.log, self.now_ms)
         self.events: list[Event] = []
-        self.broker.events = self.events
+        self.log: LiveLog | StrictJournal = first_life() if restarts else LiveLog()
+        self._begin_broker(Keepsake())
         self.pairs = [
             Pair(self.broker.queues[f"q{number}"], QueueModel(queue_plan, plan.address))
             for number, queue_plan in enumerate(plan.queues)
@@ -80,39 +65,40 @@ class World:
         """How many letters came in."""
         self.happened: set[str] = set()
         """What the address was seen to do; see ``QueueModel.happened`` for the queues."""
-        self._heads: dict[tuple[object, ...], Head] = {}
-        scan = plan.address.scan_period
+        self._writer = Writer()
+        self.persistent: set[int] = set()
+        """Ids of all letters that a restart does not lose."""
+
+    def _begin_broker(self, kept: Keepsake) -> None:
+        self.broker = ObservedBroker(self.plan.config(), self.log, self.now_ms, kept)
+        self.broker.events = self.events
+        self.route = self.broker.route(ADDRESS, None, "MULTICAST")
+        scan = self.plan.address.scan_period
         self._next_scan_ms = self.now_ms + scan if scan > 0 else None
+
+    @property
+    def has_journal(self) -> bool:
+        """Does anything survive here?"""
+        return isinstance(self.log, StrictJournal)
+
+    def begin_life(self) -> None:
+        """The broker begins again on what the journal of the one before has. A turn is over."""
+        assert isinstance(self.log, StrictJournal), "this world has no journal"
+        self.log.write_down()
+        self.log = next_life(self.log)
+        self._begin_broker(self.log.keepsake())
+        self.dead = [copy for copy in self.dead if copy[0] in self.persistent]
+        self.expired = [copy for copy in self.expired if copy[0] in self.persistent]
+        self.forwarded = len(self.dead) + len(self.expired)
+        for pair in self.pairs:
+            pair.queue = self.broker.queues[pair.queue.name]
+            pair.model.restart(self.now_ms)
 
     # ---- messages --------------------------------------------------------------------------------
 
-    def _head(self, spec: Spec) -> Head:
-        """Heads are shared, as a session shares them."""
-        held_until_ms = self.now_ms + spec.held_ms if spec.held_ms else 0
-        key = spec.color, spec.priority, spec.persistent, spec.key, spec.group, spec.closes, held_until_ms
-        if key not in self._heads:
-            headers = [("destination", ADDRESS), ("color", spec.color)]
-            headers += [] if spec.key is None else [(KEY, spec.key)]
-            headers += [] if spec.group is None else [(GROUP, spec.group)]
-            headers += [("_AMQ_GROUP_SEQUENCE", "-1")] if spec.closes else []
-            headers += [("x-qpid-not-valid-before", str(held_until_ms))] if spec.held_ms else []
-            block = encode_headers(headers)
-            self._heads[key] = Head(block, ADDRESS, priority=spec.priority, persistent=spec.persistent)
-        return self._heads[key]
-
     def write_letter(self, spec: Spec, origin: int) -> tuple[Message, Letter]:
         """A message and its model."""
-        head = self._head(spec)
-        expires_ms = self.now_ms + spec.ttl_ms if spec.ttl_ms else 0
-        account = self.broker.addresses[ADDRESS].account
-        body = b"x" * spec.body_bytes
-        message = Message(head, body, self.broker.next_message_id(), self.now_ms, expires_ms, account, origin)
-        size = len(head.block) + len(body)
-        letter = Letter(
-            message.id, spec.priority, spec.color, spec.persistent, size, size + MESSAGE_OVERHEAD_BYTES, expires_ms,
-            origin, spec.key, spec.group, spec.closes, self.now_ms + spec.held_ms if spec.held_ms else 0, self.now_ms,
-        )  # fmt: skip
-        return message, letter
+        return self._writer.write(self.broker, spec, origin, self.now_ms)
 
     def letters(self) -> dict[int, Letter]:
         """Every letter that a queue refers to, once."""
@@ -294,10 +280,21 @@ class World:
         )
         consumer.watch(pair.queue, self.events)
         reader = Reader(
-            consumer.id, connection, settles, browses, reads, selector or plan.default_selector, no_local,
-            -1 if settles else window, priority, overhead, plan.replay_s if replay_s is None else replay_s,
-            self.now_ms, self.come_in, alone,
-        )  # fmt: skip
+            number=consumer.id,
+            connection=connection,
+            settles=settles,
+            browses=browses,
+            reads=reads,
+            selector=selector or plan.default_selector,
+            no_local=no_local,
+            window=-1 if settles else window,
+            priority=priority,
+            overhead=overhead,
+            replay_s=plan.replay_s if replay_s is None else replay_s,
+            came_ms=self.now_ms,
+            came_after=self.come_in,
+            alone=alone,
+        )
         if not self._attach(pair, consumer, reader):
             return None
         seat = Seat(consumer, reader, pair)
@@ -341,6 +338,8 @@ class World:
                 seat.pair.queue.sent(seat.consumer, entries)
             seat.consumer.firsts.clear()
             seat.pair.model.written(seat.reader)
+        if isinstance(self.log, StrictJournal):
+            self.log.write_down()
         self.check()
 
     def remove_seat(self, seat: Seat, *, failed: bool) -> None:
