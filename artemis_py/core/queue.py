@@ -176,14 +176,14 @@ class Queue(QueueGroups):
         if self.last_values is not None:
             waiting = self._enter_values_due(waiting)
         if self.durable:
-            durable = [one.message for one in waiting if one.message.head.persistent]
-            in_journal = [message for message in durable if message.__class__ is not PagedMessage]
+            heads = [one.message for one in waiting if one.message.head.persistent and not self._keeps_place(one)]
+            in_journal = [message for message in heads if message.__class__ is not PagedMessage]
             if in_journal:
                 self._host.log.fell_due(self.id, in_journal)
         for entry in reversed(waiting):
             del self.scheduled[entry.message.id]
             self.tally.leave_scheduled(entry.message)
-            if entry.attempts and self._has_group(entry):
+            if self._keeps_place(entry):
                 self.order.restore(entry)
             else:
                 self.order.restore_at_head(entry, fresh=not entry.attempts)
@@ -194,8 +194,11 @@ class Queue(QueueGroups):
         if restored:
             self._after_growth(restored, now_ms)
 
-    def _has_group(self, entry: Entry) -> bool:
-        return self.groups is not None and self.groups.rule.group_of(entry.message) is not None
+    def _keeps_place(self, entry: Entry) -> bool:
+        """Does an entry that is put aside go to its own place when it is due, and not to the head?"""
+        if not entry.attempts or self.groups is None:
+            return False
+        return self.groups.rule.group_of(entry.message) is not None
 
     def take_back(self, entries: list[tuple[Entry, int]], now_ms: int) -> None:
         """After a restart: entries in order, each with the time it is due (0: ready). Rings trim as for arrivals."""
@@ -210,9 +213,11 @@ class Queue(QueueGroups):
             tally.size_bytes += size_bytes
             tally.durable_size_bytes += size_bytes
             message.refs += 1
+            if due_ms <= now_ms and self._keeps_place(entry):
+                due_ms = 0  # noqa: PLW2901 - it is due, and here its place comes
             restored += not due_ms
             if due_ms:
-                if entry.attempts and self._has_group(entry):
+                if self._keeps_place(entry):
                     self._append_restored(ready, now_ms)
                     ready = []
                     entry.sequence = self.order.take_sequence(message)

@@ -362,12 +362,16 @@ class QueueModel(GroupsModel):
             item.redelivered = item.attempts > 0
             item.outdated = item.is_value = item.is_held_back = False
             self._stand_again(item, waiting.get(item.letter.id, 0), now_ms)
-        self.fit(len(left) - len(waiting.keys() & {item.letter.id for item in left}), now_ms, offered=False)
+        self.fit(len(left) - len([item for _, _, item in self.scheduled if not item.is_held_back]), now_ms, offered=False)
         self.grew()
         self.happened.add("restarted")
 
     def _stand_again(self, item: Item, due_ms: int, now_ms: int) -> None:
-        """After a restart: what was aside is again, what is left becomes a value in order."""
+        """After a restart: what was aside is again (but what is due and has its place), what is left becomes a value in
+        order.
+        """
+        if due_ms <= now_ms and item.attempts and self.group_of(item) is not None:
+            due_ms = 0
         if not due_ms or item.attempts:
             self.become_value(item)
         if due_ms:

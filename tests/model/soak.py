@@ -167,7 +167,7 @@ _DRAWS: Final[list[tuple[str, int, tuple[int, ...], _Draw]]] = [
     ("resume", 5, _ALWAYS, _number),
     ("resize", 1, _SELDOM, _size),
     ("purge", 1, _SELDOM, _number),
-    ("restart", 1, (0, 0, 3), _nothing),
+    ("restart", 1, (0, 0, 3), _time),
 ]
 
 

@@ -156,10 +156,10 @@ def purge(world: Trade, number: int) -> None:
     world.purge(number % len(world.pairs))
 
 
-def restart(world: Trade) -> None:
+def restart(world: Trade, ms: int) -> None:
     """The power goes, in a world with a journal."""
     if world.has_journal:
-        world.restart()
+        world.restart(ms)
 
 
 STEPS: Final[dict[str, Callable[..., None]]] = {

@@ -25,7 +25,7 @@ EVERYTHING: Final = {
     "COMMIT had to wait", "COMMIT refused", "consumer refused", "dead", "delayed", "delayed in a group", "expired",
     "expired to the dead-letter address", "expired while held back", "first of a group", "group closed", "held back",
     "kept out of several queues", "lone end of a group", "outdated value", "paused to rebalance", "rebalanced",
-    "refused", "ring", "sender had to wait", "senders go on", "senders wait", "value replaced",
+    "refused", "restarted", "ring", "sender had to wait", "senders go on", "senders wait", "value replaced",
 }  # fmt: skip
 """What the model can see happen."""
 

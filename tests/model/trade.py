@@ -98,8 +98,7 @@ class Trade(World):
         for letter in letters:
             self.come_in += 1
             letter.place = self.come_in
-            if letter.persistent:
-                self.persistent.add(letter.id)
+            (self.persistent.add if letter.persistent else self.persistent.discard)(letter.id)
         for pair in self.pairs:
             taken = [letter for letter in letters if pair.model.accepts(letter)]
             if taken and due_ms:
@@ -209,14 +208,15 @@ class Trade(World):
         return False
 
     def _queue_is_too_full(self, transaction: OpenTransaction) -> bool:
-        """Is there a queue that would refuse one of the letters, behind the others?"""
+        """Is there a queue that would refuse one of the letters, behind the others, although consumers had their
+        chance?
+        """
         for pair in self.pairs:
             if pair.model.plan.policy == REJECT:
                 letters = [letter for letter, _, _ in transaction.sends if pair.model.accepts(letter)]
                 if letters and not pair.model.is_within(letters):
                     self.absorb(pair)
-                    if not pair.model.is_within(letters):
-                        assert pair.model.withheld(self.now_ms) is None, "kept out while a consumer could make room"
+                    if not pair.model.is_within(letters) and pair.model.withheld(self.now_ms) is None:
                         return True
         return False
 
@@ -295,12 +295,13 @@ class Trade(World):
         assert pair.queue.remove_all() == pair.model.purge(), "another number removed"
         self.check()
 
-    def restart(self) -> None:
-        """The power goes at the end of a turn, and comes back."""
+    def restart(self, ms: int = 0) -> None:
+        """The power goes at the end of a turn, and comes back after so long."""
+        self.advance(0)
         self.dispatch()
         self.write()
         self.seats, self.transactions = [], {}
-        self.begin_life()
+        self.begin_life(ms)
         self.check()
 
     def empty(self) -> None:

@@ -81,11 +81,12 @@ class World:
         """Does anything survive here?"""
         return isinstance(self.log, StrictJournal)
 
-    def begin_life(self) -> None:
-        """The broker begins again on what the journal of the one before has. A turn is over."""
+    def begin_life(self, ms: int) -> None:
+        """The broker begins again, after so long, on what the journal of the one before has. A turn is over."""
         assert isinstance(self.log, StrictJournal), "this world has no journal"
         self.log.write_down()
         self.log = next_life(self.log)
+        self.now_ms += ms
         self._begin_broker(self.log.keepsake())
         self.dead = [copy for copy in self.dead if copy[0] in self.persistent]
         self.expired = [copy for copy in self.expired if copy[0] in self.persistent]
