@@ -50,8 +50,8 @@ class ConsumerDefaults:
     replay_period_s: int | None = None
 
     def replay(self, period_s: int | None, now_ms: int, last_message_id: int) -> tuple[int, int]:
-        """``since_ms`` and ``after_id`` of a consumer that comes now and asks for ``period_s`` (None: it says nothing, and
-        the queue's default counts).
+        """``since_ms`` and ``after_id`` of a consumer that comes now and asks for ``period_s`` (None: it says nothing,
+        and the queue's default counts).
         """
         if period_s is None:
             period_s = self.replay_period_s

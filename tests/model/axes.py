@@ -114,7 +114,8 @@ def queue_plan(chosen: Mapping[str, str]) -> QueuePlan:
     values: Fields = {}
     for axis, name in chosen.items():
         values |= QUEUE_AXES.get(axis, {}).get(name, {})
-    return QueuePlan(**({"groups": plans.STICKY} | values))
+    values.setdefault("groups", plans.STICKY)
+    return QueuePlan(**values)
 
 
 def plan_of(chosen: Mapping[str, str]) -> Plan:

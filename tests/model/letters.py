@@ -12,8 +12,8 @@ from tests.model.reader_model import Letter
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A message to send; ``ttl_ms`` 0: it never expires. Queues that hold back do so for ``held_ms``; it may be the last
-    of its group (``closes``).
+    """A message to send; ``ttl_ms`` 0: it never expires. Queues that hold back do so for ``held_ms``; it may be the
+    last of its group (``closes``).
     """
 
     color: str = "red"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any, ClassVar
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -34,60 +35,52 @@ SPECS = st.lists(
 DELAY = st.sampled_from(steps.DELAYS_MS)
 TIME = st.sampled_from(steps.TIMES_MS)
 ROOM = st.sampled_from(steps.ROOMS)
+CONSUMERS = st.fixed_dictionaries(
+    {
+        "number": NUMBER,
+        "connection": CONNECTION,
+        "settles": st.booleans(),
+        "browses": st.booleans(),
+        "selector": st.none() | st.sampled_from(sorted(SELECTORS)),
+        "no_local": st.booleans(),
+        "window": st.sampled_from(steps.WINDOWS),
+        "priority": st.sampled_from((0, 5)),
+        "room": ROOM,
+        "replay_s": st.sampled_from(steps.REPLAYS_S),
+        "alone": st.sampled_from((False, False, False, True)),
+    }
+)
 OTHERS = st.fixed_dictionaries({axis: st.sampled_from(list(AXES[axis])) for axis in AXES if axis not in BASE})
 
 
 class QueueMachine(RuleBasedStateMachine):
     """One world. Subclasses fix some axes of the first queue; what is left open is drawn first."""
 
-    fixed: Chosen = {}
+    fixed: ClassVar[Chosen] = {}
     world: Trade
 
-    @initialize(base=st.sampled_from(bases()), others=OTHERS, second=st.none() | st.sampled_from(bases()))
-    def begin_world(self, base: Chosen, others: Chosen, second: Chosen | None) -> None:
+    @initialize(
+        base=st.sampled_from(bases()),
+        others=OTHERS,
+        second=st.none() | st.sampled_from(bases()),
+        restarts=st.booleans(),
+    )
+    def begin_world(self, base: Chosen, others: Chosen, second: Chosen | None, restarts: bool) -> None:
         """Make the world."""
         plan = plan_of(base | others | self.fixed)
         if second is not None:
             plan = replace(plan, queues=(*plan.queues, *plan_of(second | others).queues))
-        self.world = Trade(plan)
+        self.world = Trade(plan, restarts=restarts)
 
     @rule(specs=SPECS, connection=CONNECTION, delay_ms=DELAY)
     def publish(self, specs: list[steps.Given], connection: int, delay_ms: int) -> None:
         """SEND."""
         steps.publish(self.world, specs, connection, delay_ms)
 
-    @rule(
-        number=NUMBER,
-        connection=CONNECTION,
-        settles=st.booleans(),
-        browses=st.booleans(),
-        selector=st.none() | st.sampled_from(sorted(SELECTORS)),
-        no_local=st.booleans(),
-        window=st.sampled_from(steps.WINDOWS),
-        priority=st.sampled_from((0, 5)),
-        room=ROOM,
-        replay_s=st.sampled_from(steps.REPLAYS_S),
-        alone=st.booleans(),
-    )
-    def subscribe(
-        self,
-        number: int,
-        connection: int,
-        settles: bool,
-        browses: bool,
-        selector: str | None,
-        no_local: bool,
-        window: int,
-        priority: int,
-        room: int,
-        replay_s: int | None,
-        alone: bool,
-    ) -> None:
+    @rule(how=CONSUMERS)
+    def subscribe(self, how: dict[str, Any]) -> None:
         """SUBSCRIBE."""
-        steps.subscribe(
-            self.world, number=number, connection=connection, settles=settles, browses=browses, selector=selector,
-            no_local=no_local, window=window, priority=priority, room=room, replay_s=replay_s, alone=alone,
-        )  # fmt: skip
+        steps.subscribe(self.world, **how)
 
     @rule(number=NUMBER, connection=CONNECTION)
     def subscribe_plainly(self, number: int, connection: int) -> None:
@@ -178,6 +171,12 @@ class QueueMachine(RuleBasedStateMachine):
     def purge(self, number: int) -> None:
         """The operator removes all."""
         steps.purge(self.world, number)
+
+    @precondition(lambda self: self.world.has_journal)
+    @rule(ms=TIME)
+    def restart(self, ms: int) -> None:
+        """The power goes."""
+        steps.restart(self.world, ms)
 
     def teardown(self) -> None:
         """At last everybody goes, and the address must answer for nothing."""

@@ -103,7 +103,11 @@ class QueuePlan:
 
     def config(self, name: str) -> QueueConfig:
         """The queue as broker.xml would declare it."""
-        alerting = {"alert_threshold_message_age": 100, "alert_threshold_depth_messages": 2, "alert_repeat_gap": 50}
+        alerting: dict[str, Any] = {
+            "alert_threshold_message_age": 100,
+            "alert_threshold_depth_messages": 2,
+            "alert_repeat_gap": 50,
+        }
         return QueueConfig(
             name=name,
             address=ADDRESS,

@@ -344,8 +344,8 @@ class QueueModel(GroupsModel):
             self.opens_at_ms = None
 
     def restart(self, now_ms: int) -> None:
-        """The power goes: clients are gone, what they had is back, and what is not durable is lost. Paused and ring-size
-        are as they were, and so is a client that owns the queue.
+        """The power goes: clients are gone, what they had is back, and what is not durable is lost. Paused and
+        ring-size are as they were, and so is a client that owns the queue.
         """
         left = [item for item in self.standing() if item.letter.persistent and self.plan.durable]
         waiting = {item.letter.id: due_ms for due_ms, _, item in self.scheduled if not item.is_held_back}
@@ -362,7 +362,8 @@ class QueueModel(GroupsModel):
             item.redelivered = item.attempts > 0
             item.outdated = item.is_value = item.is_held_back = False
             self._stand_again(item, waiting.get(item.letter.id, 0), now_ms)
-        self.fit(len(left) - len([item for _, _, item in self.scheduled if not item.is_held_back]), now_ms, offered=False)
+        aside = [item for _, _, item in self.scheduled if not item.is_held_back]
+        self.fit(len(left) - len(aside), now_ms, offered=False)
         self.grew()
         self.happened.add("restarted")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from tests.model import steps
-from tests.model.axes import ADDRESS_AXES, QUEUE_AXES, Chosen, plan_of, queue_plan, refusals
+from tests.model.axes import ADDRESS_AXES, QUEUE_AXES, Chosen, Fields, plan_of, queue_plan, refusals
 from tests.model.letters import Spec
 from tests.model.machine import CONNECTION, DELAY, NUMBER, PICKS, ROOM, SPECS, TIME
 from tests.model.paging_world import PagePlan, PagingWorld, Seat
@@ -26,22 +26,22 @@ HERE = (
     "ttl-min", "ttl-max", "replay", "alerts", "gate", "filter", "purge", "durable",
 )  # fmt: skip
 """The axes on which a queue may stand otherwise than usual here; on the others it makes no difference to pages."""
-TO_DISK_2 = {"policy": TO_DISK, "depth_messages": 2}
-TO_DISK_BYTES = {"policy": TO_DISK, "depth_bytes": 250}
+TO_DISK_2: Fields = {"policy": TO_DISK, "depth_messages": 2}
+TO_DISK_BYTES: Fields = {"policy": TO_DISK, "depth_bytes": 250}
+NO_LIMITS: Fields = {"depth_messages": -1, "depth_bytes": -1, "ring_size": -1}
 
 
-def _mostly_usual(axes: dict[str, dict[str, dict[str, object]]], names: tuple[str, ...]) -> st.SearchStrategy[Chosen]:
+def _mostly_usual(axes: dict[str, dict[str, Fields]], names: tuple[str, ...]) -> st.SearchStrategy[Chosen]:
     return st.fixed_dictionaries(
         {axis: st.just(next(iter(axes[axis]))) | st.sampled_from(list(axes[axis])) for axis in names}
     )
 
 
-def _queue(chosen: Chosen, to_disk: dict[str, object] | None) -> QueuePlan:
+def _queue(chosen: Chosen, to_disk: Fields | None) -> QueuePlan:
     plan = queue_plan(chosen)
-    return plan if to_disk is None else replace(plan, **TO_NOTHING | to_disk)
+    return plan if to_disk is None else replace(plan, **(NO_LIMITS | to_disk))
 
 
-TO_NOTHING: dict[str, object] = {"depth_messages": -1, "depth_bytes": -1, "ring_size": -1}
 QUEUES = st.builds(
     _queue, _mostly_usual(QUEUE_AXES, HERE), st.sampled_from([None, None, TO_DISK_2, TO_DISK_BYTES])
 ).filter(lambda plan: not refusals([plan]) and not (plan.non_destructive and plan.keeps_last))

@@ -42,6 +42,7 @@ class Ring:
     def subscribe(self, window: int = -1, connection: int = 1) -> Seat:
         """A consumer that acknowledges each message by itself."""
         seat = self.world.subscribe(connection=connection, window=window)
+        assert seat is not None
         self.turn()
         return seat
 
