@@ -13,7 +13,8 @@ from tests.model import steps
 from tests.model.axes import ADDRESS_AXES, QUEUE_AXES, Chosen, Fields, plan_of, queue_plan, refusals
 from tests.model.letters import Spec
 from tests.model.machine import CONNECTION, DELAY, NUMBER, PICKS, ROOM, SPECS, TIME
-from tests.model.paging_world import PagePlan, PagingWorld, Seat
+from tests.model.paging_state import PagePlan, Seat
+from tests.model.paging_world import PagingWorld
 from tests.model.plans import TO_DISK, AddressPlan, QueuePlan
 from tests.model.reader_model import SELECTORS
 

@@ -7,7 +7,8 @@ import pytest
 from artemis_py.core.paging import PageReader
 from artemis_py.storage import pages
 from tests.model.letters import Spec
-from tests.model.paging_world import PagePlan, PagingWorld
+from tests.model.paging_state import PagePlan
+from tests.model.paging_world import PagingWorld
 from tests.model.plans import AddressPlan, QueuePlan
 
 pytestmark = [pytest.mark.model, pytest.mark.interpreted, pytest.mark.usefixtures("small_steps")]

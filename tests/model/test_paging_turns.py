@@ -6,7 +6,8 @@ import pytest
 
 from artemis_py.core import queue, queue_pages
 from tests.model.letters import Spec
-from tests.model.paging_world import PagePlan, PagingWorld
+from tests.model.paging_state import PagePlan
+from tests.model.paging_world import PagingWorld
 from tests.model.plans import AddressPlan, QueuePlan
 
 pytestmark = [pytest.mark.model, pytest.mark.interpreted]
