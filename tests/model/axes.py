@@ -6,9 +6,9 @@ Whatever ``check`` accepts is drawn; it is asked for every two choices.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from functools import cache
+from functools import cached_property
 from itertools import combinations, product
 from typing import Any, Final
 from xml.sax.saxutils import quoteattr
@@ -103,38 +103,30 @@ ADDRESS_AXES: Final[dict[str, dict[str, Fields]]] = {
         "block": {"messages_max": 3, "full_policy": "BLOCK"},
     },
 }
-AXES: Final = QUEUE_AXES | ADDRESS_AXES
-BASE: Final = ("type", "served", "groups", "acquisition", "policy", "ring-size")
-"""Of these axes every combination is drawn, of all others every pair."""
+Axes = dict[str, dict[str, Fields]]
 OF_GROUPS: Final = ("buckets", "rebalance", "first-key")
 
 
-def queue_plan(chosen: Mapping[str, str]) -> QueuePlan:
+def queue_plan(chosen: Mapping[str, str], axes: Axes = QUEUE_AXES) -> QueuePlan:
     """The queue with these choices; on the other axes it has what queues usually have."""
     values: Fields = {}
     for axis, name in chosen.items():
-        values |= QUEUE_AXES.get(axis, {}).get(name, {})
+        values |= axes.get(axis, {}).get(name, {})
     values.setdefault("groups", plans.STICKY)
     return QueuePlan(**values)
 
 
-def plan_of(chosen: Mapping[str, str]) -> Plan:
-    """The world with these choices."""
+def address_plan(chosen: Mapping[str, str]) -> AddressPlan:
+    """The address with these choices."""
     values: Fields = {}
     for axis, name in chosen.items():
         values |= ADDRESS_AXES.get(axis, {}).get(name, {})
-    return Plan((queue_plan(chosen),), AddressPlan(**values))
+    return AddressPlan(**values)
 
 
-def id_of(chosen: Mapping[str, str]) -> str:
-    """What is special about it, as a name for a test."""
-    special = [f"{axis}={name}" for axis, name in chosen.items() if name != next(iter(AXES[axis]))]
-    return " ".join(special) or "plain"
-
-
-def pairs_of(chosen: Mapping[str, str]) -> list[Pair]:
-    """Every two of these choices."""
-    return list(combinations([(axis, chosen[axis]) for axis in AXES if axis in chosen], 2))
+def plan_of(chosen: Mapping[str, str]) -> Plan:
+    """The world with these choices."""
+    return Plan((queue_plan(chosen),), address_plan(chosen))
 
 
 def element_of(queue: QueuePlan, name: str) -> str:
@@ -151,11 +143,12 @@ def element_of(queue: QueuePlan, name: str) -> str:
     return f"<queue name={quoteattr(name)}{''.join(texts)}>{inside}</queue>"
 
 
-def refusals(queues: Sequence[QueuePlan]) -> dict[int, str]:
-    """What ``check`` has against some of these queues, by their index."""
+def refusals(queues: Sequence[QueuePlan], setting: str = "") -> dict[int, str]:
+    """What ``check`` has against some of these queues, by their index; ``setting`` is in the address-setting."""
     lines = [element_of(queue, f"q{number}") for number, queue in enumerate(queues, 1)]
     inside = "<address name='a'><multicast>" + "\n".join(["", *lines]) + "</multicast></address>"
-    core = f"<core xmlns='urn:activemq:core'><addresses>{inside}</addresses></core>"
+    settings = f"<address-settings><address-setting match='a'>{setting}</address-setting></address-settings>"
+    core = f"<core xmlns='urn:activemq:core'><addresses>{inside}</addresses>{settings}</core>"
     try:
         loads(f"<configuration xmlns='urn:activemq'>{core}</configuration>")
     except ConfigError as refused:
@@ -164,84 +157,137 @@ def refusals(queues: Sequence[QueuePlan]) -> dict[int, str]:
     return {}
 
 
-@cache
-def all_pairs() -> dict[Pair, str]:
-    """Every two choices on different axes, and why they are refused; empty when they are not."""
-    pairs: list[Pair] = [
-        ((one, first), (other, second))
-        for one, other in combinations(AXES, 2)
-        for first, second in product(AXES[one], AXES[other])
-    ]
-    reasons = refusals([queue_plan(dict(pair)) for pair in pairs])
-    return {pair: reasons.get(place, "") for place, pair in enumerate(pairs)}
-
-
-@cache
-def bases() -> list[Chosen]:
-    """Every combination of the choices on the axes of ``BASE`` that is not refused."""
-    refused = all_pairs()
-    every = [dict(zip(BASE, names, strict=True)) for names in product(*(AXES[axis] for axis in BASE))]
-    return [base for base in every if not any(refused[pair] for pair in pairs_of(base))]
-
-
-def _goes(chosen: Chosen, axis: str, name: str) -> bool:
-    """Is the choice accepted beside those that were made?"""
-    refused = all_pairs()
-    both = [pairs_of({other: taken, axis: name})[0] for other, taken in chosen.items()]
-    return not any(refused[pair] for pair in both)
-
-
-def draw_queue(rng: random.Random) -> QueuePlan:
-    """Any queue that is not refused."""
-    return queue_plan(_mostly_usual(rng.choice(bases()), rng))
-
-
-def drawn(rng: random.Random) -> Iterator[Chosen]:
-    """World after world, without end: the bases in turn, and on the other axes, by turns, what makes choices meet that
-    have not met before (when all have met it begins again), and mostly what is usual: where little is special, much
-    happens.
+class Space:
+    """Some axes, of which ``base`` are the chief ones: of these every combination is drawn, of all others every pair.
+    ``setting`` is what stands in the address-setting.
     """
-    accepted = [pair for pair, refused in all_pairs().items() if not refused]
-    apart = dict.fromkeys(accepted)
-    while True:
-        for base in rng.sample(bases(), len(bases())):
-            if not apart:
-                apart = dict.fromkeys(accepted)
-            chosen = _completed(dict(base), apart, rng) if rng.random() < 0.5 else _mostly_usual(base, rng)
-            for pair in pairs_of(chosen):
-                apart.pop(pair, None)
-            yield chosen
+
+    def __init__(self, queue_axes: Axes, others: Axes, base: Sequence[str], setting: str = "") -> None:
+        self.queue_axes = queue_axes
+        self.axes = queue_axes | others
+        self.base = tuple(base)
+        self.setting = setting
+        self._places = {axis: place for place, axis in enumerate(self.axes)}
+
+    def id_of(self, chosen: Mapping[str, str]) -> str:
+        """What is special about it, as a name for a test."""
+        special = [f"{axis}={name}" for axis, name in chosen.items() if name != next(iter(self.axes[axis]))]
+        return " ".join(special) or "plain"
+
+    def pairs_of(self, chosen: Mapping[str, str]) -> list[Pair]:
+        """Every two of these choices."""
+        return list(combinations([(axis, chosen[axis]) for axis in self.axes if axis in chosen], 2))
+
+    def queue_plan(self, chosen: Mapping[str, str]) -> QueuePlan:
+        """The queue with these choices."""
+        return queue_plan(chosen, self.queue_axes)
+
+    @cached_property
+    def all_pairs(self) -> dict[Pair, str]:
+        """Every two choices on different axes, and why they are refused; empty when they are not."""
+        pairs: list[Pair] = [
+            ((one, first), (other, second))
+            for one, other in combinations(self.axes, 2)
+            for first, second in product(self.axes[one], self.axes[other])
+        ]
+        reasons = refusals([self.queue_plan(dict(pair)) for pair in pairs], self.setting)
+        return {pair: reasons.get(place, "") for place, pair in enumerate(pairs)}
+
+    @cached_property
+    def bases(self) -> list[Chosen]:
+        """Every combination of the choices on the chief axes that is not refused."""
+        refused = self.all_pairs
+        every = [
+            dict(zip(self.base, names, strict=True)) for names in product(*(self.axes[axis] for axis in self.base))
+        ]
+        return [base for base in every if not any(refused[pair] for pair in self.pairs_of(base))]
+
+    def apart(self, chosen: Iterable[Chosen]) -> list[Pair]:
+        """What is accepted together and met in none of these worlds."""
+        met = {pair for one in chosen for pair in self.pairs_of(one)}
+        return [pair for pair, refused in self.all_pairs.items() if not refused and pair not in met]
+
+    def drawn(self, rng: random.Random) -> Iterator[Chosen]:
+        """World after world, without end: the bases in turn, and on the other axes, by turns, what makes choices meet
+        that have not met before (when all have met it begins again), and mostly what is usual: where little is special,
+        much happens.
+        """
+        accepted = [pair for pair, refused in self.all_pairs.items() if not refused]
+        apart = dict.fromkeys(accepted)
+        while True:
+            for base in rng.sample(self.bases, len(self.bases)):
+                if not apart:
+                    apart = dict.fromkeys(accepted)
+                chosen = self._completed(dict(base), apart, rng) if rng.random() < 0.5 else self.mostly_usual(base, rng)
+                for pair in self.pairs_of(chosen):
+                    apart.pop(pair, None)
+                yield chosen
+
+    def mostly_usual(self, base: Chosen, rng: random.Random) -> Chosen:
+        """Mostly the usual choices on all other axes."""
+        chosen = dict(base)
+        for axis, choices in self.axes.items():
+            if axis not in base:
+                usual = 0.25 if axis in OF_GROUPS and base["groups"] == "sticky" else 0.75
+                name = next(iter(choices)) if rng.random() < usual else rng.choice(list(choices))
+                chosen[axis] = name if self._goes(chosen, axis, name) else next(iter(choices))
+        return chosen
+
+    def _goes(self, chosen: Chosen, axis: str, name: str) -> bool:
+        """Is the choice accepted beside those that were made?"""
+        return not any(self.all_pairs[pair] for pair in self._pairs_with(chosen, axis, name))
+
+    def _pairs_with(self, chosen: Chosen, axis: str, name: str) -> Iterator[Pair]:
+        """A choice with each of those that were made."""
+        places, new = self._places, (axis, name)
+        for old in chosen.items():
+            yield (new, old) if places[axis] < places[old[0]] else (old, new)
+
+    def _completed(self, chosen: Chosen, apart: dict[Pair, None], rng: random.Random) -> Chosen:
+        """A choice for each axis that has none: the one that meets most of the others for the first time."""
+        rest = [axis for axis in self.axes if axis not in chosen]
+        for axis in rng.sample(rest, len(rest)):
+            gains: dict[str, int] = {}
+            for name in self.axes[axis]:
+                if self._goes(chosen, axis, name):
+                    gains[name] = sum(pair in apart for pair in self._pairs_with(chosen, axis, name))
+            most = max(gains.values())
+            chosen[axis] = rng.choice([name for name, gain in gains.items() if gain == most])
+        return chosen
 
 
-def _mostly_usual(base: Chosen, rng: random.Random) -> Chosen:
-    chosen = dict(base)
-    for axis, choices in AXES.items():
-        if axis not in base:
-            usual = 0.25 if axis in OF_GROUPS and base["groups"] == "sticky" else 0.75
-            name = next(iter(choices)) if rng.random() < usual else rng.choice(list(choices))
-            chosen[axis] = name if _goes(chosen, axis, name) else next(iter(choices))
-    return chosen
+IN_MEMORY: Final = Space(QUEUE_AXES, ADDRESS_AXES, ("type", "served", "groups", "acquisition", "policy", "ring-size"))
+"""Queues that have all in memory."""
 
-
-def _completed(chosen: Chosen, apart: dict[Pair, None], rng: random.Random) -> Chosen:
-    """A choice for each axis that has none: the one that meets most of the others for the first time."""
-    places = {axis: place for place, axis in enumerate(AXES)}
-    rest = [axis for axis in AXES if axis not in chosen]
-    for axis in rng.sample(rest, len(rest)):
-        best: list[str] = []
-        most = -1
-        for name in AXES[axis]:
-            if not _goes(chosen, axis, name):
-                continue
-            gain = 0
-            for other, taken in chosen.items():
-                if places[axis] < places[other]:
-                    gain += ((axis, name), (other, taken)) in apart
-                else:
-                    gain += ((other, taken), (axis, name)) in apart
-            if gain > most:
-                best, most = [name], gain
-            elif gain == most:
-                best.append(name)
-        chosen[axis] = rng.choice(best)
-    return chosen
+_NOT_PAGED: Final = ("first-key", "expiry-policy", "selector", "admits", "consumers")
+"""Whether a message stands in a page makes no difference there."""
+PAGED: Final = Space(
+    {
+        **{axis: choices for axis, choices in QUEUE_AXES.items() if axis not in _NOT_PAGED},
+        "policy": {
+            "none": {},
+            "to-disk-2": {"policy": plans.TO_DISK, "depth_messages": 2},
+            "to-disk-250-bytes": {"policy": plans.TO_DISK, "depth_bytes": 250},
+            **{name: fields for name, fields in QUEUE_AXES["policy"].items() if name != "none"},
+        },
+    },
+    {
+        "redelivery": ADDRESS_AXES["redelivery"],
+        "attempts": ADDRESS_AXES["attempts"],
+        "pages-from": {"2": {}, "0": {"messages_max": 0}, "5": {"messages_max": 5}, "never": {"messages_max": -1}},
+        "page-size": {"400": {}, "200": {"page_bytes": 200}, "1500": {"page_bytes": 1500}},
+        "read-ahead": {
+            "unlimited": {},
+            "1": {"read_messages_max": 1, "ready_messages_max": 1},
+            "3": {"read_messages_max": 3, "ready_messages_max": 2},
+        },
+        "page-limit": {
+            "none": {},
+            "drop": {"limit_messages": 6},
+            "fail": {"limit_messages": 6, "limit_policy": "FAIL"},
+        },
+    },
+    ("type", "groups", "acquisition", "policy", "ring-size"),
+    "<address-full-policy>PAGE</address-full-policy><max-size-messages>2</max-size-messages>",
+)
+"""Queues on an address that pages, or that flow to disk themselves."""

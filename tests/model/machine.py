@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from tests.model import steps
-from tests.model.axes import AXES, BASE, Chosen, bases, plan_of
+from tests.model.axes import IN_MEMORY, Chosen, plan_of
 from tests.model.reader_model import SELECTORS
 from tests.model.trade import Trade
 from tests.model.world import PLENTY
@@ -50,7 +50,10 @@ CONSUMERS = st.fixed_dictionaries(
         "alone": st.sampled_from((False, False, False, True)),
     }
 )
-OTHERS = st.fixed_dictionaries({axis: st.sampled_from(list(AXES[axis])) for axis in AXES if axis not in BASE})
+BASES = st.sampled_from(IN_MEMORY.bases)
+OTHERS = st.fixed_dictionaries(
+    {axis: st.sampled_from(list(names)) for axis, names in IN_MEMORY.axes.items() if axis not in IN_MEMORY.base}
+)
 
 
 class QueueMachine(RuleBasedStateMachine):
@@ -60,9 +63,9 @@ class QueueMachine(RuleBasedStateMachine):
     world: Trade
 
     @initialize(
-        base=st.sampled_from(bases()),
+        base=BASES,
         others=OTHERS,
-        second=st.none() | st.sampled_from(bases()),
+        second=st.none() | BASES,
         restarts=st.booleans(),
     )
     def begin_world(self, base: Chosen, others: Chosen, second: Chosen | None, restarts: bool) -> None:

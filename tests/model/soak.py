@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any, Final
 
 from tests.model import steps
-from tests.model.axes import draw_queue, drawn, plan_of
+from tests.model.axes import IN_MEMORY, plan_of, queue_plan
 from tests.model.plans import Plan
 from tests.model.reader_model import SELECTORS
 from tests.model.steps import Taken, take
@@ -213,11 +213,12 @@ def shrink(plan: Plan, taken: list[Taken]) -> list[Taken]:
 
 def worlds(seed: int, steps_max: int) -> Iterator[tuple[Plan, list[Taken]]]:
     """Worlds and their steps, combination after combination, until ``steps_max`` steps are used up."""
-    for number, chosen in enumerate(islice(drawn(random.Random(seed)), -(-steps_max // STEPS_PER_WORLD))):
+    for number, chosen in enumerate(islice(IN_MEMORY.drawn(random.Random(seed)), -(-steps_max // STEPS_PER_WORLD))):
         rng = random.Random(f"{seed}:{number}")
         plan = plan_of(chosen)
         if rng.random() < 0.3:
-            plan = replace(plan, queues=(*plan.queues, draw_queue(rng)))
+            second = IN_MEMORY.mostly_usual(rng.choice(IN_MEMORY.bases), rng)
+            plan = replace(plan, queues=(*plan.queues, queue_plan(second)))
         style = draw_style(rng)
         yield plan, [draw_step(rng, style) for _ in range(min(STEPS_PER_WORLD, steps_max - number * STEPS_PER_WORLD))]
 

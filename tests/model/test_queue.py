@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.model.axes import Chosen, all_pairs, bases, drawn, id_of, pairs_of
+from tests.model.axes import IN_MEMORY, Chosen
 from tests.model.machine import machine_for
 from tests.model.soak import STEPS_PER_WORLD, report, run_world, worlds
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.model
 SHARE: Final = 8
 """One machine of the many takes this part of the profile's examples."""
 EXAMPLES_MAX: Final = 400
-WORLDS: Final = len(bases())
+WORLDS: Final = len(IN_MEMORY.bases)
 FULL: Final = ("type", "policy", "ring-size")
 EVERYTHING: Final = {
     "COMMIT had to wait", "COMMIT refused", "consumer refused", "dead", "delayed", "delayed in a group", "expired",
@@ -32,10 +32,11 @@ EVERYTHING: Final = {
 
 def _full_queues() -> list[Chosen]:
     """Each type with each answer to a full queue."""
-    return list({id_of(one): one for base in bases() for one in [{axis: base[axis] for axis in FULL}]}.values())
+    chosen = [{axis: base[axis] for axis in FULL} for base in IN_MEMORY.bases]
+    return list({IN_MEMORY.id_of(one): one for one in chosen}.values())
 
 
-@pytest.mark.parametrize("fixed", _full_queues(), ids=id_of)
+@pytest.mark.parametrize("fixed", _full_queues(), ids=IN_MEMORY.id_of)
 def test_queue_agrees_with_model(fixed: Chosen) -> None:
     """Whatever clients do, the queue holds, delivers, counts and forgets what the model says."""
     profile = settings()
@@ -62,9 +63,8 @@ def test_every_combination_agrees_with_model(seed: int) -> None:
             happened |= run_world(plan, taken)
         except Exception:
             pytest.fail(report(plan, taken))
-    chosen = list(islice(drawn(random.Random(seed)), WORLDS))
-    met = {pair for one in chosen for pair in pairs_of(one)}
-    apart = [pair for pair, refused in all_pairs().items() if pair not in met and not refused]
-    assert not apart
-    assert {id_of({axis: one[axis] for axis in bases()[0]}) for one in chosen} == {id_of(base) for base in bases()}
+    chosen = list(islice(IN_MEMORY.drawn(random.Random(seed)), WORLDS))
+    assert not IN_MEMORY.apart(chosen)
+    of_base = [{axis: one[axis] for axis in IN_MEMORY.base} for one in chosen]
+    assert all(base in of_base for base in IN_MEMORY.bases)
     assert happened == EVERYTHING

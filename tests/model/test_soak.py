@@ -26,7 +26,7 @@ from artemis_py.core.redelivery import Redelivery
 from artemis_py.core.schedule import Schedule
 from artemis_py.core.transaction import Transaction
 from artemis_py.message import Account, Message
-from tests.model.axes import BASE, all_pairs, bases, drawn, id_of, pairs_of, queue_plan, refusals
+from tests.model.axes import IN_MEMORY, PAGED, Space, refusals
 from tests.model.soak import fails, main, run_world, shrink, worlds
 
 pytestmark = pytest.mark.model
@@ -43,20 +43,25 @@ def test_same_seed_same_worlds() -> None:
     assert sum(len(taken) for _, taken in first) == 3000
 
 
-def test_every_base_and_every_pair_has_its_share() -> None:
-    """As many worlds as bases: each is met once, and every two choices meet that are not refused."""
-    chosen = list(islice(drawn(random.Random(SEED)), len(bases())))
-    assert {id_of({axis: one[axis] for axis in BASE}) for one in chosen} == {id_of(base) for base in bases()}
-    met = {pair for one in chosen for pair in pairs_of(one)}
-    assert met == {pair for pair, refused in all_pairs().items() if not refused}
+@pytest.mark.parametrize("space", [IN_MEMORY, PAGED], ids=["in memory", "paged"])
+def test_every_base_and_every_pair_is_drawn_and_accepted(space: Space) -> None:
+    """As many worlds as bases: each is met once, and every two choices that ``check`` accepts; and all that is drawn is
+    accepted.
+    """
+    chosen = list(islice(space.drawn(random.Random(SEED)), len(space.bases)))
+    of_base = [{axis: one[axis] for axis in space.base} for one in chosen]
+    assert all(base in of_base for base in space.bases)
+    assert not space.apart(chosen)
+    assert space.apart(chosen[:20])
+    assert refusals([space.queue_plan(one) for one in chosen], space.setting) == {}
 
 
-def test_check_takes_what_is_drawn() -> None:
-    """And what it refuses, no world has: two answers to a full queue, for one."""
-    chosen = islice(drawn(random.Random(SEED)), len(bases()))
-    assert refusals([queue_plan(one) for one in chosen]) == {}
-    assert "both say what a full queue does" in all_pairs()[("policy", "ring-1"), ("ring-size", "3")]
-    assert all_pairs()[("policy", "ring-1"), ("ring-size", "none")] == ""
+def test_what_is_not_drawn_is_refused() -> None:
+    """Two answers to a full queue, and values in pages that nobody would replace, for example."""
+    assert "both say what a full queue does" in IN_MEMORY.all_pairs[("policy", "ring-1"), ("ring-size", "3")]
+    assert IN_MEMORY.all_pairs[("policy", "ring-1"), ("ring-size", "none")] == ""
+    refused = PAGED.all_pairs[("type", "lvq"), ("acquisition", "non-destructive")]
+    assert "never be replaced" in refused
 
 
 def test_a_good_run(capsys: pytest.CaptureFixture[str]) -> None:
