@@ -261,7 +261,11 @@ class Queue(QueueGroups):
         while order.count or (self.backlogs and self.paged_count):
             consumer = distribution.pick()
             if consumer is None:
-                return
+                if not (self._cramped and self._has_space()):
+                    return
+                self._cramped = False  # what was delivered made room for what others may want
+                self._wake_dry()
+                continue
             if self._is_grouped(consumer):
                 entry = self._next_grouped(consumer, now_ms)
             elif consumer.cursor is None and distribution.stays_with(consumer) and self._may_run(order.count):

@@ -324,14 +324,14 @@ class QueuePages(QueueTimes):
         if 0 < self.expires_ms(message) <= now_ms:
             self._expire(self._enter(backlog, found))
             return None
+        due_ms = backlog.due_ms(found)
+        if due_ms > now_ms:
+            self._put_aside(self._enter(backlog, found), due_ms)
+            return None
         if self.holds and not_before_ms(message, now_ms):
             held = self._enter(backlog, found)
             if self._enter_value_of_page(held):
                 self._hold_of_page(held, now_ms)
-            return None
-        due_ms = backlog.due_ms(found)
-        if due_ms > now_ms:
-            self._put_aside(self._enter(backlog, found), due_ms)
             return None
         if not consumer.wants(message):
             return None

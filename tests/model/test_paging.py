@@ -2,51 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from tests.model import steps
-from tests.model.axes import ADDRESS_AXES, QUEUE_AXES, Chosen, Fields, plan_of, queue_plan, refusals
+from tests.model import paging_soak, steps
+from tests.model.axes import ADDRESS_AXES, PAGED, Axes, Chosen, address_plan
 from tests.model.letters import Spec
 from tests.model.machine import CONNECTION, DELAY, NUMBER, PICKS, ROOM, SPECS, TIME
 from tests.model.paging_state import PagePlan, Seat
 from tests.model.paging_world import PagingWorld
-from tests.model.plans import TO_DISK, AddressPlan, QueuePlan
+from tests.model.plans import AddressPlan, QueuePlan
 from tests.model.reader_model import SELECTORS
 
 pytestmark = [pytest.mark.model, pytest.mark.interpreted, pytest.mark.usefixtures("small_steps")]
 
 LETTERS_MAX = 60
 SEATS_MAX = 6
-HERE = (
-    "type", "served", "groups", "acquisition", "policy", "ring-size", "resume", "buckets", "rebalance", "hold",
-    "ttl-min", "ttl-max", "replay", "alerts", "gate", "filter", "purge", "durable",
-)  # fmt: skip
-"""The axes on which a queue may stand otherwise than usual here; on the others it makes no difference to pages."""
-TO_DISK_2: Fields = {"policy": TO_DISK, "depth_messages": 2}
-TO_DISK_BYTES: Fields = {"policy": TO_DISK, "depth_bytes": 250}
-NO_LIMITS: Fields = {"depth_messages": -1, "depth_bytes": -1, "ring_size": -1}
 
 
-def _mostly_usual(axes: dict[str, dict[str, Fields]], names: tuple[str, ...]) -> st.SearchStrategy[Chosen]:
+def _is_taken(chosen: Chosen) -> bool:
+    return not any(PAGED.all_pairs[pair] for pair in PAGED.pairs_of(chosen))
+
+
+def _mostly_usual(axes: Axes) -> st.SearchStrategy[Chosen]:
     return st.fixed_dictionaries(
-        {axis: st.just(next(iter(axes[axis]))) | st.sampled_from(list(axes[axis])) for axis in names}
+        {axis: st.just(next(iter(names))) | st.sampled_from(list(names)) for axis, names in axes.items()}
     )
 
 
-def _queue(chosen: Chosen, to_disk: Fields | None) -> QueuePlan:
-    plan = queue_plan(chosen)
-    return plan if to_disk is None else replace(plan, **(NO_LIMITS | to_disk))
-
-
-QUEUES = st.builds(
-    _queue, _mostly_usual(QUEUE_AXES, HERE), st.sampled_from([None, None, TO_DISK_2, TO_DISK_BYTES])
-).filter(lambda plan: not refusals([plan]) and not (plan.non_destructive and plan.keeps_last))
-FAILURES = st.builds(lambda chosen: plan_of(chosen).address, _mostly_usual(ADDRESS_AXES, ("redelivery", "attempts")))
+QUEUES = _mostly_usual(PAGED.queue_axes).filter(_is_taken).map(PAGED.queue_plan)
+FAILURES = _mostly_usual({axis: ADDRESS_AXES[axis] for axis in ("redelivery", "attempts")}).map(address_plan)
 PAGES = st.builds(
     PagePlan,
     messages_max=st.sampled_from((0, 1, 2, 5, -1)),
@@ -262,3 +249,16 @@ def test_pages_against_the_model() -> None:
             suppress_health_check=list(HealthCheck),
         ),
     )
+
+
+def test_every_two_choices_meet_with_pages(seed: int) -> None:
+    """On any two axes of a queue that pages, or flows to disk, every two choices have a world, or ``check`` refuses
+    them.
+    """
+    chosen = list(paging_soak.worlds(seed, len(PAGED.bases)))
+    for number, one in chosen:
+        try:
+            paging_soak.run_world(seed, number, one)
+        except Exception as failure:
+            raise AssertionError(f"world {number} of seed {seed}: {PAGED.id_of(one)}") from failure
+    assert not PAGED.apart(one for _, one in chosen)
