@@ -42,7 +42,8 @@ CORE = f"""
   <address name="full"><anycast>
     <queue name="full" overflow-policy="REJECT" max-depth-messages="12"/></anycast></address>
   <address name="archive"><anycast>
-    <queue name="archive" queue-type="standard" overflow-policy="FLOW_TO_DISK" max-depth-messages="3"/></anycast></address>
+    <queue name="archive" queue-type="standard" overflow-policy="FLOW_TO_DISK" max-depth-messages="3"/></anycast>
+  </address>
   <address name="embargo"><anycast>
     <queue name="embargo" hold-on-publish="true" group-type="SHARED_GROUPS" group-key="tag"/></anycast></address>
   <address name="news"><multicast><queue name="news.a"/><queue name="news.b"/></multicast></address>
