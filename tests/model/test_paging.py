@@ -255,7 +255,8 @@ def test_every_two_choices_meet_with_pages(seed: int) -> None:
     """On any two axes of a queue that pages, or flows to disk, every two choices have a world, or ``check`` refuses
     them.
     """
-    chosen = list(paging_soak.worlds(seed, len(PAGED.bases)))
+    rounds = max(settings().max_examples // 100, 1)
+    chosen = list(paging_soak.worlds(seed, rounds * len(PAGED.bases)))
     for number, one in chosen:
         try:
             paging_soak.run_world(seed, number, one)
