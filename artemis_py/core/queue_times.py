@@ -45,7 +45,7 @@ class QueueTimes(QueueValues):
             self._append_free(free, now_ms)
             free = []
             if self.last_values is not None:
-                self._enter_value(entry)
+                self._enter_new_value(entry, now_ms)
             entry.sequence = self.order.take_sequence(entry.message)
             self._hold(entry, due_ms)
         return free

@@ -543,15 +543,15 @@ class Router:
             log.published_run([message for message in taken if message.head.persistent], queue_id, due_ms)
             return
         write = write or log.published
-        targets: dict[int, tuple[Message, list[int]]] = {}
-        if log.retains:
-            targets = {message.id: (message, []) for message in batch.messages if message.head.persistent}
+        targets: dict[int, list[int]] = {message.id: [] for message in batch.messages if message.head.persistent}
         for queue_id, taken in durable:
             for message in taken:
                 if message.head.persistent:
-                    targets.setdefault(message.id, (message, []))[1].append(queue_id)
-        for message, queue_ids in targets.values():
-            message.lsn = write(message, queue_ids, due_ms)
+                    targets[message.id].append(queue_id)
+        for message in batch.messages:  # in this order a restart finds them, in each of the queues
+            queue_ids = targets.get(message.id)
+            if queue_ids or (queue_ids is not None and log.retains):
+                message.lsn = write(message, queue_ids, due_ms)
 
 
 def _targets(route: Route, plan: Plan) -> list[Queue]:
