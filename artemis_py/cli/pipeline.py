@@ -100,6 +100,7 @@ def run(args: argparse.Namespace) -> int:
 
     source = source_of(args)
     require_packages()
+    _check_files(args)
     source.check()
     with ExitStack() as stack:
         progress = stack.enter_context(Progress(own_stream(sys.stderr)))
@@ -108,12 +109,25 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _check_files(args: argparse.Namespace) -> None:
+    """Can the result be written where it is wanted? Known before Spark has worked for it. Raises ArtemisError."""
+    for path in (args.html, getattr(args, "xml", None)):
+        if path is None:
+            continue
+        if path.is_dir():
+            raise ArtemisError(f"{path} is a directory: name the file to write")
+        if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+            raise ArtemisError(f"{path} cannot be written: name a file in a directory that is there and is yours")
+
+
 def source_of(args: argparse.Namespace) -> Source:
     """Where the arguments say that the log is. Raises ArtemisError when they do not say, or say it twice."""
     given = [name for name in ("journal", "url", "archived") if getattr(args, name)]
     if len(given) != 1:
         said = "one of them" if given else "where the log is"
         raise ArtemisError(f"say {said}: --journal DIR, --url http://HOST:PORT or --archive DIR")
+    if args.from_ms is not None and args.to_ms is not None and args.from_ms >= args.to_ms:
+        raise ArtemisError("--from is not before --to: nothing lies between them")
     span = Span(args.from_ms, args.to_ms)
     addresses = tuple(name.strip() for name in (args.addresses or "").split(",") if name.strip())
     if args.archived is not None:
@@ -141,6 +155,8 @@ def _result(args: argparse.Namespace, source: Source, stack: ExitStack, progress
 
             progress.say(f"writing {args.parquet}")
             write_parquet(result, args.parquet)
+    if result.tables and not any(table.rows for table in result.tables):
+        result.notes = [*result.notes, f"there is nothing of this in {source.extent()}"]
     return result
 
 

@@ -62,6 +62,8 @@ def session(app: str = "artemis_py", master: str = "local[2,3]", **conf: object)
     if master.startswith("local"):
         _step_back(spark)
     register(spark)
+    for name in _NEEDED.keys() & conf.keys():
+        spark.conf.set(name, _text(conf[name]))
     return spark
 
 

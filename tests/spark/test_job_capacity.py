@@ -14,6 +14,7 @@ from artemis_py.config.reader import load
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES
 from artemis_py.spark.jobs.result import Result
 from artemis_py.spark.jobs.sizing import MIB, Need, advise, as_xml
+from artemis_py.spark.report.terminal import as_text
 from tests.spark.traffic import Sent, World
 from tests.spark.world import Frames, lives, percentile, rows_of
 
@@ -114,6 +115,12 @@ def test_queues(result: Result, world: World) -> None:
         queue for queue, row in rows.items() if 0 < float(str(row["serviceRate"])) <= float(str(row["arrivalRate"]))
     ]
     assert [note.partition(":")[0] for note in result.notes if "never drains" in note] == losing
+
+
+def test_times_have_their_units(result: Result) -> None:
+    text = as_text(result, 1000, lambda _colour, text: text)
+    assert "outage: 30.0 s" in text
+    assert " time to drain" in text
 
 
 def memory_bytes(message: Sent) -> int:

@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -150,6 +151,23 @@ def test_dead_letters(pipeline: Pipeline, story: Story) -> None:
     assert story.ledger.poison["body"] in [row["preview"] for row in tables["examples"]]
 
 
+def test_nothing_found_says_what_there_is(pipeline: Pipeline, story: Story) -> None:
+    places = {"--url": story.url, "--journal": str(story.folder)}
+    for option, place in places.items():
+        [note] = pipeline.run("latency", option, place, "--addresses", "nowhere")["notes"]
+        assert re.fullmatch(r"there is nothing of this in the log, which goes from 20.{17} to 20.{17} UTC", note)
+
+
+def test_an_archive_has_no_parts(
+    story: Story, tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The broker drops what it is told is archived, of all addresses."""
+    for part in (["--addresses", "orders"], ["--from", "1h"], ["--to", "now"]):
+        assert main(["pipeline", "archive", str(tmp_path / "archive"), "--url", story.url, *part]) == 1
+        assert "leave out --from, --to and --addresses" in capsys.readouterr().err
+    assert not (tmp_path / "archive").exists()
+
+
 def test_trace(pipeline: Pipeline, story: Story) -> None:
     picture = pipeline("trace")["texts"]["story"]
     assert f"published by {story.ledger.origins['anna']}, user anna" in picture
@@ -182,8 +200,8 @@ def test_archive_and_jobs_on_it(pipeline: Pipeline, story: Story) -> None:
     assert row["messages"] == published
     [row] = pipeline("archive", number=1)["tables"]["brokers"]
     assert row["messages"] == 0
-    assert main(["cursors", "list", story.url]) == 0
-    assert re.search(r"\barchive\b", pipeline.capsys.readouterr().out)
+    with urllib.request.urlopen(f"{story.url}/log/cursors/archive") as answer:
+        assert json.load(answer)["lsn"] == row["to"]
     archived = pipeline.run("losses", "--archive", pipeline.places["/data/archive"])
     assert archived["tables"] == pipeline("losses")["tables"]
     ticks = ("--addresses", "ticks")
@@ -260,6 +278,10 @@ def test_every_documented_command_is_run_here() -> None:
         (["--url", "http://127.0.0.1:1", "--archive", "x"], "say one of them"),
         (["--journal", "{folder}/nothing"], "which is no directory on this machine"),
         (["--journal", "{folder}"], "there is no log in"),
+        (["--url", "http://127.0.0.1:99999"], "option url is 'http://127.0.0.1:99999'"),
+        (["--url", "http://x", "--from", "2h", "--to", "3h"], "--from is not before --to"),
+        (["--url", "http://x", "--html", "{folder}/nowhere/page.html"], "page.html cannot be written: name a file in"),
+        (["--url", "http://x", "--html", "{folder}"], "is a directory: name the file to write"),
         (["--archive", "{folder}"], "is no archive: artemis-py pipeline archive makes one"),
     ],
 )

@@ -18,7 +18,19 @@ from artemis_py.config.wildcards import is_wildcard
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES
 from artemis_py.spark.jobs import names
 from artemis_py.spark.jobs.frames import ACCURACY, at, bucket
-from artemis_py.spark.jobs.result import BYTES, COUNT, RATE, Column, Plot, Result, Table, Text, collected, lines
+from artemis_py.spark.jobs.result import (
+    BYTES,
+    COUNT,
+    RATE,
+    SECONDS,
+    Column,
+    Plot,
+    Result,
+    Table,
+    Text,
+    collected,
+    lines,
+)
 from artemis_py.spark.jobs.sizing import MIB, Advice, Need, advise, as_xml
 
 if TYPE_CHECKING:
@@ -44,7 +56,7 @@ _QUEUE_SHOWN: Final = (
     Column("serviceRate", "service per s", RATE),
     Column("peakDepth", "most at once", COUNT), Column("replaced", "lost by the ring", COUNT),
     Column("ring", "ring to hold all", COUNT), Column("outageBacklog", "after the outage", COUNT),
-    Column("drainS", "s to drain", COUNT),
+    Column("drainS", "time to drain", SECONDS),
 )  # fmt: skip
 
 
@@ -67,7 +79,7 @@ def capacity(spark: SparkSession, source: Source, *, outage_s: int = 600, memory
     advices = [advise(need, memory_bytes) for need in _needs(of_addresses, of_queues)]
     texts = [Text("broker.xml", "Settings that would have held it", as_xml(advices))] if advices else []
     facts = [
-        (Column("outage", "outage", COUNT), outage_s),
+        (Column("outageS", "outage", SECONDS), outage_s),
         (Column("memory", "memory in all", BYTES), sum(advice.max_size_bytes for advice in advices)),
         (Column("disk", "pages after the outage", BYTES), sum(advice.disk_bytes for advice in advices)),
     ]
