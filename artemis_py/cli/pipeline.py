@@ -155,6 +155,7 @@ def _result(args: argparse.Namespace, source: Source, stack: ExitStack, progress
 
             progress.say(f"writing {args.parquet}")
             write_parquet(result, args.parquet)
+    result.notes = [*result.notes, *source.caveats()]
     if result.tables and not any(table.rows for table in result.tables):
         result.notes = [*result.notes, f"there is nothing of this in {source.extent()}"]
     return result

@@ -142,4 +142,6 @@ class HttpLog(Log):
             return PipelineError(f"{where}: the broker refuses ({status}): give options user and password ({said})")
         if status in _GONE and path.startswith(("/log/segments/", "/log/bodies/")):
             return GoneError(f"{where} is not there any more: retention has removed it ({said})")
+        if status == 404 and "persistence-enabled" in said:
+            said += "; set it to true, and name a journal-retention-directory"
         return PipelineError(f"{where}: the broker answers {status}: {said}")

@@ -232,8 +232,17 @@ def depths_told_lsn(log: Log, listing: Listing, before_ms: int) -> int:
     for segment in reversed(listing.segments):
         if segment.first_ms is None or segment.first_ms >= before_ms:
             continue
-        begin = segment.blocks[0][0]
-        data = log.read(segment.number, begin, min(segment.size_bytes, begin + _FIRST_TURN_BYTES))
-        found = walk(Piece(f"segment {segment.number}", data, begin, None, is_last=True), [])
-        return segment.first_lsn if codec.DEPTHS in found.kinds else 0
+        return segment.first_lsn if _tells_depths(log, segment) else 0
     return 0
+
+
+def is_retained(log: Log, listing: Listing) -> bool:
+    """Does the broker write the story of its messages, as it does with retention? One that has written nothing may."""
+    begun = [segment for segment in listing.segments if segment.blocks]
+    return not begun or _tells_depths(log, begun[-1])
+
+
+def _tells_depths(log: Log, segment: Segment) -> bool:
+    begin = segment.blocks[0][0]
+    data = log.read(segment.number, begin, min(segment.size_bytes, begin + _FIRST_TURN_BYTES))
+    return codec.DEPTHS in walk(Piece(f"segment {segment.number}", data, begin, None, is_last=True), []).kinds

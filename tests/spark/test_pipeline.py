@@ -19,7 +19,7 @@ import pytest
 from pyarrow import dataset, parquet
 
 from artemis_py.cli.main import main
-from tests.e2e.broker_process import eventually
+from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, eventually, running
 from tests.spark.brokers import drained
 from tests.spark.story import RING, Story, told
 
@@ -156,6 +156,18 @@ def test_nothing_found_says_what_there_is(pipeline: Pipeline, story: Story) -> N
     for option, place in places.items():
         [note] = pipeline.run("latency", option, place, "--addresses", "nowhere")["notes"]
         assert re.fullmatch(r"there is nothing of this in the log, which goes from 20.{17} to 20.{17} UTC", note)
+
+
+def test_a_log_that_tells_only_half_says_so(
+    spark: SparkSession, sink_broker: BrokerProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without retention, and without a journal."""
+    url = f"http://127.0.0.1:{sink_broker.ports['http']}"
+    assert main(["pipeline", "throughput", "--url", url]) == 0
+    assert "is kept without journal-retention-directory" in capsys.readouterr().out
+    with running(configuration({"stomp": STOMP, "http": HTTP}), tmp_path) as broker:
+        assert main(["pipeline", "throughput", "--url", f"http://127.0.0.1:{broker.ports['http']}"]) == 1
+    assert "persistence-enabled is false; set it to true, and name a journal-ret" in capsys.readouterr().err
 
 
 def test_an_archive_has_no_parts(

@@ -41,6 +41,10 @@ class Source(ABC):
         """In words what there is to be read: for somebody who found nothing in it."""
         return "what was read"
 
+    def caveats(self) -> list[str]:
+        """What somebody has to know to read any result of it right."""
+        return []
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -87,6 +91,18 @@ class LogTables(Source):
             return "the log, which is empty"
         first, last = (datetime.fromtimestamp(at_ms // 1000, UTC) for at_ms in (min(times_ms), max(times_ms)))
         return f"the log, which goes from {first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S} UTC"
+
+    def caveats(self) -> list[str]:
+        """Whose logs tell nothing of deliveries and of what is done with."""
+        from artemis_py.spark.options import read_options
+        from artemis_py.spark.plan import is_retained, opened
+
+        return [
+            f"the log of {broker} is kept without journal-retention-directory: it has what the broker still needs, and"
+            " not who got what"
+            for broker, (_, log) in opened(read_options(self.options)).items()
+            if not is_retained(log, log.listing())
+        ]
 
     def table(self, spark: SparkSession, name: str, columns: Sequence[str]) -> DataFrame:
         """Read by the data source ``artemis``, which leaves out segments outside of the time span."""
