@@ -163,9 +163,11 @@ def _result(args: argparse.Namespace, source: Source, stack: ExitStack, progress
 
 def _show(args: argparse.Namespace, result: Result) -> None:
     if args.html is not None:
+        from artemis_py.spark.quiet import told_errors
         from artemis_py.spark.report.html import as_html
 
-        args.html.write_text(as_html(result, datetime.now(UTC)), "utf-8")
+        with told_errors():
+            args.html.write_text(as_html(result, datetime.now(UTC)), "utf-8")
     if args.format == "json":
         from artemis_py.spark.report.machine import as_json
 

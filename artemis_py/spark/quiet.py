@@ -84,7 +84,7 @@ def complaint_of(said: Path | None, problem: Exception) -> str:
 
 @contextmanager
 def told_errors() -> Iterator[None]:
-    """What went wrong inside of Spark becomes a PipelineError with the sentence that matters."""
+    """What went wrong inside of Spark, or with a file, becomes a PipelineError with the sentence that matters."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -94,6 +94,8 @@ def told_errors() -> Iterator[None]:
         raise
     except (PySparkException, Py4JError) as problem:
         raise PipelineError(sentence_of(str(problem))) from problem
+    except OSError as problem:
+        raise PipelineError(f"{problem.filename or 'the operating system'}: {problem.strerror or problem}") from problem
 
 
 def sentence_of(text: str) -> str:

@@ -170,6 +170,17 @@ def test_a_log_that_tells_only_half_says_so(
     assert "persistence-enabled is false; set it to true, and name a journal-ret" in capsys.readouterr().err
 
 
+def test_a_place_that_cannot_be_written(
+    story: Story, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("", "utf-8")
+    assert main(["pipeline", "archive", str(file / "archive"), "--url", story.url]) == 1
+    assert capsys.readouterr().err == f"artemis-py: {file}/archive/_archive: Not a directory\n"
+    assert main(["pipeline", "losses", "--url", story.url, "--html", "/dev/full"]) == 1
+    assert capsys.readouterr().err == "artemis-py: the operating system: No space left on device\n"
+
+
 def test_an_archive_has_no_parts(
     story: Story, tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:

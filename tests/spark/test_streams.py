@@ -181,6 +181,23 @@ def test_a_cursor_says_how_far_a_query_is(broker: LiveBroker, streams: Streams, 
     assert sink.batches[0][-1].offset <= cursor()["lsn"] < sink.batches[1][0].offset
 
 
+def test_a_cursor_that_moved_is_no_batch(broker: LiveBroker, place: str) -> None:
+    """Else a query with a cursor would never rest: each batch moves it, and that is something new in the log."""
+    given = {"url": broker.url, "startingOffsets": "earliest", "cursor": place}
+    reader = LogStreamReader(read_options(given, streaming=True))
+    other = LogStreamReader(read_options({**given, "cursor": f"{place}.other"}, streaming=True))
+    with broker.client() as client:
+        send_many(client, place, 0, 5)
+        end = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
+        for one in (reader, other, reader):
+            assert one.partitions(reader.initialOffset(), end)
+            one.commit(end)
+            assert [reader.latestOffset(end, ReadAllAvailable()) for _ in range(2)] == [end, end]
+        send_many(client, place, 5, 1)
+    later = reader.latestOffset(end, ReadAllAvailable())
+    assert later["e2e"] > end["e2e"]
+
+
 def test_a_broker_that_is_killed_and_starts_again_under_a_query(tmp_path: Path, streams: Streams) -> None:
     sink = Sink()
     with live_broker(tmp_path / "broker") as broker:

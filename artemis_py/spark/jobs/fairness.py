@@ -51,7 +51,8 @@ def fairness(spark: SparkSession, source: Source, *, interval_s: int = _INTERVAL
     frames = {"fairness_queues": queues, "fairness_consumers": consumers}
     bars = [(f"{row[2]} · {row[3]}", float(row[4])) for row in tables[1].rows[:24]]
     plots = [Plot("Delivered per consumer", COUNT, bars=bars)] if bars else []
-    return Result("fairness", "Fairness between consumers", tables=tables, plots=plots, frames=frames)
+    notes = ["a consumer that never got anything is not in the log, and does not count"] if tables[1].rows else []
+    return Result("fairness", "Fairness between consumers", tables=tables, plots=plots, notes=notes, frames=frames)
 
 
 _QUEUE_COLUMNS: Final = (
