@@ -38,17 +38,17 @@ class Reader:
         self.spark = spark
         self.broker = broker
         self.queries: list[StreamingQuery] = []
+        self._folder = folder
         self._places = {
             "http://localhost:8161": f"http://127.0.0.1:{broker.ports['http']}",
             "tcp://localhost:61613": url_of(broker),
             "tcp://one:61613,tcp://two:61613": url_of(broker),
-            '"/data/': f'"{folder}/',
-            '"/tmp/': f'"{folder}/',
             ".awaitTermination()": "",
         }
 
     def run(self, code: str, **names: Any) -> dict[str, Any]:
         """The code's names; a query that it starts is under ``query``."""
+        code = re.sub(r'"/(data|tmp)/', f'"{self._folder}/', code)
         for shown, own in self._places.items():
             code = code.replace(shown, own)
         found: dict[str, Any] = {"spark": self.spark, **names}
@@ -108,7 +108,7 @@ def test_reading_and_streaming(reader: Reader, tmp_path: Path) -> None:
     query = reader.run(stream)["query"]
     planned(query)
     reader.send("orders", 100, 3)
-    query.processAllAvailable()
+    eventually("rows", lambda: sum(one.numInputRows for one in query.recentProgress), lambda count: count == 3, WAIT_S)
     rows = reader.spark.read.parquet(str(tmp_path / "orders")).orderBy("offset").collect()
     assert [bytes(row.value) for row in rows] == [b"100", b"101", b"102"]
     assert reader.run(read)["orders"].count() == before + 3

@@ -12,7 +12,7 @@ import pytest
 from artemis_py.cli.main import main
 from artemis_py.config.reader import load
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES
-from artemis_py.spark.jobs.result import Result
+from artemis_py.spark.jobs.result import SECONDS, Result
 from artemis_py.spark.jobs.sizing import MIB, Need, advise, as_xml
 from artemis_py.spark.report.terminal import as_text
 from tests.spark.traffic import Sent, World
@@ -132,7 +132,7 @@ def test_queues(result: Result, world: World) -> None:
 def test_times_have_their_units(result: Result) -> None:
     text = as_text(result, 1000, lambda _colour, text: text)
     assert "outage: 30.0 s" in text
-    assert " time to drain" in text
+    assert [column.kind for column in result.table("queues").columns if column.name == "drainS"] == [SECONDS]
 
 
 def memory_bytes(message: Sent) -> int:
