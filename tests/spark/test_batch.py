@@ -151,6 +151,16 @@ def test_columns_and_bodies(spark: SparkSession, day: Path) -> None:
     assert (bare.value, bare.bodyBytes) == (None, 2)
 
 
+def test_a_schema_of_the_user_is_refused(spark: SparkSession, day: Path) -> None:
+    asked = spark.read.schema("offset int").format("artemis").option("columns", "offset")
+    with pytest.raises(Exception, match=r"leave out schema\(…\), and name those that are wanted with option columns"):
+        asked.load(str(day)).count()
+    stream = spark.readStream.schema("value string").format("artemis").load(str(day))
+    query = stream.writeStream.format("noop").start()
+    with pytest.raises(Exception, match=r"leave out schema\(…\)"):
+        query.awaitTermination(60)
+
+
 def test_sql_view(spark: SparkSession, day: Path) -> None:
     spark.sql(f"create or replace temporary view day using artemis options (journal '{day}', columns 'offset,address')")
     assert spark.sql("select count(*) from day where address = 'orders.0'").collect()[0][0] == 1600

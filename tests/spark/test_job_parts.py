@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from artemis_py.spark.jobs.moments import duration_s, moment_ms
 from artemis_py.spark.jobs.shapes import body_shape, preview
 from artemis_py.spark.progress import Progress, line_of
 from artemis_py.spark.quiet import complaint_of, sentence_of
+from artemis_py.spark.session import _interrupts_later
 
 NOW_MS = 1_769_860_800_000  # 2026-01-31T12:00:00Z
 
@@ -104,6 +106,22 @@ class Terminal(io.StringIO):
 
     def isatty(self) -> bool:
         return True
+
+
+def test_ctrl_c_counts_when_spark_has_started() -> None:
+    """Else a Java stays that nobody knows."""
+    before = signal.getsignal(signal.SIGINT)
+    started: list[str] = []
+
+    def start() -> None:
+        with _interrupts_later():
+            signal.raise_signal(signal.SIGINT)
+            started.append("Spark")
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    assert started == ["Spark"]
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_progress_is_for_terminals_and_leaves_nothing() -> None:
