@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from artemis_py.errors import ArtemisError, PerfError
 from artemis_py.perf.scenario import Options
@@ -15,14 +15,17 @@ from bench.artemis import Artemis
 from bench.broker import Broker
 from bench.coilmq import CoilMq
 from bench.comparison import text, verdict
+from bench.deep_queues import DEPTH, DEPTHS, DeepQueues, measure_depths
 from bench.driver import Measured, measure
 from bench.own import ArtemisPy, Relay
 from bench.pipeline import PIPELINE, Pipeline, measure_pipeline
 from bench.rabbitmq import RabbitMq
 
 BROKERS = (ArtemisPy, ActiveMqClassic, CoilMq, Artemis, RabbitMq, Relay)
+Part = Pipeline | DeepQueues
+"""What is measured without peers."""
 DEFAULT_BROKERS = "artemis_py,activemq,coilmq,artemis,rabbitmq"
-DEFAULT_SCENARIOS = "1,1u,2,5,6,8,12,3,3i,4,11,7,9,10,recovery,pipeline"
+DEFAULT_SCENARIOS = "1,1u,2,5,6,8,12,3,3i,4,11,7,9,10,recovery,pipeline,depth"
 
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -35,7 +38,8 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--scenario",
         default=DEFAULT_SCENARIOS,
-        help="ids with commas between (default %(default)s); pipeline is Spark on the broker's log",
+        help="ids with commas between (default %(default)s); pipeline is Spark on the broker's log, depth every type "
+        "of queue, deep and not",
     )
     parser.add_argument("--rounds", type=int, default=3, help="default 3")
     parser.add_argument("--seconds", type=float, default=3.0, help="measured time per scenario (default 3)")
@@ -65,7 +69,7 @@ def present(names: Sequence[str]) -> tuple[list[Broker], list[str]]:
     return brokers, absent
 
 
-def as_json(found: Sequence[Measured], absent: Sequence[str], pipeline: Pipeline | None) -> str:
+def as_json(found: Sequence[Measured], absent: Sequence[str], parts: Mapping[str, Part]) -> str:
     """Everything measured."""
     brokers = {
         one.broker.name: {
@@ -77,7 +81,7 @@ def as_json(found: Sequence[Measured], absent: Sequence[str], pipeline: Pipeline
     verdicts = [verdict(found, scenario) for scenario in _scenarios(found)]
     judged = {one.scenario: {"ratio": one.ratio, "met": one.met} for one in verdicts}
     told = {"absent": list(absent), "brokers": brokers, "verdicts": judged}
-    return json.dumps(told if pipeline is None else {**told, PIPELINE: pipeline.as_json()}, indent=2)
+    return json.dumps({**told, **{name: part.as_json() for name, part in parts.items()}}, indent=2)
 
 
 def _scenarios(found: Sequence[Measured]) -> list[str]:
@@ -90,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     rounds, seconds = (1, 1.0) if args.quick else (args.rounds, args.seconds)
     options = Options(messages=args.messages, seconds=seconds, limit_s=args.limit)
     names = args.scenario.split(",")
-    scenarios = [name for name in names if name != PIPELINE]
+    scenarios = [name for name in names if name not in (PIPELINE, DEPTH)]
     found: list[Measured] = []
     absent: list[str] = []
     if scenarios:
@@ -98,19 +102,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         for line in absent:
             _say(f"not measured: {line}")
         found = measure(brokers, scenarios, options, rounds, _say)
-    pipeline = None
+    parts: dict[str, Part] = {}
     if PIPELINE in names:
-        pipeline = measure_pipeline(args.messages or (100_000 if args.quick else 1_000_000), rounds, seconds, _say)
+        messages = args.messages or (100_000 if args.quick else 1_000_000)
+        parts[PIPELINE] = measure_pipeline(messages, rounds, seconds, _say)
+    if DEPTH in names:
+        parts[DEPTH] = measure_depths(DEPTHS[:2] if args.quick else DEPTHS, rounds, _say)
     if args.json:
-        print(as_json(found, absent, pipeline))
+        print(as_json(found, absent, parts))
     else:
-        print("\n\n".join([*([text(found)] if found else []), *([pipeline.text()] if pipeline else [])]))
-    if args.write and found:
-        document.write(found, absent, options, rounds)
-    if args.write and pipeline is not None:
-        document.write_pipeline(pipeline.section(), rounds)
+        print("\n\n".join([*([text(found)] if found else []), *(part.text() for part in parts.values())]))
+    if args.write:
+        if found:
+            document.write(found, absent, options, rounds)
+        for name, part in parts.items():
+            document.write_part(name, part.section(), rounds)
     missed = [scenario for scenario in _scenarios(found) if verdict(found, scenario).met is False]
-    missed += [] if pipeline is None else pipeline.missed
+    missed += [name for part in parts.values() for name in part.missed]
     return 1 if args.check and missed else 0
 
 

@@ -16,24 +16,29 @@ from bench.driver import Measured
 from bench.own import ArtemisPy
 
 DOCUMENT: Final = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
-BEGIN: Final = "<!-- bench: begin -->"
-END: Final = "<!-- bench: end -->"
-PIPELINE_BEGIN: Final = "<!-- pipeline: begin -->"
-PIPELINE_END: Final = "<!-- pipeline: end -->"
+_BROKERS: Final = "bench"
 
 
 def write(found: Sequence[Measured], absent: Sequence[str], options: Options, rounds: int) -> None:
     """Replaces the table of the brokers. Raises PerfError when its marks are missing."""
-    before, after = _around(BEGIN, END)
+    before, after = _around(_begin(_BROKERS), _end(_BROKERS))
     _write(before, section(found, absent, options, rounds), after)
 
 
-def write_pipeline(lines: Sequence[str], rounds: int) -> None:
-    """Replaces the pipeline's table. Raises PerfError when its marks are missing."""
-    before, after = _around(PIPELINE_BEGIN, PIPELINE_END)
+def write_part(name: str, lines: Sequence[str], rounds: int) -> None:
+    """Replaces the table of a part that has no peers, by its name. Raises PerfError when its marks are missing."""
+    before, after = _around(_begin(name), _end(name))
     times = "1 round" if rounds == 1 else f"{rounds} rounds"
     head = f"{time.strftime('%-d %B %Y', time.gmtime())}. {machine()}. artemis_py {ArtemisPy().version()}, {times}."
     _write(before, [head, "", *lines], after)
+
+
+def _begin(name: str) -> str:
+    return f"<!-- {name}: begin -->"
+
+
+def _end(name: str) -> str:
+    return f"<!-- {name}: end -->"
 
 
 def _around(begin: str, end: str) -> tuple[str, str]:

@@ -27,7 +27,7 @@ from artemis_py.records import MemoryLog
 
 DEPTH: Final = 100_000
 SAMPLE: Final = 1_000
-"""How many messages one measurement moves, at every depth."""
+"""How many messages one measurement moves, at every depth that has as many."""
 _MOVED_MIN: Final = 20_000
 _BATCH: Final = 50
 _NAME: Final = "depth"
@@ -54,16 +54,17 @@ class Depth(Scenario):
         bench = _Filled(depth, self.attributes)
         spent: dict[str, list[float]] = {}
         rounds = max(3, _MOVED_MIN // SAMPLE)
+        sample = min(SAMPLE, depth)
         gc.collect()
         gc.disable()
         try:
             for number in range(rounds):
                 run.progress.show(lambda number=number: f"{number} of {rounds}")  # type: ignore[misc]
-                bench.measure(spent, replaces=self.replaces)
+                bench.measure(spent, sample, replaces=self.replaces)
         finally:
             gc.enable()
         medians = {name: statistics.median(seconds) for name, seconds in spent.items()}
-        return {"messages": depth, **{name: seconds * MILLION / SAMPLE for name, seconds in medians.items()}}
+        return {"messages": depth, **{name: seconds * MILLION / sample for name, seconds in medians.items()}}
 
 
 class DepthPlain(Depth):
@@ -148,32 +149,32 @@ class _Filled:
             size_bytes = sum(message.size_bytes for message in batch)
             self._broker.router.publish(Batch(route, batch, size_bytes, _START_MS, plain=False, due_ms=0))
 
-    def measure(self, spent: dict[str, list[float]], *, replaces: bool) -> None:
-        """Move SAMPLE messages through each part; the queue is as deep as before when it is done."""
+    def measure(self, spent: dict[str, list[float]], sample: int, *, replaces: bool) -> None:
+        """Move ``sample`` messages through each part; the queue is as deep as before when it is done."""
         queue = self._queue
-        fresh = self._messages(SAMPLE, _START_MS + 10)
+        fresh = self._messages(sample, _START_MS + 10)
         with timed(spent, "arrive_us"):
             self._arrive(fresh)
         with timed(spent, "expire_us"):
             queue.expire_due(_START_MS + 10)
         consumer = Consumer(self._broker.next_consumer_id(), self, settles=False, destructive=True, weigh=_one)
         self._broker.attach(queue, consumer, _START_MS)
-        consumer.room_bytes = SAMPLE
+        consumer.room_bytes = sample
         queue.wake(consumer)
         with timed(spent, "dispatch_us"):
             queue.dispatch(_START_MS)
         entries = consumer.let_go_all()
-        assert len(entries) == min(SAMPLE, self._depth)
+        assert len(entries) == sample
         with timed(spent, "release_us"):
             queue.release(consumer, entries, failed=False, now_ms=_START_MS)
         self._broker.detach(queue, consumer, failed=False, now_ms=_START_MS)
         self._broker.set_ring_size(_NAME, self._depth)
-        fresh = self._messages(SAMPLE)
+        fresh = self._messages(sample)
         with timed(spent, "evict_us"):
             self._arrive(fresh)
         self._broker.set_ring_size(_NAME, UNLIMITED)
         if replaces:
-            newer = self._messages(SAMPLE, keys=[message.head.properties["key"] for message in fresh])
+            newer = self._messages(sample, keys=[message.head.properties["key"] for message in fresh])
             with timed(spent, "replace_us"):
                 self._arrive(newer)
         assert queue.message_count == self._depth

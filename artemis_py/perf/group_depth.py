@@ -14,6 +14,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue import Queue
 from artemis_py.core.router import Batch
+from artemis_py.errors import PerfError
 from artemis_py.message import Head, Message, encode_headers
 from artemis_py.perf.depth import DEPTH, SAMPLE, timed
 from artemis_py.perf.result import MILLION
@@ -23,6 +24,7 @@ from artemis_py.records import MemoryLog
 _ROUNDS: Final = 20
 _BATCH: Final = 50
 _PER_GROUP: Final = 5
+_DEPTH_MIN: Final = 4 * _PER_GROUP
 _PASSED_MIN: Final = 10_000
 _NAME: Final = "depth"
 _NOW_MS: Final = 1_000_000
@@ -42,9 +44,11 @@ class DepthGroups(Scenario):
     def run(self, run: Run) -> dict[str, float]:
         """Microseconds per message, the median of all measurements: to be dispatched past the blocked group, to come
         back, to be acknowledged, to arrive with a group of its own; and for each message of the blocked group, once, to
-        be passed over.
+        be passed over. Raises PerfError for too few messages.
         """
         depth = run.options.messages or DEPTH
+        if depth < _DEPTH_MIN:
+            raise PerfError(f"groups need more messages than {depth}: --messages {_DEPTH_MIN} at least")
         bench = _Grouped(depth, {"group_type": self.group_type})
         spent: dict[str, list[float]] = {}
         gc.collect()
@@ -118,7 +122,9 @@ class _Grouped:
         self._queue.wake(consumer)
         for _ in range(self._queue.order.count // _PASSED_MIN + 1):  # a dispatch passes over so many at least
             self._queue.dispatch(_NOW_MS)
-        assert not consumer.room_bytes
+            if not consumer.room_bytes:
+                return
+        raise PerfError("a consumer of a queue with groups did not get what there is for it")
 
     def park(self) -> None:
         """One message to another consumer: everything before it is passed over."""

@@ -46,11 +46,14 @@ METRICS: Final = {
         Metric("arrive_us", "arrive", "µs", 2, False),
         Metric("dispatch_us", "dispatch", "µs", 2, False),
         Metric("release_us", "release", "µs", 2, False),
+        Metric("acknowledge_us", "acknowledge", "µs", 2, False),
         Metric("expire_us", "expire", "µs", 2, False),
         Metric("evict_us", "arrive and evict", "µs", 2, False),
         Metric("replace_us", "arrive and replace", "µs", 2, False),
+        Metric("pass_us", "passed over", "µs", 2, False),
         Metric("other_load_percent", "other load", "%", 0, False),
         Metric("messages", "messages", "", 0, True),
+        Metric("groups", "groups", "", 0, True),
     )
 }
 

@@ -66,9 +66,7 @@ def running(
     with tempfile.TemporaryFile() as output:
         started = time.perf_counter()
         try:
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
-            )
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, process_group=0)
         except OSError as error:
             raise PerfError(f"cannot start {command[0]}: {error.strerror}") from error
         try:

@@ -14,6 +14,7 @@ from tests.sim.world import DUPLICATE_IDS_KEPT, Report, World
 
 SHORT_WORLDS = 200
 LONG_WORLDS = 20
+LONG_WORLDS_MAX = 200
 SOAK_WORLDS = 4000
 
 
@@ -32,13 +33,25 @@ def test_short_worlds(rng: random.Random, large: bool) -> None:
     assert sum(report.promises for report in reports) > SHORT_WORLDS, "the worlds promise too little to prove anything"
 
 
+def _saw_enough(reports: list[Report]) -> bool:
+    """Did the journal roll over, was it compacted and torn, and did disks fail?"""
+    return (
+        max(report.segments for report in reports) > 10
+        and sum(report.depths for report in reports) > 20
+        and sum(report.damages for report in reports) > 3
+        and sum(report.faults for report in reports) > 3
+    )
+
+
 def test_long_worlds_roll_over_compact_and_tear(rng: random.Random) -> None:
+    """Few seeds see a little of something only: then more worlds follow, until all was seen."""
     first = rng.getrandbits(32)
     reports = [_run(seed, lives=6, steps=300) for seed in range(first, first + LONG_WORLDS)]
-    assert max(report.segments for report in reports) > 10
-    assert sum(report.depths for report in reports) > 20
-    assert sum(report.damages for report in reports) > 3
-    assert sum(report.faults for report in reports) > 3
+    for seed in range(first + LONG_WORLDS, first + LONG_WORLDS_MAX):
+        if _saw_enough(reports):
+            break
+        reports.append(_run(seed, lives=6, steps=300))
+    assert _saw_enough(reports)
     assert sum(report.errors for report in reports) < sum(report.frames for report in reports) / 10
 
 

@@ -167,7 +167,7 @@ def test_a_run_with_the_relay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert said[0] == "round 1 of 2: relay (ceiling), scenario 7"
 
     file = tmp_path / "benchmarks.md"
-    file.write_text(f"before\n{document.BEGIN}\nold\n{document.END}\nafter\n", encoding="utf-8")
+    file.write_text("before\n<!-- bench: begin -->\nold\n<!-- bench: end -->\nafter\n", encoding="utf-8")
     monkeypatch.setattr(document, "DOCUMENT", file)
     document.write(found, ["CoilMQ (no pip)"], options, 2)
     written = file.read_text(encoding="utf-8")

@@ -62,7 +62,7 @@ def test_without_spark_the_pipeline_is_named_as_not_measured(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     file = tmp_path / "benchmarks.md"
-    file.write_text(f"a\n{document.PIPELINE_BEGIN}\nold\n{document.PIPELINE_END}\nb\n", encoding="utf-8")
+    file.write_text("a\n<!-- pipeline: begin -->\nold\n<!-- pipeline: end -->\nb\n", encoding="utf-8")
     monkeypatch.setattr(document, "DOCUMENT", file)
     monkeypatch.setattr(pipeline, "absent", lambda: "there is no Java")
     assert main(["--scenario", "pipeline", "--quick", "--write", "--check"]) == 0
