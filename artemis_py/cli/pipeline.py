@@ -148,7 +148,7 @@ def _result(args: argparse.Namespace, source: Source, stack: ExitStack, progress
 
     spark = stack.enter_context(quiet_session(args.master, dict(args.conf), is_verbose=args.verbose))
     progress.watch(spark)
-    with told_errors():
+    with told_errors(spark):
         result = JOBS[args.job].call(Call(spark, source, progress.say, progress.tell), args)
         if args.parquet is not None:
             from artemis_py.spark.report.machine import write_parquet
