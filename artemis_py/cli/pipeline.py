@@ -102,9 +102,11 @@ def run(args: argparse.Namespace) -> int:
     require_packages()
     _check_files(args)
     source.check()
+    caveats = source.caveats()
     with ExitStack() as stack:
         progress = stack.enter_context(Progress(own_stream(sys.stderr)))
         result = _result(args, source, stack, progress)
+    result.notes = [*result.notes, *caveats]
     _show(args, result)
     return 0
 
@@ -155,7 +157,6 @@ def _result(args: argparse.Namespace, source: Source, stack: ExitStack, progress
 
             progress.say(f"writing {args.parquet}")
             write_parquet(result, args.parquet)
-    result.notes = [*result.notes, *source.caveats()]
     if result.tables and not any(table.rows for table in result.tables):
         result.notes = [*result.notes, f"there is nothing of this in {source.extent()}"]
     return result

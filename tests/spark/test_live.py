@@ -190,18 +190,17 @@ def test_metrics_of_a_late_time_are_the_same_and_need_not_all_of_the_log(
     spark: SparkSession, traffic: Traffic, source: dict[str, str]
 ) -> None:
     def ranges(**options: str) -> list[Range]:
-        reader = FoldReader(read_options({**source, "table": "metrics", "interval": "100 ms", **options}))
+        reader = FoldReader(read_options({**source, "table": "metrics", "interval": "1 ms", **options}))
         return [one for share in reader.partitions() if isinstance(share, Share) for one in share.ranges]
 
     def rows(**options: str) -> list[Any]:
-        frame = load(spark, source, table="metrics", interval="100 ms", **options)
+        frame = load(spark, source, table="metrics", interval="1 ms", **options)
         return frame.orderBy("queue", "bucket").collect()
 
     late = load(spark, source, table="events").where("event = 'refused'").collect()[0].timestamp
-    late_ms = int(late.timestamp() * 1000)
-    first_ms = late_ms // 100 * 100
+    late_ms = round(late.timestamp() * 1000)
     given = {"startingTimestamp": str(late_ms)}
-    assert rows(**given) == [row for row in rows() if row.bucket.timestamp() * 1000 >= first_ms]
+    assert rows(**given) == [row for row in rows() if round(row.bucket.timestamp() * 1000) >= late_ms]
     assert 0 < len(ranges(**given)) < len(ranges())
 
 
