@@ -197,11 +197,15 @@ def test_metrics_of_a_late_time_are_the_same_and_need_not_all_of_the_log(
         frame = load(spark, source, table="metrics", interval="1 ms", **options)
         return frame.orderBy("queue", "bucket").collect()
 
-    late = load(spark, source, table="events").where("event = 'refused'").collect()[0].timestamp
-    late_ms = round(late.timestamp() * 1000)
-    given = {"startingTimestamp": str(late_ms)}
-    assert rows(**given) == [row for row in rows() if round(row.bucket.timestamp() * 1000) >= late_ms]
-    assert 0 < len(ranges(**given)) < len(ranges())
+    times = load(spark, source, table="events").orderBy("timestamp").select("timestamp", "event").collect()
+    late_ms, early_ms = (
+        round(next(row.timestamp for row in times if row.event == event).timestamp() * 1000)
+        for event in ("refused", "acked")
+    )
+    for begin_ms in (late_ms, early_ms):
+        wanted = [row for row in rows() if round(row.bucket.timestamp() * 1000) >= begin_ms]
+        assert rows(startingTimestamp=str(begin_ms)) == wanted
+    assert 0 < len(ranges(startingTimestamp=str(late_ms))) < len(ranges())
 
 
 def test_the_state_at_an_earlier_time(spark: SparkSession, traffic: Traffic, source: dict[str, str]) -> None:
