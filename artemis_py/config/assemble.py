@@ -10,6 +10,7 @@ from artemis_py.config.checks import (
     check_addresses,
     check_filters,
     check_limits,
+    check_no_route,
     check_persistence,
     check_rings,
     is_meant_to_page,
@@ -23,6 +24,7 @@ from artemis_py.config.queue_combinations import check_queue_combinations
 from artemis_py.config.queue_type_checks import check_queue_types
 from artemis_py.config.security_settings import SecurityConfig, SecuritySetting
 from artemis_py.config.settings import BrokerConfig
+from artemis_py.config.wildcards import is_wildcard
 from artemis_py.errors import MatchError
 
 
@@ -46,7 +48,8 @@ def assemble(draft: Draft) -> BrokerConfig:
     diverts = tuple(filter(None, (_divert(draft, divert) for divert in draft.diverts.values())))
     switched_off = not core.get("security_enabled", True) and "security_enabled" not in draft.doubtful
     acceptors = make_acceptors(draft, open_to_all=switched_off)
-    check_addresses(draft, settings)
+    check_addresses(draft, settings, functools.partial(is_wildcard, syntax=syntax))
+    check_no_route(draft, settings)
     check_filters(draft)
     check_limits(draft, settings)
     check_persistence(draft)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from artemis_py.config.address_settings import AddressSettings
@@ -14,23 +14,45 @@ from artemis_py.errors import SelectorError
 _LIMITS: Final = ("max_size_bytes", "max_size_messages")
 
 
-def check_addresses(draft: Draft, settings: SettingsRepository) -> None:
-    """Look for dead-letter and expiry addresses where nothing is declared and nothing will be created."""
+def check_addresses(draft: Draft, settings: SettingsRepository, is_wildcard: Callable[[str], bool]) -> None:
+    """Look for dead-letter and expiry addresses where no queue or divert is declared, and no queue comes by itself. One
+    on a wildcard address may be there for any of them.
+    """
+    taken = {name for name, address in draft.addresses.items() if address.queues}
+    taken.update(divert.written.values.get("address", "") for divert in draft.diverts.values())
+    if any(map(is_wildcard, taken)):
+        return
+    places: dict[tuple[str, str], Origin] = {}  # where the first of each is
     for entry in settings.entries:
-        for attribute, flag, name in (
-            ("dead_letter_address", "auto_create_dead_letter_resources", "dead-letter-address"),
-            ("expiry_address", "auto_create_expiry_resources", "expiry-address"),
+        merged = settings.settings_for(entry.match)
+        for attribute, flag in (
+            ("dead_letter_address", "auto_create_dead_letter_resources"),
+            ("expiry_address", "auto_create_expiry_resources"),
         ):
             target = entry.values.get(attribute)
-            if target is None or target in draft.addresses:
-                continue
-            merged = settings.settings_for(entry.match)
-            if not getattr(merged, flag) and not settings.settings_for(target).auto_create_addresses:
-                draft.problems.warning(
-                    entry.origins.get(attribute, entry.origin),
-                    f"{name} {target!r} is not declared in addresses and nothing creates it: messages sent there "
-                    "are lost",
-                )
+            if target and not getattr(merged, flag):
+                places.setdefault((attribute, target), entry.origins[attribute])
+    for queue in draft.queues.values():
+        target = queue.written.values.get("dead_letter_address")
+        if target and not settings.settings_for(queue.address).auto_create_dead_letter_resources:
+            places.setdefault(("dead_letter_address", target), queue.written.origins["dead_letter_address"])
+    for (attribute, target), origin in places.items():
+        if target not in taken:
+            name = attribute.replace("_", "-")
+            draft.problems.warning(
+                origin,
+                f"{name} {target!r} has no queue in addresses: messages sent there are lost, unless a consumer has "
+                "made one",
+                allowed=f"an address with a queue, or auto-create-{name.removesuffix('-address')}-resources",
+            )
+
+
+def check_no_route(draft: Draft, settings: SettingsRepository) -> None:
+    """Look for ``send-to-dla-on-no-route`` where there is no dead-letter address."""
+    for entry in settings.entries:
+        if entry.values.get("send_to_dla_on_no_route") and not settings.settings_for(entry.match).dead_letter_address:
+            what = "send-to-dla-on-no-route without dead-letter-address: what reaches no queue is discarded"
+            draft.problems.warning(entry.origins["send_to_dla_on_no_route"], what)
 
 
 def check_filters(draft: Draft) -> None:

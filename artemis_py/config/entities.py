@@ -62,7 +62,7 @@ class QueueConfig:
     name: str
     address: str
     routing_type: str
-    durable: bool = boolean(True, "the queue is meant to outlive a restart; this version keeps no queue over one")
+    durable: bool = boolean(True, "a restart keeps the queue's persistent messages")
     filter: str | None = text(None, "selector (in filter's attribute string) that messages must match")
     user: str | None = text(None, "owner of the queue", ignored=NOT_ENFORCED)
     max_consumers: int | None = int32(

@@ -57,7 +57,7 @@ OFF_OR_INT_SIZE: Final = Check("-1 or 1 to 2147483647", lambda value: value == -
 SHARE: Final = Check("0 to 1", lambda value: 0 <= value <= 1)
 RING: Final = Check("-1 (no ring), 0 (keeps nothing) or more", lambda value: value >= -1)
 POWER_OF_TWO: Final = Check("a power of two", lambda value: value > 0 and int(value) & (int(value) - 1) == 0)
-NOT_EMPTY: Final = Check("a text that is not empty", lambda length: length > 0)
+NOT_EMPTY: Final = Check("a text that is not blank", lambda length: length > 0)
 LEVELS: Final = Check("1 to 10", lambda value: 1 <= value <= 10)
 PORT: Final = Check("0 to 65535", lambda value: 0 <= value <= 65535)
 
@@ -66,9 +66,9 @@ class Options(TypedDict, total=False):
     """What may be said of a setting besides kind, default and meaning.
 
     ``name`` is the element or attribute, where it is not the field's name with dashes; ``unit`` is ms, s, bytes, …;
-    ``check`` limits numbers, and for texts the length; ``shown`` replaces the default in texts for people;
-    ``ignored`` and ``refused`` carry the reason; ``silent`` keeps an ignored setting out of the notices, because
-    another notice says the same; ``aliases`` are old names of the same element.
+    ``check`` limits numbers, and for texts the length without blanks around them; ``shown`` replaces the default in
+    texts for people; ``ignored`` and ``refused`` carry the reason; ``silent`` keeps an ignored setting out of the
+    notices, because another notice says the same; ``aliases`` are old names of the same element.
     """
 
     name: str

@@ -20,6 +20,13 @@ _LOOKED_AT: Final = (*_GROUPING, "exclusive", "max_live_consumers", "exclusivity
 _STICKY: Final = "STANDARD"
 _SHARED: Final = "SHARED_GROUPS"
 _NONE: Final = "NONE"
+_OF_MESSAGES: Final = frozenset(
+    {
+        "ack", "content-length", "destination", "expires", "message-id", "persistent", "priority", "redelivered",
+        "subscription", "timestamp",
+    }
+)  # fmt: skip
+"""What the broker itself says in each MESSAGE."""
 
 
 def check_groups(draft: Draft, addresses: Sequence[AddressConfig], settings: SettingsRepository) -> None:
@@ -70,6 +77,7 @@ class _Check:
             self._check_effect(grouping)
             self._check_shared()
             self._check_rebalance()
+            self._check_first_key()
         self._check_live()
 
     def _asks(self, name: str) -> bool:
@@ -123,6 +131,16 @@ class _Check:
         if self._written.get(name) and not self._own.group_rebalance:
             what = f"{self._subject} has {self._name(name)} without group-rebalance: it has no effect"
             self._problems.warning(self._places[name], what)
+
+    def _check_first_key(self) -> None:
+        name = "group_first_key"
+        if name in self._written and self._own.group_first_key in _OF_MESSAGES:
+            self._problems.error(
+                self._places[name],
+                f"{self._subject} has {self._name(name)} {self._own.group_first_key!r}, which every MESSAGE has "
+                "already",
+                allowed="a header of your own",
+            )
 
     def _check_live(self) -> None:
         own, live = self._own, "max_live_consumers"

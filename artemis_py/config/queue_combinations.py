@@ -112,6 +112,21 @@ RULES: Final = (
     ),
     Rule(
         WARNING,
+        ("consumers_before_dispatch", "max_consumers"),
+        lambda case: 0 <= case.own.max_consumers < case.own.consumers_before_dispatch
+        and case.own.delay_before_dispatch < 0,
+        "waits for more consumers (consumers-before-dispatch) than it admits (max-consumers): nothing is ever "
+        "delivered",
+        "delay-before-dispatch, or more max-consumers",
+    ),
+    Rule(
+        WARNING,
+        ("max_live_consumers",),
+        lambda case: 0 <= case.own.max_consumers < case.own.max_live_consumers,
+        "has max-live-consumers above max-consumers: it has no effect",
+    ),
+    Rule(
+        WARNING,
         ("min_message_ttl", "max_message_ttl"),
         lambda case: case.own.min_message_ttl > case.own.max_message_ttl > 0,
         "has a min-message-ttl above max-message-ttl, which is applied last and counts",
@@ -178,5 +193,9 @@ def _check_entry(
 def _check(draft: Draft, subject: str, case: Case, written: Sequence[str], place: Callable[[str], Origin]) -> None:
     for rule in RULES:
         taking_part = [attribute for attribute in rule.attributes if attribute in written]
-        if taking_part and rule.applies(case):
-            draft.problems.add(rule.severity, place(taking_part[0]), f"{subject} {rule.text}", allowed=rule.allowed)
+        if not taking_part or not rule.applies(case):
+            continue
+        origin = place(taking_part[0])
+        if rule.severity == WARNING and draft.problems.has_error_at(origin):
+            continue  # what was wrong there was left out, and may be what is missed
+        draft.problems.add(rule.severity, origin, f"{subject} {rule.text}", allowed=rule.allowed)

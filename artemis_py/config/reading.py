@@ -14,9 +14,11 @@ from artemis_py.config.values import ValueTextError, doubtful_boolean, parse_val
 
 @final
 class Reading:
-    """One tree on its way into a draft. Elements in ``flagged`` have been reported already: they fail in silence."""
+    """One tree on its way into a draft. What is in ``flagged`` (elements, and attributes by name) has been reported
+    already: it fails in silence.
+    """
 
-    def __init__(self, source: Source, draft: Draft, flagged: set[Element]) -> None:
+    def __init__(self, source: Source, draft: Draft, flagged: set[tuple[Element, str]]) -> None:
         self.source: Final = source
         self.draft: Final = draft
         self.problems: Final = draft.problems
@@ -53,7 +55,7 @@ class Reading:
         try:
             value = parse_value(row, text, is_attribute=is_attribute)
         except ValueTextError as problem:
-            if element not in self._flagged:
+            if (element, row.name if is_attribute else "") not in self._flagged:
                 self.problems.error(origin, f"{row.name} is wrong", value=text, allowed=problem.allowed)
             return
         if row.kind == BOOLEAN and doubtful_boolean(text):

@@ -19,8 +19,10 @@ def fast_schema() -> etree.XMLSchema:
     return etree.XMLSchema(etree.parse(schema_file()))
 
 
-def validate(source: Source, problems: Problems) -> set[Element]:
-    """Validate the tree of ``source``; return the elements in which something is wrong."""
+def validate(source: Source, problems: Problems) -> set[tuple[Element, str]]:
+    """Validate the tree of ``source``; return what is wrong: elements, each with the name of an attribute where it is
+    only that, else with an empty text.
+    """
     if source.root is None:
         return set()
     schema = fast_schema()

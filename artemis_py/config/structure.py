@@ -51,13 +51,15 @@ def explaining_schema() -> Any:
 
 @final
 class StructureCheck:
-    """Compares a tree with the XSD. ``flagged`` are the elements in which something is wrong."""
+    """Compares a tree with the XSD. ``flagged`` is what was found wrong: elements, each with the name of an attribute
+    where it is only that, else with an empty text.
+    """
 
     def __init__(self, source: Source, problems: Problems) -> None:
         self._source = source
         self._problems = problems
         self._parents: dict[str, set[str]] = {}
-        self.flagged: set[Element] = set()
+        self.flagged: set[tuple[Element, str]] = set()
 
     def run(self) -> None:
         """Check everything inside ``core``; what stands around it is free."""
@@ -83,8 +85,8 @@ class StructureCheck:
             if child.tag in known:
                 self._element(child, known[child.tag])
 
-    def _flag(self, element: Element, message: str, **details: str | None) -> None:
-        self.flagged.add(element)
+    def _flag(self, element: Element, message: str, attribute: str = "", /, **details: str | None) -> None:
+        self.flagged.add((element, attribute))
         self._problems.error(self._source.origin(element), message, **details)
 
     def _attributes(self, element: Element, declaration: Any) -> None:
@@ -98,6 +100,7 @@ class StructureCheck:
                     self._flag(
                         element,
                         f"attribute {name} of {tag} is wrong",
+                        name,
                         value=value,
                         **_allowed(known[name].type, value),
                     )
@@ -168,7 +171,8 @@ class StructureCheck:
 
     def _order(self, core: Element, declaration: Any) -> None:
         """Report a wrong order or choice of children where nothing else was found wrong with them."""
-        wrong_parents = {each.getparent() for each in self.flagged} | self.flagged
+        flagged = {element for element, _ in self.flagged}
+        wrong_parents = {each.getparent() for each in flagged} | flagged
         for error in declaration.iter_errors(core):
             element = error.elem
             if not isinstance(error, XMLSchemaChildrenValidationError) or element in wrong_parents:

@@ -43,7 +43,7 @@ def parse_value(row: Setting, text: str, *, is_attribute: bool = False) -> Any:
         return text
     if row.kind in (TEXT, LIST):
         value = text if is_attribute else text.strip()
-        if row.check is not None and not row.check.accepts(len(value)):
+        if row.check is not None and not row.check.accepts(len(value.strip())):
             raise ValueTextError(row.check.allowed)
         return value
     number = _parse_number(row.kind, text.strip())

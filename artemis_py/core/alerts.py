@@ -75,6 +75,9 @@ class Alerts:
         self.bytes = bytes
         self.raised: dict[str, int] = {}
         self.ages = Ages(age_ms) if age_ms else None
+        """Of what is in memory."""
+        self.paged_ages = Ages(age_ms) if age_ms else None
+        """Of what is in pages, as far as it came since the start: what a page was not read for has no age yet."""
         self.next_ms = 0
         """For when the queue has set its alarm; 0 for none."""
         self._repeat_gap_ms = repeat_gap_ms
@@ -105,10 +108,16 @@ class Alerts:
             found.append((DEPTH_MESSAGES, count, self.messages))
         if 0 < self.bytes <= size_bytes:
             found.append((DEPTH_BYTES, size_bytes, self.bytes))
-        oldest_ms = None if self.ages is None else self.ages.oldest_ms()
+        oldest_ms = self._oldest_ms()
         if oldest_ms is not None and now_ms - oldest_ms > self.age_ms:
             found.append((AGE, now_ms - oldest_ms, self.age_ms))
         return found
+
+    def _oldest_ms(self) -> int | None:
+        if self.ages is None or self.paged_ages is None:
+            return None
+        one, other = self.ages.oldest_ms(), self.paged_ages.oldest_ms()
+        return other if one is None or (other is not None and other < one) else one
 
     def _is_told(self, kind: str, now_ms: int) -> bool:
         told_ms = self._told_ms.get(kind)
@@ -122,7 +131,7 @@ class Alerts:
         """When to look again although nothing comes: a state lasts, or the oldest message gets too old; 0: never."""
         gap_ms = max(self._repeat_gap_ms, _LOOKS_AGAIN_MS)
         times = [self._told_ms.get(kind, now_ms) + gap_ms for kind, _, _ in self._states(count, size_bytes, now_ms)]
-        oldest_ms = None if self.ages is None else self.ages.oldest_ms()
+        oldest_ms = self._oldest_ms()
         if oldest_ms is not None and now_ms - oldest_ms <= self.age_ms:
             times.append(oldest_ms + self.age_ms + 1)
         return max(min(times), now_ms + 1) if times else 0

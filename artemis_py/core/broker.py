@@ -339,7 +339,7 @@ class Broker(Registry, Publisher):
             source = self._address_of(entry.message, queue)
             target = _dead_letter_address(queue, source)
             if target:
-                self._obtain_resources(source, target, dead=True)
+                self.obtain_resources(source, target, dead=True)
                 self.router.forward_dead(target, source, queue, entry.message, "max_deliveries")
             self._tell_dead(queue, entry.message, target)
         expired, self._expired = self._expired, []
@@ -347,7 +347,7 @@ class Broker(Registry, Publisher):
             source = self._address_of(entry.message, queue)
             target = _expiry_address(queue, source)
             if target and not (target == source.name and "_AMQ_ACTUAL_EXPIRY" in entry.message.head.properties):
-                self._obtain_resources(source, target, dead=False)
+                self.obtain_resources(source, target, dead=False)
                 self.router.forward_expired(target, source, queue, entry.message, now_ms)
 
     def _tell_dead(self, queue: Queue, message: Message, target: str | None) -> None:
@@ -363,7 +363,8 @@ class Broker(Registry, Publisher):
         """The address that the message was sent to (its settings count); the queue's when that one is gone."""
         return self.addresses.get(message.head.address, queue.address)
 
-    def _obtain_resources(self, source: Address, target: str, *, dead: bool) -> None:
+    def obtain_resources(self, source: Address, target: str, *, dead: bool) -> None:
+        """Make the queue for what is dead (or has expired) of an address, where its settings ask for one."""
         settings = source.settings
         if dead:
             wanted, prefix, suffix = (

@@ -49,6 +49,16 @@ class ConsumerDefaults:
     selector: Selector | None = None
     replay_period_s: int | None = None
 
+    def replay(self, period_s: int | None, now_ms: int, last_message_id: int) -> tuple[int, int]:
+        """``since_ms`` and ``after_id`` of a consumer that comes now and asks for ``period_s`` (None: it says nothing,
+        and the queue's default counts).
+        """
+        if period_s is None:
+            period_s = self.replay_period_s
+        if period_s is None:
+            return 0, 0
+        return max(now_ms - 1000 * period_s, 0) if period_s else now_ms + 1, last_message_id
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Consumer:
@@ -103,9 +113,11 @@ class Consumer:
         self.weigh = weigh
         """The size of the MESSAGE frame that carries a message, for room and window."""
         self.since_ms = since_ms
-        """Messages that arrived before this time are not wanted; 0: none is too old."""
+        """Messages that were sent before this time are not wanted; 0: none is too old."""
         self.after_id = after_id
-        """Messages with this id or a lower one are not wanted; ids rise in order of arrival."""
+        """But those with an id above this one are, whenever they were sent (in a transaction, for one): ids rise in
+        order of arrival, and they came after the consumer.
+        """
         self.exclusive = exclusive
         """It must be alone on its queue."""
         self.reader = reader
@@ -139,7 +151,7 @@ class Consumer:
     @property
     def chooses(self) -> bool:
         """Are there messages that it does not want?"""
-        return self.selector is not None or self.no_local > 0 or self.since_ms > 0 or self.after_id > 0
+        return self.selector is not None or self.no_local > 0 or self.since_ms > 0
 
     @property
     def has_room(self) -> bool:
@@ -152,7 +164,7 @@ class Consumer:
         """
         if self.no_local and message.origin == self.no_local:
             return False
-        if message.timestamp_ms < self.since_ms or message.id <= self.after_id:
+        if message.timestamp_ms < self.since_ms and message.id <= self.after_id:
             return False
         selector = self.selector
         if selector is None:

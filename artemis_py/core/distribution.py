@@ -50,6 +50,10 @@ class Distribution(ABC):
     def park(self, consumer: Consumer) -> None:
         """The consumer just picked found nothing that it wants."""
 
+    @abstractmethod
+    def rest(self, consumer: Consumer) -> None:
+        """A consumer that was served out of turn has no room left: it is to be woken when it has."""
+
 
 def _passed_over(consumer: Consumer) -> int:
     return consumer.passed_over
@@ -79,11 +83,14 @@ class RoundRobin(Distribution):
             self._priorities = sorted(self._open, reverse=True)
         self._fill_live()
 
-    def remove(self, consumer: Consumer) -> None:
-        super().remove(consumer)
+    def rest(self, consumer: Consumer) -> None:
         if not consumer.parked:
             self._open[consumer.priority].remove(consumer)
             consumer.parked = True
+
+    def remove(self, consumer: Consumer) -> None:
+        super().remove(consumer)
+        self.rest(consumer)
         if all(other.priority != consumer.priority for other in self.consumers):
             del self._open[consumer.priority]
             self._priorities.remove(consumer.priority)

@@ -13,6 +13,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import ABANDONED, ACKED, DEAD, DELETED, EXPIRED, LOST, NACKED, PURGED, Entry
 from artemis_py.core.queue_groups import QueueGroups
 from artemis_py.core.queue_pages import READY_MIN
+from artemis_py.core.queue_times import not_before_ms
 from artemis_py.errors import LimitError
 from artemis_py.message import Head, Message
 from artemis_py.paged import PagedMessage
@@ -86,6 +87,8 @@ class Queue(QueueGroups):
                 tally.durable_size_bytes += head.size_bytes + len(message.body)
             if message.expires_ms:
                 special = True
+        if self._ages is not None:
+            self._note_ages(entries)
         if self.holds:
             self._append_free(self._hold_back(entries, now_ms), now_ms)
         elif self.last_values is not None:
@@ -142,6 +145,7 @@ class Queue(QueueGroups):
         self.tally.size_bytes += message.size_bytes
         if message.head.persistent:
             self.tally.enter_durable(message)
+        self._note_ages([entry])
         self._put_aside(entry, due_ms)
         if self.overflow.depth is not None and self._is_too_deep():
             self._leave_depth(now_ms)
@@ -149,6 +153,8 @@ class Queue(QueueGroups):
             self._watch([message], now_ms)
 
     def _put_aside(self, entry: Entry, due_ms: int) -> None:
+        if self.holds:  # what is scheduled is not due before it is valid
+            due_ms = not_before_ms(entry.message, due_ms) or due_ms
         self.scheduled[entry.message.id] = entry
         self.tally.enter_scheduled(entry.message)
         if self.groups is not None and entry.attempts:
@@ -170,14 +176,14 @@ class Queue(QueueGroups):
         if self.last_values is not None:
             waiting = self._enter_values_due(waiting)
         if self.durable:
-            durable = [one.message for one in waiting if one.message.head.persistent]
-            in_journal = [message for message in durable if message.__class__ is not PagedMessage]
+            heads = [one.message for one in waiting if one.message.head.persistent and not self._keeps_place(one)]
+            in_journal = [message for message in heads if message.__class__ is not PagedMessage]
             if in_journal:
                 self._host.log.fell_due(self.id, in_journal)
         for entry in reversed(waiting):
             del self.scheduled[entry.message.id]
             self.tally.leave_scheduled(entry.message)
-            if entry.attempts and self._has_group(entry):
+            if self._keeps_place(entry):
                 self.order.restore(entry)
             else:
                 self.order.restore_at_head(entry, fresh=not entry.attempts)
@@ -188,13 +194,17 @@ class Queue(QueueGroups):
         if restored:
             self._after_growth(restored, now_ms)
 
-    def _has_group(self, entry: Entry) -> bool:
-        return self.groups is not None and self.groups.rule.group_of(entry.message) is not None
+    def _keeps_place(self, entry: Entry) -> bool:
+        """Does an entry that is put aside go to its own place when it is due, and not to the head?"""
+        if not entry.attempts or self.groups is None:
+            return False
+        return self.groups.rule.group_of(entry.message) is not None
 
     def take_back(self, entries: list[tuple[Entry, int]], now_ms: int) -> None:
         """After a restart: entries in order, each with the time it is due (0: ready). Rings trim as for arrivals."""
         tally = self.tally
         self._look_for_groups([entry.message for entry, _ in entries])
+        self._note_ages([entry for entry, _ in entries])
         ready: list[Entry] = []
         restored = 0
         for entry, due_ms in entries:
@@ -203,9 +213,11 @@ class Queue(QueueGroups):
             tally.size_bytes += size_bytes
             tally.durable_size_bytes += size_bytes
             message.refs += 1
+            if due_ms <= now_ms and self._keeps_place(entry):
+                due_ms = 0  # noqa: PLW2901 - it is due, and here its place comes
             restored += not due_ms
             if due_ms:
-                if entry.attempts and self._has_group(entry):
+                if self._keeps_place(entry):
                     self._append_restored(ready, now_ms)
                     ready = []
                     entry.sequence = self.order.take_sequence(message)
@@ -242,6 +254,7 @@ class Queue(QueueGroups):
         if self._tired:
             self._wake_tired()
         if not self.gate.is_open or self._groups_wait():
+            self._show(now_ms)
             return
         if self.backlogs and order.count < READY_MIN and self._takers_are_here() and self._read_ahead(now_ms):
             self._wake_dry()
@@ -249,7 +262,11 @@ class Queue(QueueGroups):
         while order.count or (self.backlogs and self.paged_count):
             consumer = distribution.pick()
             if consumer is None:
-                return
+                if not (self._cramped and self._has_space()):
+                    return
+                self._cramped = False  # what was delivered made room for what others may want
+                self._wake_dry()
+                continue
             if self._is_grouped(consumer):
                 entry = self._next_grouped(consumer, now_ms)
             elif consumer.cursor is None and distribution.stays_with(consumer) and self._may_run(order.count):
@@ -276,9 +293,16 @@ class Queue(QueueGroups):
             entry = order.pop()
             expires_ms = entry.message.expires_ms if lifetime is None else lifetime.expires_ms(entry.message)
             if expires_ms and expires_ms <= now_ms:
+                start = self._count_run(consumer, start)
                 self._expire(entry)
             else:
                 consumer.take(entry)
+        self._count_run(consumer, start)
+
+    def _count_run(self, consumer: Consumer, start: int) -> int:
+        """What is in the consumer's outbox from ``start`` on is in delivery; returns its end. The depth must be right
+        before anything else leaves.
+        """
         taken = [entry.message for entry in consumer.outbox[start:]]
         if not consumer.settles:
             self.tally.enter_delivery_run(taken)
@@ -286,6 +310,7 @@ class Queue(QueueGroups):
             self._picked_bytes += sum([message.size_bytes for message in taken])
         if taken and not consumer.listed:
             self._host.note_output(consumer)
+        return start + len(taken)
 
     def _next_for(self, consumer: Consumer, now_ms: int) -> Entry | None:
         cursor = consumer.cursor
@@ -437,7 +462,7 @@ class Queue(QueueGroups):
 
     def attach(self, consumer: Consumer, now_ms: int) -> None:
         """A consumer comes. Raises LimitError when the queue has as many as it may, or admits others only."""
-        if 0 <= self.consumers_max <= self.consumer_count:
+        if 0 <= self.consumers_max <= self.taker_count and not consumer.browses:
             raise LimitError(f"Queue {self.name} has reached its maximum of {self.consumers_max} consumers")
         self.exclusivity.admit(self.name, consumer, self.distribution.consumers)
         if consumer.chooses or not consumer.destructive:
@@ -445,9 +470,10 @@ class Queue(QueueGroups):
             consumer.cursor.sees_returns = consumer.destructive or self.non_destructive
         self.distribution.add(consumer)
         self._attach_to_groups(consumer)
-        self.gate.consumer_came(self.consumer_count, now_ms)
+        if not consumer.browses:
+            self.gate.consumer_came(self.taker_count, now_ms)
         self.wake(consumer)
-        if (self.order.count or self.paged_count) and self.gate.is_open:
+        if (self.order.count or self.paged_count) and (self.gate.is_open or consumer.browses):
             self._host.note_ready(self)
 
     def wake(self, consumer: Consumer) -> None:
@@ -472,19 +498,15 @@ class Queue(QueueGroups):
         if consumer.cursor is not None:
             self.order.close_cursor(consumer.cursor)
             consumer.page_readers.clear()
-        self.gate.consumer_left(self.consumer_count)
+        self.gate.consumer_left(self.taker_count)
         self.was_used = True
         if not self.consumer_count:
             self.idle_since_ms = now_ms
-            if self.purge_on_no_consumers:
-                self.remove_all(ABANDONED)
         else:
-            self._wake_heir()
-
-    def _wake_heir(self) -> None:
-        """With an exclusive queue the next consumer takes over."""
-        self.distribution.wake_all()
-        self._host.note_ready(self)
+            self.distribution.wake_all()  # with an exclusive queue the next consumer takes over
+            self._host.note_ready(self)
+        if self.purge_on_no_consumers and not self.taker_count and not consumer.browses:
+            self.remove_all(ABANDONED)
 
     def _take_back(self, consumer: Consumer, entries: list[Entry], unsent: set[int], failed: bool, now_ms: int) -> None:
         if not unsent:
@@ -504,13 +526,18 @@ class Queue(QueueGroups):
         """What was picked for or handed to a consumer that settles on send, and not written, is on the queue as
         before.
         """
-        restored = len(consumer.handed)
+        if self._picked_bytes:
+            self._picked_bytes -= sum([entry.message.size_bytes for entry in consumer.outbox])
+        outdated: list[Entry] = []
         for entry in consumer.outbox:
-            if not self._is_outdated(entry):
-                self.order.restore(entry)
-                if self.expires_ms(entry.message):
-                    self._watch_expiry(entry)
-                restored += 1
+            if self.last_values is not None and self.last_values.is_outdated(entry):
+                outdated.append(entry)
+                continue
+            self.order.restore(entry)
+            if self.expires_ms(entry.message):
+                self._watch_expiry(entry)
+        for entry in outdated:  # when the others stand again: what is left decides whether senders go on
+            self._replace(entry)
         for entry in reversed(consumer.handed):
             message = entry.message
             self.tally.acknowledged -= 1
@@ -518,10 +545,11 @@ class Queue(QueueGroups):
             message.refs += 1
             if message.refs == 1:
                 message.account.charge(1, message.memory_bytes)
-            self.order.restore_at_head(Entry(message), fresh=True)
-        if self._picked_bytes:
-            self._picked_bytes -= sum([entry.message.size_bytes for entry in consumer.outbox])
-        self._fit_again(restored)
+            returned = Entry(message)
+            self.order.restore_at_head(returned, fresh=True)
+            if self.expires_ms(message):
+                self._watch_expiry(returned)
+        self._fit_again(len(consumer.handed) + len(consumer.outbox) - len(outdated))
         self._settle_groups([entry.message for entry in consumer.outbox])
         consumer.outbox.clear()
         consumer.handed.clear()
@@ -566,5 +594,4 @@ class Queue(QueueGroups):
         self._expiring.clear()
         removed += self._remove_paged(reason)
         self._resume_flow()
-        self._count_ages_again()
         return removed

@@ -5,20 +5,43 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from artemis_py.core.alerts import SIZE
+from artemis_py.core.entry import Entry
 from artemis_py.core.events import ALERT
 from artemis_py.core.queue_depth import QueueDepth
 from artemis_py.message import Message
+from artemis_py.paged import PagedMessage
 
 
 class QueueAlerts(QueueDepth):
     """The part of a queue that tells when a threshold is breached, where there is one."""
 
+    def _note_ages(self, entries: Sequence[Entry]) -> None:
+        """Messages are coming; before anything else, because some may be gone again at once."""
+        if self._ages is not None:
+            self._ages.add([entry.message for entry in entries])
+
+    def _note_paged_ages(self, messages: list[Message]) -> None:
+        """New messages are in pages."""
+        if self.alerts is not None and self.alerts.paged_ages is not None:
+            self.alerts.paged_ages.add(messages)
+
+    def _note_age_in_memory(self, message: PagedMessage) -> None:
+        """A message comes out of its page."""
+        if self.alerts is None or self.alerts.ages is None or self.alerts.paged_ages is None:
+            return
+        if not message.page.restored:
+            self.alerts.paged_ages.remove([message])
+        self.alerts.ages.add([message])
+
+    def _forget_paged_ages(self) -> None:
+        """What is in pages is gone, or nobody knows how much of it is: what is left is noted when it is read."""
+        if self.alerts is not None and self.alerts.paged_ages is not None:
+            self.alerts.paged_ages.clear()
+
     def _watch(self, messages: Sequence[Message], now_ms: int) -> None:
-        """Messages came, in whatever state."""
+        """Messages came, in whatever state; their ages were noted."""
         alerts = self.alerts
         assert alerts is not None
-        if alerts.ages is not None:
-            alerts.ages.add(messages)
         large = alerts.large(messages)
         if large:
             size_bytes = max([message.size_bytes for message in large])
@@ -40,15 +63,3 @@ class QueueAlerts(QueueDepth):
     def _tell(self, kind: str, value: int, threshold: int, *, count: int = 1) -> None:
         fields: dict[str, str | int] = {"alert": kind, "value": value, "threshold": threshold}
         self._host.note_event(ALERT, self._own, fields, kind=kind, count=count)
-
-    def _count_ages_again(self) -> None:
-        """Many messages left without being looked at: what is in memory is counted anew."""
-        if self.alerts is None or self.alerts.ages is None:
-            return
-        ages = self.alerts.ages
-        ages.clear()
-        ages.add([entry.message for entry in self.order])
-        ages.add([entry.message for entry in self.scheduled.values()])
-        for consumer in self.distribution.consumers:
-            if consumer.destructive:
-                ages.add([entry.message for entry in consumer.held.values()])

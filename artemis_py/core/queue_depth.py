@@ -65,11 +65,20 @@ class QueueDepth(QueueState):
             self.dispatch(now_ms)
         return not self.may_go_on
 
-    def why_full(self) -> str:
-        """What a sender is told whose message was refused (Qpid tells the same numbers)."""
+    def why_full(self, count: int, size_bytes: int) -> str:
+        """What a sender is told of whom so many messages, of so many bytes together, were refused (Qpid tells the same
+        numbers).
+        """
+        depth = self.overflow.depth
+        what = f"a message of {size_bytes} bytes" if count == 1 else f"{count} messages of {size_bytes} bytes at once"
+        if depth is not None and not depth.holds(count, size_bytes):
+            return (
+                f"Queue {self.name} can never take {what}: it may have {depth}; send less at once, or give the queue a "
+                "greater max-depth"
+            )
         return (
             f"Queue {self.name} is full: it has {self.message_count} messages of {self.size_bytes} bytes together and "
-            f"may have {self.overflow.depth}; send again when consumers have taken some"
+            f"may have {depth}, so {what} must wait; send again when consumers have taken some"
         )
 
     def _is_too_deep(self) -> bool:

@@ -1,10 +1,13 @@
-"""A queue and the groups of its messages: when it begins to look at them, and which entry a consumer gets then.
+"""A queue and the groups of its messages: when it begins to look at them, which entry a consumer gets then, and who is
+shown something while all must wait.
 
 A queue that no message with a group ever came to does nothing of this; the first one opens the views
 (:mod:`artemis_py.core.group_views`), and they go when the queue is empty and nobody reads it.
 """
 
 from __future__ import annotations
+
+from abc import abstractmethod
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import Entry
@@ -15,6 +18,14 @@ from artemis_py.message import Head, Message
 
 class QueueGroups(QueuePages):
     """The part of a queue that keeps groups together."""
+
+    @abstractmethod
+    def _next_for(self, consumer: Consumer, now_ms: int) -> Entry | None:
+        """The next entry for a consumer, out of the order if it takes it away."""
+
+    @abstractmethod
+    def _deliver(self, consumer: Consumer, entry: Entry) -> None:
+        """Give an entry to a consumer."""
 
     def _look_for_groups(self, messages: list[Message]) -> None:
         """New messages come: one that names a group makes this a queue with groups."""
@@ -59,6 +70,17 @@ class QueueGroups(QueuePages):
         if not self.consumer_count and not self.message_count:
             groups.close()
             self.groups = None
+
+    def _show(self, now_ms: int) -> None:
+        """Nothing may leave now, but whoever only looks may see it."""
+        for consumer in self.distribution.consumers:
+            while consumer.browses and consumer.has_room:
+                entry = self._next_for(consumer, now_ms)
+                if entry is None:
+                    break
+                self._deliver(consumer, entry)
+            if not consumer.has_room:
+                self.distribution.rest(consumer)
 
     def _groups_wait(self) -> bool:
         """A dispatch begins: must it wait until what was sent before a rebalance is settled?"""

@@ -49,6 +49,7 @@ class QueuePages(QueueTimes):
         tally.durable_size_bytes += durable_bytes
         self.backlogs[stream.number].add(len(messages), size_bytes, len(durable_sizes), durable_bytes)
         self._stop_flow()
+        self._note_paged_ages(messages)
         if self.alerts is not None:
             self._watch(messages, now_ms)
         self._look_for_groups(messages)
@@ -186,7 +187,7 @@ class QueuePages(QueueTimes):
                 self.tally.killed += lost
                 backlog.count -= lost
         self._forget_sizes(backlog)
-        self._count_ages_again()
+        self._forget_paged_ages()
 
     def _forget_sizes(self, backlog: Backlog) -> None:
         """With nothing left in pages, what still counts there are the sizes of messages that were lost: nobody knows
@@ -252,8 +253,8 @@ class QueuePages(QueueTimes):
             entry.sequence = self.order.take_sequence(message)
         backlog.take(message)
         self._forget_sizes(backlog)
-        if self._ages is not None and message.page.restored:
-            self._ages.add([message])
+        if self._ages is not None:
+            self._note_age_in_memory(message)
         message.refs += 1
         if message.refs == 1:
             message.page.resident[message.place] = message
@@ -323,14 +324,14 @@ class QueuePages(QueueTimes):
         if 0 < self.expires_ms(message) <= now_ms:
             self._expire(self._enter(backlog, found))
             return None
+        due_ms = backlog.due_ms(found)
+        if due_ms > now_ms:
+            self._put_aside(self._enter(backlog, found), due_ms)
+            return None
         if self.holds and not_before_ms(message, now_ms):
             held = self._enter(backlog, found)
             if self._enter_value_of_page(held):
                 self._hold_of_page(held, now_ms)
-            return None
-        due_ms = backlog.due_ms(found)
-        if due_ms > now_ms:
-            self._put_aside(self._enter(backlog, found), due_ms)
             return None
         if not consumer.wants(message):
             return None
@@ -367,6 +368,7 @@ class QueuePages(QueueTimes):
             tally.durable_size_bytes -= backlog.durable_size_bytes
             backlog.drop_all()
             backlog.stream.purge(self._own, list(backlog.in_memory.values()), reason)
+        self._forget_paged_ages()
         return removed
 
     def forget_pages(self) -> None:

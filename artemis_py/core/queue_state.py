@@ -179,13 +179,18 @@ class QueueState(ABC):
         return len(self.distribution.consumers)
 
     @property
+    def taker_count(self) -> int:
+        """Consumers attached that are no browsers: where consumers are counted, those who only look do not matter."""
+        return sum([not consumer.browses for consumer in self.distribution.consumers])
+
+    @property
     def accepts_all(self) -> bool:
         """True when every message routed here is taken: no filter, enabled, and not waiting for a consumer."""
         return self.selector is None and self.enabled and not (self.purge_on_no_consumers or self.no_local)
 
     def accepts(self, message: Message) -> bool:
         """Does this message enter the queue?"""
-        if not self.enabled or (self.purge_on_no_consumers and not self.distribution.consumers):
+        if not self.enabled or (self.purge_on_no_consumers and not self.taker_count):
             return False
         if self.no_local and message.origin == self.no_local:
             return False

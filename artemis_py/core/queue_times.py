@@ -9,14 +9,15 @@ from artemis_py.core.queue_values import QueueValues
 from artemis_py.message import HeaderName, Message
 
 _NOT_VALID_BEFORE: Final = HeaderName("x-qpid-not-valid-before")
-_DIGITS_MAX: Final = 18
+_DIGITS_MAX: Final = 19
+_LONG_MAX: Final = 2**63 - 1
 
 
 def not_before_ms(message: Message, now_ms: int) -> int:
     """When a queue with ``hold-on-publish`` may deliver the message, in epoch ms; 0: at once.
 
     Qpid's rules (reference rows Q-48, Q-49): a message is held while the time in its header is not past, and a text
-    that is no number holds nothing.
+    that is no number of 64 bits holds nothing.
     """
     text = message.head.first(_NOT_VALID_BEFORE)
     if text is None:
@@ -25,7 +26,7 @@ def not_before_ms(message: Message, now_ms: int) -> int:
     if len(digits) > _DIGITS_MAX or not (digits.isascii() and digits.isdigit()):
         return 0
     until_ms = int(digits)
-    return until_ms + 1 if until_ms >= now_ms else 0
+    return until_ms + 1 if now_ms <= until_ms <= _LONG_MAX else 0
 
 
 class QueueTimes(QueueValues):
@@ -44,7 +45,7 @@ class QueueTimes(QueueValues):
             self._append_free(free, now_ms)
             free = []
             if self.last_values is not None:
-                self._enter_value(entry)
+                self._enter_new_value(entry, now_ms)
             entry.sequence = self.order.take_sequence(entry.message)
             self._hold(entry, due_ms)
         return free
@@ -78,6 +79,7 @@ class QueueTimes(QueueValues):
         self.tally.leave_scheduled(entry.message)
         self._held_back.discard(entry.message.id)
         self.order.restore(entry, fresh=True)
+        self._left_aside(entry)
         if self.expires_ms(entry.message):
             self._watch_expiry(entry)
 
@@ -90,4 +92,5 @@ class QueueTimes(QueueValues):
                 self._held_back.discard(message_id)
                 held = self.scheduled.pop(message_id)
                 self.tally.leave_scheduled(held.message)
+                self._left_aside(held)
                 self._expire(held)

@@ -10,23 +10,28 @@ class QueueValues(QueueAlerts):
     """The part of a queue that replaces older values by newer ones, where ``last_values`` is there."""
 
     def _append_values(self, entries: list[Entry], now_ms: int) -> None:
-        """Append new messages, each instead of the value before it. A consumer with room takes that one first: what it
+        """Append new messages, each instead of the value before it."""
+        order = self.order
+        for entry in entries:
+            message = entry.message
+            self._enter_new_value(entry, now_ms)
+            order.extend([entry])
+            entry.sequence = order.last_sequence(message)
+            if self.expires_ms(message):
+                self._watch_expiry(entry)
+
+    def _enter_new_value(self, entry: Entry, now_ms: int) -> None:
+        """A new message becomes the newest value of its key. A consumer with room takes the one before first: what it
         gets must not depend on how many messages came at once.
         """
         values = self.last_values
         assert values is not None
         order = self.order
-        for entry in entries:
-            message = entry.message
-            older = values.older(message)
-            if older is not None and order.at(order.level_of(older.message), older.sequence) is older:
-                self._wake_dry()
-                self.dispatch(now_ms)
-            self._enter_value(entry)
-            order.extend([entry])
-            entry.sequence = order.last_sequence(message)
-            if self.expires_ms(message):
-                self._watch_expiry(entry)
+        older = values.older(entry.message)
+        if older is not None and order.at(order.level_of(older.message), older.sequence) is older:
+            self._wake_dry()
+            self.dispatch(now_ms)
+        self._enter_value(entry)
 
     def _enter_value(self, entry: Entry) -> None:
         """From now on this is the newest value of its key. The one before goes, unless a consumer has it: then it goes

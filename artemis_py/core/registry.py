@@ -125,8 +125,10 @@ class Registry(Bindings, Host):
 
     def _restore_changes(self, queue: Queue, fields: dict[str, Any]) -> None:
         queue.gate.paused = fields["paused"]
-        queue.exclusivity.owner = fields.get("owner")
-        if fields["ring_size"] is not None:
+        # Under another policy the owner's client-id would be taken for a user.
+        if fields.get("owner_by") == queue.exclusivity.policy:
+            queue.exclusivity.owner = fields.get("owner")
+        if fields["ring_size"] is not None and queue.overflow.depth is None:
             queue.ring_size_changed = fields["ring_size"]
             queue.overflow = overflow_for(fields["ring_size"])
 
@@ -242,6 +244,7 @@ class Registry(Bindings, Host):
                     "ring_size": queue.ring_size_changed,
                     "attributes": queue.attributes,
                     "owner": queue.exclusivity.owner if queue.exclusivity.outlives_consumers else None,
+                    "owner_by": queue.exclusivity.policy,
                 }
             )
 

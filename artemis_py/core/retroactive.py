@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from artemis_py.config.queue_types import STANDARD
 from artemis_py.config.settings import AddressSettings, QueueConfig
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert
 from artemis_py.core.overflow import Ring
@@ -53,7 +54,11 @@ def arrange(registry: Registry, address: Address) -> None:
         queue = registry.queues.get(ring_name(address.name, routing_type))
         if queue is None:
             config = QueueConfig(
-                name=ring_name(address.name, routing_type), address=name, routing_type=routing_type, ring_size=count
+                name=ring_name(address.name, routing_type),
+                address=name,
+                routing_type=routing_type,
+                ring_size=count,
+                queue_type=STANDARD,  # the last ones are kept, whatever their priority
             )
             registry.create_queue(inner, config, auto_created=False)
         else:

@@ -74,6 +74,10 @@ class Bindings(ABC):
     def open_stream(self, address: Address) -> PageStream:
         """Pages for an address that never had any."""
 
+    @abstractmethod
+    def obtain_resources(self, source: Address, target: str, *, dead: bool) -> None:
+        """Make the queue for what is dead (or has expired) of an address, where its settings ask for one."""
+
 
 @dataclass(slots=True)
 class Batch:
@@ -95,6 +99,8 @@ class Batch:
     paged: bool = False
     refused_by: Queue | None = None
     """The queue that took no more, where not all messages were taken because of a queue and not of the address."""
+    refused_bytes: int = 0
+    """The encoded size of the message that it did not take."""
 
     @property
     def memory_bytes(self) -> int:
@@ -153,9 +159,11 @@ class Router:
         for index, message in enumerate(batch.messages):
             size_bytes = message.size_bytes
             queues = takers(address, plan, route.queue, route.routing_type, message)
-            refusing = None if admitted else obstacle(queues, size_bytes, now_ms)
+            # A repeated message is confirmed: it is there, or was.
+            refusing = None if admitted or self.has_seen(address, message) else obstacle(queues, size_bytes, now_ms)
             if refusing is not None:
                 batch.refused_by = refusing
+                batch.refused_bytes = size_bytes
                 if refusing.overflow.refuses:
                     self.note_refused(address, "reject", message)
                 return index
@@ -192,7 +200,7 @@ class Router:
                 address.routed_message_count += 1
                 address.dropped_message_count += 1
                 self.note_refused(address, "drop", message)
-            elif refusal is not None and not admitted:
+            elif refusal is not None and not admitted and not self.has_seen(address, message):
                 if refusal == "FAIL":
                     self.note_refused(address, "fail", message)
                 return index
@@ -392,6 +400,7 @@ class Router:
         settings = address.settings
         target = settings.dead_letter_address
         if missed and settings.send_to_dla_on_no_route and target and target != address.name:
+            self._bindings.obtain_resources(address, target, dead=True)
             for message in missed:
                 self.forward_dead(target, address, None, message, "no_route", batch.hops)
 
@@ -534,15 +543,15 @@ class Router:
             log.published_run([message for message in taken if message.head.persistent], queue_id, due_ms)
             return
         write = write or log.published
-        targets: dict[int, tuple[Message, list[int]]] = {}
-        if log.retains:
-            targets = {message.id: (message, []) for message in batch.messages if message.head.persistent}
+        targets: dict[int, list[int]] = {message.id: [] for message in batch.messages if message.head.persistent}
         for queue_id, taken in durable:
             for message in taken:
                 if message.head.persistent:
-                    targets.setdefault(message.id, (message, []))[1].append(queue_id)
-        for message, queue_ids in targets.values():
-            message.lsn = write(message, queue_ids, due_ms)
+                    targets[message.id].append(queue_id)
+        for message in batch.messages:  # in this order a restart finds them, in each of the queues
+            queue_ids = targets.get(message.id)
+            if queue_ids or (queue_ids is not None and log.retains):
+                message.lsn = write(message, queue_ids, due_ms)
 
 
 def _targets(route: Route, plan: Plan) -> list[Queue]:

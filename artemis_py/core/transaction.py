@@ -27,6 +27,10 @@ class Publisher(ABC):
         """A route to the same destination as things are now. Raises NotFoundError."""
 
     @abstractmethod
+    def take_message_ids(self, count: int) -> int:
+        """Reserve ``count`` message ids; returns the first."""
+
+    @abstractmethod
     def flush_forwards(self, now_ms: int) -> None:
         """Publish the copies that were noted for other addresses."""
 
@@ -77,7 +81,7 @@ class Transaction:
         """
         router = publisher.router
         self._renew(publisher)
-        self._check(router)
+        self._check(router, now_ms)
         router.log.begin_group(transactional=True)
         if commit_id is not None:
             router.commits.remember(commit_id, digest, router.log)
@@ -102,14 +106,18 @@ class Transaction:
             start = end
 
     def _renew(self, publisher: Publisher) -> None:
-        """Addresses and queues may have gone since the messages were sent."""
+        """Addresses and queues may have gone since the messages were sent. They arrive now, so they get ids that are
+        higher than those of all that came before (a consumer without replay wants what comes after it).
+        """
+        first_id = publisher.take_message_ids(len(self.sends))
         for place, (route, message, due_ms) in enumerate(self.sends):
+            message.id = first_id + place
             current = publisher.renewed(route)
             if current is not route:
                 message.account = current.address.account
                 self.sends[place] = (current, message, due_ms)
 
-    def _check(self, router: Router) -> None:
+    def _check(self, router: Router, now_ms: int) -> None:
         planned: dict[str, tuple[int, int]] = {}
         planned_on_queues: dict[str, tuple[int, int]] = {}
         duplicate_ids: set[tuple[str, str]] = set()
@@ -121,25 +129,38 @@ class Transaction:
                     self._note_refused(router, address, "fail")
                     raise AddressFullError(f"Address {address.name} is full")
                 planned[address.name] = (count + 1, size + message.memory_bytes)
-            full = self._full_queue(router.limited_takers(route, message), message, planned_on_queues)
+            full = self._full_queue(router.limited_takers(route, message), message, planned_on_queues, now_ms)
             if full is not None:
                 self._note_refused(router, address, "reject")
-                raise QueueFullError(full.why_full())
+                raise QueueFullError(full.why_full(*self._asked_of(full, router)))
             duplicate_id = message.head.duplicate_id
             if duplicate_id is not None:
                 if router.has_seen(address, message) or (address.name, duplicate_id) in duplicate_ids:
                     raise DuplicateError(f"Duplicate message id {duplicate_id} on address {address.name}")
                 duplicate_ids.add((address.name, duplicate_id))
 
-    def _full_queue(self, queues: list[Queue], message: Message, planned: dict[str, tuple[int, int]]) -> Queue | None:
-        """The queue that would refuse the message after what is ``planned`` (messages, bytes) for each."""
+    def _full_queue(
+        self, queues: list[Queue], message: Message, planned: dict[str, tuple[int, int]], now_ms: int
+    ) -> Queue | None:
+        """The queue that would refuse the message after what is ``planned`` (messages, bytes) for each. Consumers with
+        room get their chance first, as they do before a message is refused that is sent alone.
+        """
         for queue in queues:
             if queue.overflow.refuses:
                 count, size_bytes = planned.get(queue.name, (0, 0))
                 planned[queue.name] = (count + 1, size_bytes + message.size_bytes)
                 if not queue.fits(*planned[queue.name]):
-                    return queue
+                    queue.dispatch(now_ms)
+                    if not queue.fits(*planned[queue.name]):
+                        return queue
         return None
+
+    def _asked_of(self, queue: Queue, router: Router) -> tuple[int, int]:
+        """How many messages, of how many bytes together, the transaction has for a queue."""
+        sizes = [
+            message.size_bytes for route, message, _ in self.sends if queue in router.limited_takers(route, message)
+        ]
+        return len(sizes), sum(sizes)
 
     def _note_refused(self, router: Router, full: Address, policy: str) -> None:
         """Nothing of the transaction arrives; what it would have sent to the full address counts as refused there."""

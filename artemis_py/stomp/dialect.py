@@ -274,6 +274,8 @@ def _milliseconds(headers: dict[str, str], name: str) -> int:
 def _integer(text: str, name: str) -> int:
     digits = text.strip()
     unsigned = digits[1:] if digits[:1] in ("-", "+") else digits
-    if len(unsigned) > 18 or not (unsigned.isascii() and unsigned.isdigit()):
+    if not (unsigned.isascii() and unsigned.isdigit()):
         raise FrameError(f"{name} is not a number: {text[:40]!r}")
+    if len(unsigned) > 18:
+        raise FrameError(f"{name} is not a number of 18 digits at most: {text[:40]!r}")
     return int(digits)

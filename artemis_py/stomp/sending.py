@@ -91,7 +91,7 @@ class Sending(Subscribing):
         if queue is None:
             return f"Address {batch.route.address.name} is full"
         self.service.broker.note_event(REJECTED, queue, {"session": self.name, "limit": str(queue.overflow.depth)})
-        return queue.why_full()
+        return queue.why_full(1, batch.refused_bytes)
 
     def _route(self, shape: Shape) -> Route:
         """The resolved destination, remembered with the shape while bindings stay as they are."""

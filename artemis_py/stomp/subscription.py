@@ -115,8 +115,7 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
     browses = headers.get("browser", "").lower() == "true"
     if selector is None:
         selector, filters_itself = queue.consumer_defaults.selector, False
-    if replay_period_s is None:
-        replay_period_s = queue.consumer_defaults.replay_period_s
+    since_ms, after_id = queue.consumer_defaults.replay(replay_period_s, now_ms, broker.last_message_id)
     consumer = Consumer(
         consumer_id,
         subscriber.owner,
@@ -128,8 +127,8 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
         priority=priority,
         no_local=0 if queue.temporary else no_local,
         weigh=encoded_size if window_bytes == UNLIMITED else writer.frame_bytes,
-        since_ms=max(now_ms - 1000 * replay_period_s, 0) if replay_period_s else 0,
-        after_id=broker.last_message_id if replay_period_s == 0 else 0,
+        since_ms=since_ms,
+        after_id=after_id,
         exclusive=_is_true(headers, _EXCLUSIVE_HEADERS),
         reader=subscriber.reader,
     )

@@ -143,6 +143,14 @@ class StompSocket:
         """Everything sent so far was carried out; messages that came meanwhile are kept."""
         self.ask("BEGIN", {"transaction": f"done-{next(_NUMBERS)}"})
 
+    def messages_here(self) -> list[ServerFrame]:
+        """The messages that the broker has sent by now; nothing else may have come."""
+        self.nothing_waits_but_messages()
+        taken = list(self._waiting)
+        self._waiting.clear()
+        assert all(one.command == "MESSAGE" for one in taken), [one.text for one in taken]
+        return taken
+
     # ---- the end ---------------------------------------------------------------------------------
 
     def finish(self) -> None:

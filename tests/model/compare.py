@@ -8,6 +8,7 @@ from artemis_py.core.queue import Queue
 from tests.model.plans import ADDRESS, DEAD, EXPIRED
 from tests.model.queue_model import QueueModel
 from tests.model.reader_model import Item
+from tests.model.rules_model import expires_ms
 
 if TYPE_CHECKING:
     from tests.model.world import Pair, World
@@ -19,12 +20,14 @@ def compare(world: World) -> None:
         _compare_contents(pair)
         _compare_counts(pair.queue, pair.model)
         _compare_sizes(pair.queue, pair.model)
+        _compare_limits(pair.queue, pair.model)
     for seat in world.seats:
         held = [item.letter.id for item in seat.reader.held]
         assert list(seat.consumer.held) == held, "a consumer holds something else"
         assert [entry.message.id for entry in seat.consumer.outbox] == seat.reader.unsent, "another outbox"
         handed = [letter.id for letter in seat.reader.handed]
         assert [entry.message.id for entry in seat.consumer.handed] == handed, "something else was handed over"
+        assert seat.consumer.firsts == seat.reader.firsts, "other messages brought a group"
     _compare_account(world)
     _compare_log(world)
     _compare_times(world)
@@ -43,6 +46,8 @@ def _compare_contents(pair: Pair) -> None:
     assert ready == [_state(item) for item in model.ready()], f"{queue.name} has other contents or another order"
     scheduled = {(entry.message.id, entry.attempts, entry.redelivered) for entry in queue.scheduled.values()}
     assert scheduled == {_state(item) for _, _, item in model.scheduled}, f"{queue.name} has other scheduled messages"
+    held_back = {item.letter.id for item in model.held_back()}
+    assert queue._held_back == held_back, f"{queue.name} holds back other messages"
     holders = [item.letter.id for item in model.held_items() + model.picked_items()]
     places = holders + [item[0] for item in ready] + [item[0] for item in scheduled]
     assert len(places) == len(set(places)), f"a message stands in {queue.name} at two places"
@@ -91,6 +96,15 @@ def _compare_sizes(queue: Queue, model: QueueModel) -> None:
     assert found == expected, f"sizes of {queue.name}"
 
 
+def _compare_limits(queue: Queue, model: QueueModel) -> None:
+    assert queue.flow_stopped == model.senders_wait, "senders wait, or not"
+    if queue.overflow.depth is not None:
+        assert queue.size_bytes == sum(item.letter.size_bytes for item in model.standing()), "bytes of the depth"
+    if queue.alerts is not None and queue.alerts.ages is not None:
+        oldest_ms = min((letter.arrived_ms for letter in model.letters()), default=None)
+        assert queue.alerts.ages.oldest_ms() == oldest_ms, "age of the oldest"
+
+
 def _compare_account(world: World) -> None:
     letters = world.letters().values()
     account = world.broker.addresses[ADDRESS].account
@@ -117,6 +131,9 @@ def _compare_times(world: World) -> None:
     """The broker must wake up in time for what is due first."""
     due = [due_ms for pair in world.pairs for due_ms, _, _ in pair.model.scheduled]
     due += [pair.model.opens_at_ms for pair in world.pairs if pair.model.opens_at_ms is not None]
+    bounded = [pair.model for pair in world.pairs if pair.model.plan.ttl_min or pair.model.plan.ttl_max]
+    waiting = [(model, item) for model in bounded for item in model.items + model.held_back()]
+    due += [over_ms for model, item in waiting if (over_ms := expires_ms(model.plan, item.letter))]
     next_due_ms = world.broker.next_due_ms()
     if due:
         assert next_due_ms is not None, "no timer although something falls due"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any, ClassVar
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from tests.model import steps
-from tests.model.plans import FAILURES, AddressPlan, Plan, QueuePlan, queue_plans
+from tests.model.axes import IN_MEMORY, Chosen, plan_of
 from tests.model.reader_model import SELECTORS
 from tests.model.trade import Trade
 from tests.model.world import PLENTY
@@ -25,6 +26,8 @@ SPECS = st.lists(
         st.sampled_from(steps.BODIES),
         st.sampled_from(steps.KEYS),
         st.sampled_from(steps.GROUPS),
+        st.sampled_from(steps.HOLDS_MS),
+        st.booleans(),
     ),
     min_size=1,
     max_size=5,
@@ -32,78 +35,62 @@ SPECS = st.lists(
 DELAY = st.sampled_from(steps.DELAYS_MS)
 TIME = st.sampled_from(steps.TIMES_MS)
 ROOM = st.sampled_from(steps.ROOMS)
-LIMITS = [(limit, policy) for limit in (1, 4) for policy in ("DROP", "FAIL", "BLOCK")]
-FULL = st.sampled_from([(-1, "BLOCK")] * 3 + LIMITS)
+CONSUMERS = st.fixed_dictionaries(
+    {
+        "number": NUMBER,
+        "connection": CONNECTION,
+        "settles": st.booleans(),
+        "browses": st.booleans(),
+        "selector": st.none() | st.sampled_from(sorted(SELECTORS)),
+        "no_local": st.booleans(),
+        "window": st.sampled_from(steps.WINDOWS),
+        "priority": st.sampled_from((0, 5)),
+        "room": ROOM,
+        "replay_s": st.sampled_from(steps.REPLAYS_S),
+        "alone": st.sampled_from((False, False, False, True)),
+    }
+)
+BASES = st.sampled_from(IN_MEMORY.bases)
+OTHERS = st.fixed_dictionaries(
+    {axis: st.sampled_from(list(names)) for axis, names in IN_MEMORY.axes.items() if axis not in IN_MEMORY.base}
+)
 
 
 class QueueMachine(RuleBasedStateMachine):
-    """One world. Subclasses fix the first queue's axes; what is left open is drawn first."""
+    """One world. Subclasses fix some axes of the first queue; what is left open is drawn first."""
 
-    queue: QueuePlan = QueuePlan()
+    fixed: ClassVar[Chosen] = {}
     world: Trade
 
     @initialize(
-        failure=st.sampled_from(FAILURES),
-        full=FULL,
-        red_only=st.booleans(),
-        purge=st.booleans(),
-        durable=st.booleans(),
-        second=st.none() | st.sampled_from(queue_plans()),
+        base=BASES,
+        others=OTHERS,
+        second=st.none() | BASES,
+        restarts=st.booleans(),
     )
-    def begin_world(
-        self,
-        failure: AddressPlan,
-        full: tuple[int, str],
-        red_only: bool,
-        purge: bool,
-        durable: bool,
-        second: QueuePlan | None,
-    ) -> None:
+    def begin_world(self, base: Chosen, others: Chosen, second: Chosen | None, restarts: bool) -> None:
         """Make the world."""
-        first = replace(self.queue, red_only=red_only, purge=purge, durable=durable)
-        address = replace(failure, messages_max=full[0], full_policy=full[1])
-        self.world = Trade(Plan((first,) if second is None else (first, second), address))
+        plan = plan_of(base | others | self.fixed)
+        if second is not None:
+            plan = replace(plan, queues=(*plan.queues, *plan_of(second | others).queues))
+        self.world = Trade(plan, restarts=restarts)
 
     @rule(specs=SPECS, connection=CONNECTION, delay_ms=DELAY)
     def publish(self, specs: list[steps.Given], connection: int, delay_ms: int) -> None:
         """SEND."""
         steps.publish(self.world, specs, connection, delay_ms)
 
-    @rule(
-        number=NUMBER,
-        connection=CONNECTION,
-        settles=st.booleans(),
-        browses=st.booleans(),
-        selector=st.none() | st.sampled_from(sorted(SELECTORS)),
-        no_local=st.booleans(),
-        window=st.sampled_from(steps.WINDOWS),
-        priority=st.sampled_from((0, 5)),
-        room=ROOM,
-    )
-    def subscribe(
-        self,
-        number: int,
-        connection: int,
-        settles: bool,
-        browses: bool,
-        selector: str | None,
-        no_local: bool,
-        window: int,
-        priority: int,
-        room: int,
-    ) -> None:
+    @rule(how=CONSUMERS)
+    def subscribe(self, how: dict[str, Any]) -> None:
         """SUBSCRIBE."""
-        steps.subscribe(
-            self.world, number=number, connection=connection, settles=settles, browses=browses, selector=selector,
-            no_local=no_local, window=window, priority=priority, room=room,
-        )  # fmt: skip
+        steps.subscribe(self.world, **how)
 
     @rule(number=NUMBER, connection=CONNECTION)
     def subscribe_plainly(self, number: int, connection: int) -> None:
         """SUBSCRIBE with nothing special: without these, few messages would ever be settled."""
         steps.subscribe(
             self.world, number=number, connection=connection, settles=False, browses=False, selector=None,
-            no_local=False, window=-1, priority=0, room=PLENTY,
+            no_local=False, window=-1, priority=0, room=PLENTY, replay_s=None, alone=False,
         )  # fmt: skip
 
     @precondition(lambda self: self.world.seats)
@@ -188,12 +175,18 @@ class QueueMachine(RuleBasedStateMachine):
         """The operator removes all."""
         steps.purge(self.world, number)
 
+    @precondition(lambda self: self.world.has_journal)
+    @rule(ms=TIME)
+    def restart(self, ms: int) -> None:
+        """The power goes."""
+        steps.restart(self.world, ms)
+
     def teardown(self) -> None:
         """At last everybody goes, and the address must answer for nothing."""
         if hasattr(self, "world"):
             self.world.empty()
 
 
-def machine_for(queue: QueuePlan) -> type[QueueMachine]:
-    """A machine whose first queue is this one."""
-    return type("QueueMachine", (QueueMachine,), {"queue": queue})
+def machine_for(fixed: Chosen) -> type[QueueMachine]:
+    """A machine whose first queue has these choices."""
+    return type("QueueMachine", (QueueMachine,), {"fixed": fixed})

@@ -6,10 +6,12 @@ It does not say which message comes into memory when; it says what may be done w
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import ceil
 
 from artemis_py.core.queue import Queue
-from tests.model.plans import FALLBACK, LVQ, SHARED, SORTED, STANDARD, STICKY, UNGROUPED, QueuePlan
-from tests.model.reader_model import SELECTORS, Letter
+from tests.model.plans import FLOW_CONTROL, LVQ, PAUSE, REJECT, RING, SORTED, STANDARD, STAY, STICKY, QueuePlan
+from tests.model.reader_model import Letter, Wishes
+from tests.model.rules_model import group_of, is_over, valid_ms
 
 READY, HELD, PICKED, HANDED, PENDING, DONE = "ready", "held", "picked", "handed", "pending", "done"
 """Ready is also what waits for its time. Picked: for a consumer that settles on send. Pending: in a transaction. Done:
@@ -32,30 +34,21 @@ class Slot:
     holder: PagedReader | None = None
 
 
-@dataclass(slots=True, eq=False)
-class PagedReader:
+@dataclass(slots=True, eq=False, kw_only=True)
+class PagedReader(Wishes):
     """A consumer, as the model sees it."""
 
     number: int
-    connection: int
     settles: bool
     browses: bool
     reads: bool
-    selector: str | None
-    no_local: bool
     shown: set[int] = field(default_factory=set)
     may_miss: set[int] = field(default_factory=set)
 
     @property
     def is_plain(self) -> bool:
         """Does it take whatever comes next?"""
-        return self.selector is None and not self.no_local and not self.reads
-
-    def wants(self, letter: Letter) -> bool:
-        """Does the letter pass selector and no-local?"""
-        if self.no_local and letter.origin == self.connection:
-            return False
-        return self.selector is None or SELECTORS[self.selector](letter)
+        return self.wants_all and not self.reads
 
 
 class Book:
@@ -71,29 +64,58 @@ class Book:
         self.kills = False
         """May messages be killed in this step?"""
         self.pins: dict[str, PagedReader] = {}
-        self.is_grouped = not (plan.groups == UNGROUPED or plan.exclusive or plan.non_destructive)
+        self.knows_groups = False
+        self.waits_for_settling = False
+        """Groups were handed out anew: what is out has to be settled first."""
         self._last_key = 0
         self._newest: dict[str | None, int] = {}
         self._floated: set[str | None] = set()
 
     def accepts(self, letter: Letter) -> bool:
         """Does a message sent to the address come to this queue?"""
-        if self.queue.deleted or (self.plan.purge and not self.readers):
+        if self.queue.deleted or (self.plan.purge and all(reader.browses for reader in self.readers)):
             return False
         return not self.plan.red_only or letter.color == "red"
 
     def add(self, letter: Letter, due_ms: int) -> None:
         """A message is about to arrive."""
         self._last_key += 1
-        self.slots[letter.id] = Slot(letter, self._last_key, due_ms, floats=due_ms > 0)
+        floats = due_ms > 0 or (self.plan.holds and letter.held_until_ms > 0)
+        self.slots[letter.id] = Slot(letter, self._last_key, due_ms, floats=floats)
+        self.knows_groups = self.knows_groups or group_of(self.plan, letter) is not None
         if letter.key is not None:
             self._newest[letter.key] = self._last_key
-            if due_ms:
+            if floats:
                 self._floated.add(letter.key)
+
+    # ---- limits ----------------------------------------------------------------------------------
+
+    @property
+    def limits_senders(self) -> bool:
+        """May it be that a message has to stay outside?"""
+        return self.plan.policy in {REJECT, FLOW_CONTROL}
+
+    def is_within(self, more_count: int, more_bytes: int, percent: float = 100) -> bool:
+        """With so much more, is the depth within that share of its limits?"""
+        letters = [slot.letter for slot in self.slots.values() if slot.state not in {PICKED, HANDED}]
+        count, size = len(letters) + more_count, sum(letter.size_bytes for letter in letters) + more_bytes
+        limits = {self.plan.depth_messages: count, self.plan.depth_bytes: size}
+        return all(value <= ceil(limit * percent / 100) for limit, value in limits.items() if limit >= 0)
+
+    def is_kept_out(self, size_bytes: int) -> bool:
+        """Is there a reason to keep a message out?"""
+        if self.plan.policy == REJECT:
+            return not self.is_within(1, size_bytes)
+        picked = any(slot.state == PICKED for slot in self.slots.values())
+        return self.plan.policy == FLOW_CONTROL and (picked or not self.is_within(0, 0, self.plan.resume_percent))
+
+    # ---- deliveries ------------------------------------------------------------------------------
 
     def available(self, slot: Slot, now_ms: int) -> bool:
         """May the message be delivered now?"""
-        if slot.state != READY or slot.letter.is_over(now_ms) or slot.due_ms > now_ms:
+        if slot.state != READY or is_over(self.plan, slot.letter, now_ms) or slot.due_ms > now_ms:
+            return False
+        if valid_ms(self.plan, slot.letter, now_ms):
             return False
         return slot.letter.id not in self.queue.scheduled
 
@@ -103,7 +125,10 @@ class Book:
         assert slot is not None, f"message {letter_id} was delivered and is not there"
         assert self.available(slot, now_ms), f"message {letter_id} was delivered while {slot.state}"
         assert reader.wants(slot.letter), "delivered against selector or no-local"
-        assert self.queue.gate.is_open, "delivered through a closed gate"
+        assert self.queue.gate.is_open or reader.browses, "delivered through a closed gate"
+        assert not self.must_settle or reader.browses, "delivered before what is out is settled"
+        if not reader.browses:
+            self.waits_for_settling = False
         assert self.is_served(reader), "delivered past the owner of an exclusive queue"
         if reader.reads:
             assert letter_id not in reader.shown, "shown twice to one reader"
@@ -113,16 +138,29 @@ class Book:
         if reader.is_plain and not slot.floats:
             self._check_order(reader, slot, now_ms)
         group = self.group_of(slot)
-        if group is not None:
+        if group is not None and self.plan.groups == STICKY and slot.letter.closes:
+            self.pins.pop(group, None)
+        elif group is not None:
             self.pins.setdefault(group, reader)
         slot.holder = reader
         slot.state = PICKED if reader.settles else HELD
 
     def group_of(self, slot: Slot) -> str | None:
         """The group of a message, None when it is in none."""
-        if not self.is_grouped:
-            return None
-        return slot.letter.group or (FALLBACK if self.plan.groups == SHARED else None)
+        return group_of(self.plan, slot.letter)
+
+    @property
+    def must_settle(self) -> bool:
+        """Must something be settled before anything else is delivered?"""
+        return self.waits_for_settling and any(slot.state in {HELD, PENDING} for slot in self.slots.values())
+
+    def come(self, reader: PagedReader) -> None:
+        """A reader comes: where groups are rebalanced, they are with nobody now."""
+        self.readers.append(reader)
+        if self.knows_groups and not reader.reads and self.plan.groups == STICKY and self.plan.rebalances != STAY:
+            self.pins = {}
+            self.waits_for_settling = self.plan.rebalances == PAUSE
+            self.waits_for_settling = self.must_settle
 
     def may_have(self, reader: PagedReader, slot: Slot) -> bool:
         """Do groups let this reader have the message? Looking is free."""
@@ -140,6 +178,8 @@ class Book:
         """A reader is gone."""
         self.readers.remove(reader)
         self.pins = {group: owner for group, owner in self.pins.items() if owner is not reader}
+        if not self.readers and all(slot.state in {PICKED, HANDED} for slot in self.slots.values()):
+            self.knows_groups = self.waits_for_settling = False
 
     def _check_order(self, reader: PagedReader, slot: Slot, now_ms: int) -> None:
         for other in self.slots.values():
@@ -169,9 +209,10 @@ class Book:
         if reason == "acked":
             assert slot.state in {DONE, PICKED}, f"acknowledged while {slot.state}"
         elif reason == "expired":
-            assert slot.letter.is_over(now_ms), f"message {letter_id} expired before its time"
+            assert is_over(self.plan, slot.letter, now_ms), f"message {letter_id} expired before its time"
         elif reason == "replaced":
-            assert self.ring_size >= 0 or self._has_newer(slot), f"message {letter_id} was given up"
+            is_ring = self.ring_size >= 0 or self.plan.policy == RING
+            assert is_ring or self._has_newer(slot), f"message {letter_id} was given up"
         else:
             exhausted = 0 < self.attempts_max <= slot.attempts
             assert self.kills or exhausted, f"message {letter_id} was killed"

@@ -5,198 +5,57 @@ told, out of step with everything else.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from random import Random
-from typing import Any, Final
+from typing import Final
 
-from artemis_py.config.settings import BrokerConfig, SettingsEntry, SettingsRepository
-from artemis_py.core.broker import Broker
-from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import Entry
-from artemis_py.core.queue import Queue
 from artemis_py.core.router import Batch
 from artemis_py.core.transaction import Transaction
-from artemis_py.errors import AddressFullError
-from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, Message, encode_headers
-from artemis_py.paged import Page, PagedMessage
-from artemis_py.records import Actor, Keepsake
+from artemis_py.errors import AddressFullError, QueueFullError
+from artemis_py.message import Message
 from artemis_py.selector import compile_selector
-from artemis_py.storage.pages import PageFiles
-from artemis_py.storage.spill import SpillLog
 from tests.model import paging_model
-from tests.model.paging_model import DONE, HANDED, HELD, PENDING, PICKED, READY, Book, PagedReader
-from tests.model.plans import ADDRESS, GROUP, KEY, AddressPlan, Plan, QueuePlan
+from tests.model.letters import Spec
+from tests.model.paging_model import DONE, HANDED, PENDING, READY, Book, PagedReader
+from tests.model.paging_state import Open, PagingState, Seat, WatchedConsumer
+from tests.model.plans import NO_POLICY
 from tests.model.reader_model import Letter
-from tests.model.world import PLENTY, START_MS, Spec
-from tests.sim.committer import SteppedCommitter
-from tests.sim.disk import SimDisk
+from tests.model.world import PLENTY
 
 TURNS_MAX: Final = 2000
+AGES_S: Final = 1_000_000
+"""A replay period that leaves nothing out."""
 
 
-@dataclass(frozen=True, slots=True)
-class PagePlan:
-    """How an address pages. -1: not set."""
-
-    messages_max: int = 2
-    page_bytes: int = 400
-    read_messages_max: int = -1
-    ready_messages_max: int = -1
-    limit_messages: int = -1
-    limit_policy: str = "DROP"
-
-    def settings(self) -> dict[str, Any]:
-        """The address-setting that says the same."""
-        values: dict[str, Any] = {
-            "address_full_policy": "PAGE",
-            "max_size_messages": self.messages_max,
-            "page_size_bytes": self.page_bytes,
-            "max_read_page_messages": self.read_messages_max,
-            "prefetch_page_messages": self.ready_messages_max,
-        }
-        if self.limit_messages >= 0:
-            values |= {"page_limit_messages": self.limit_messages, "page_full_policy": self.limit_policy}
-        return values
-
-
-class StrictLog(SpillLog):
-    """Nobody may settle a message in a page twice, and nothing of a page that was given up."""
-
-    def __init__(self, committer: SteppedCommitter, pages: PageFiles) -> None:
-        super().__init__(committer, pages)
-        self.settled_places: set[tuple[int, int, int]] = set()
-
-    def page_settled(
-        self, queue_id: int, messages: list[PagedMessage], reason: str, consumer: Actor | None = None
-    ) -> int:
-        for message in messages:
-            place = queue_id, message.page.stream, message.place
-            assert place not in self.settled_places, f"place {message.place} was settled twice in queue {queue_id}"
-            self.settled_places.add(place)
-        return self.last_lsn
-
-    def page_dropped(self, page: Page) -> int:
-        assert not page.left, "a page goes that somebody needs"
-        assert not page.resident, "a page goes and something of it is in memory"
-        return self.last_lsn
-
-
-class WatchedConsumer(Consumer):
-    """Tells the world of each entry that it takes."""
-
-    tell: Callable[[Entry], None]
-
-    def take(self, entry: Entry) -> None:
-        self.tell(entry)
-        super().take(entry)
-
-
-@dataclass(slots=True, eq=False)
-class Seat:
-    """A consumer, its model, and its queue."""
-
-    consumer: WatchedConsumer
-    reader: PagedReader
-    book: Book
-
-
-@dataclass(slots=True, eq=False)
-class Open:
-    """A transaction under way: the real one, what it sends, what it settled."""
-
-    real: Transaction
-    sends: list[tuple[Letter, int]]
-    taken: list[tuple[Book, PagedReader, int]]
-    refused: list[tuple[Book, PagedReader, int]]
-
-
-class PagingWorld:
-    """One address whose queues all page."""
-
-    def __init__(self, queues: tuple[QueuePlan, ...], pages: PagePlan, address: AddressPlan) -> None:
-        self.now_ms = START_MS
-        self.is_damaged = False
-        """Did a test change the files? Then the model does not know what has to be there."""
-        self.page_plan = pages
-        self.address_plan = address
-        self.disk = SimDisk(Random(0))
-        self.writer = SteppedCommitter(lambda: None)
-        self.reader = SteppedCommitter(lambda: None)
-        self.said: list[str] = []
-        self.files = PageFiles(self.disk, self.reader, self.said.append)
-        self.log = StrictLog(self.writer, self.files)
-        self.broker = Broker(self._config(queues), self.log, self.now_ms, Keepsake(), self.files)
-        self.books = [
-            Book(plan, self._watched(f"q{number}"), address.attempts_max) for number, plan in enumerate(queues)
-        ]
-        self.seats: list[Seat] = []
-        self.transactions: dict[int, Open] = {}
-        self._heads: dict[tuple[str, int, bool, str | None, str | None], Head] = {}
-
-    def _config(self, queues: tuple[QueuePlan, ...]) -> BrokerConfig:
-        values = {**self.address_plan.settings(), **self.page_plan.settings()}
-        config = Plan(queues, self.address_plan).config()
-        return replace(config, address_settings=SettingsRepository([SettingsEntry(match=ADDRESS, values=values)]))
-
-    def _watched(self, name: str) -> Queue:
-        queue = self.broker.queues[name]
-        forget = queue._forget
-
-        def watched(messages: list[Message], reason: str, by: Actor | None = None) -> None:
-            book = next(book for book in self.books if book.queue is queue)
-            for message in messages:
-                book.ended(message.id, reason, self.now_ms)
-            forget(messages, reason, by)
-
-        queue._forget = watched  # type: ignore[method-assign]
-        return queue
-
-    @property
-    def address(self) -> Any:
-        """The address under test."""
-        return self.broker.addresses[ADDRESS]
+class PagingWorld(PagingState):
+    """One address whose queues all page. Writes and reads of pages are done when the world is told."""
 
     # ---- messages --------------------------------------------------------------------------------
 
     def _letter(self, spec: Spec, origin: int) -> tuple[Message, Letter]:
-        key = spec.color, spec.priority, spec.persistent, spec.key, spec.group
-        if key not in self._heads:
-            keyed = [] if spec.key is None else [(KEY, spec.key)]
-            keyed += [] if spec.group is None else [(GROUP, spec.group)]
-            block = encode_headers([("destination", ADDRESS), ("color", spec.color), *keyed])
-            self._heads[key] = Head(block, ADDRESS, priority=spec.priority, persistent=spec.persistent)
-        head = self._heads[key]
-        expires_ms = self.now_ms + spec.ttl_ms if spec.ttl_ms else 0
-        body = b"x" * spec.body_bytes
-        message = Message(
-            head, body, self.broker.next_message_id(), self.now_ms, expires_ms, self.address.account, origin
-        )
-        size = len(head.block) + len(body)
-        memory = size + MESSAGE_OVERHEAD_BYTES
-        return message, Letter(
-            message.id, spec.priority, spec.color, spec.persistent, size, memory, expires_ms, origin, spec.key,
-            spec.group,
-        )  # fmt: skip
+        return self._writer.write(self.broker, spec, origin, self.now_ms)
 
     def publish(self, specs: list[Spec], *, connection: int = 1, delay_ms: int = 0) -> None:
         """Messages come: at once, or, where something may be refused, one by one."""
-        limited = self.page_plan.limit_messages >= 0
-        for group in [[spec] for spec in specs] if limited else [specs]:
+        for group in [[spec] for spec in specs] if self.is_limited else [specs]:
             pairs = [self._letter(spec, connection) for spec in group]
             due_ms = self.now_ms + delay_ms if delay_ms else 0
             self._expect([letter for _, letter in pairs], due_ms)
             dropped = self.address.dropped_message_count
             messages = [message for message, _ in pairs]
             plain = not any(spec.persistent or spec.ttl_ms for spec in group)
-            route = self.broker.route(ADDRESS, None, "MULTICAST")
             size = sum(message.size_bytes for message in messages)
-            taken = self.broker.router.publish(Batch(route, messages, size, self.now_ms, plain=plain, due_ms=due_ms))
+            batch = Batch(self.route, messages, size, self.now_ms, plain=plain, due_ms=due_ms)
+            taken = self.broker.router.publish(batch)
             refused = taken < len(messages) or self.address.dropped_message_count > dropped
-            assert not refused or limited, "refused without a limit"
+            assert not refused or self.is_limited, "refused without a limit"
             self._arrived([letter for _, letter in pairs], refused=refused)
+            self.check_limits(batch)
         self.check()
 
     def _expect(self, letters: list[Letter], due_ms: int) -> None:
+        for letter in letters:
+            self.come_in += 1
+            letter.place = self.come_in
         for book in self.books:
             for letter in letters:
                 if book.accepts(letter):
@@ -235,20 +94,27 @@ class PagingWorld:
         window: int = -1,
         priority: int = 0,
         room: int = PLENTY,
+        replay_s: int | None = None,
     ) -> Seat | None:
         """A consumer comes to a queue that is still there."""
         book = self.books[number % len(self.books)]
         if book.queue.deleted:
             return None
         reads = browses or book.queue.non_destructive
+        since_ms, after_id = book.queue.consumer_defaults.replay(replay_s, self.now_ms, self.broker.last_message_id)
         consumer = WatchedConsumer(
             self.broker.next_consumer_id(), self, settles=settles, destructive=not reads, browses=browses,
             selector=None if selector is None else compile_selector(selector), priority=priority,
-            window_bytes=-1 if settles else window, no_local=connection if no_local else 0,
+            window_bytes=-1 if settles else window, no_local=connection if no_local else 0, since_ms=since_ms,
+            after_id=after_id,
         )  # fmt: skip
-        reader = PagedReader(consumer.id, connection, settles, browses, reads, selector, no_local)
+        reader = PagedReader(
+            number=consumer.id, connection=connection, settles=settles, browses=browses, reads=reads,
+            selector=selector, no_local=no_local, came_ms=self.now_ms, came_after=self.come_in,
+            replay_s=book.plan.replay_s if replay_s is None else replay_s,
+        )  # fmt: skip
         consumer.tell = self._teller(book, reader)
-        book.readers.append(reader)
+        book.come(reader)
         self.broker.attach(book.queue, consumer, self.now_ms)
         seat = Seat(consumer, reader, book)
         self.seats.append(seat)
@@ -309,7 +175,7 @@ class PagingWorld:
             book.come_back([entry.message.id], failed=False)
             book.slots[entry.message.id].floats = True
         self.seats.remove(seat)
-        last = len(book.readers) == 1
+        last = all(reader.browses for reader in book.readers if reader is not seat.reader) and not seat.reader.browses
         book.kills = book.plan.purge and last
         self.broker.detach(book.queue, consumer, failed=failed, now_ms=self.now_ms)
         book.left(seat.reader)
@@ -337,7 +203,7 @@ class PagingWorld:
         due_ms = self.now_ms + delay_ms if delay_ms else 0
         for spec in specs:
             message, letter = self._letter(spec, connection)
-            one.real.send(self.broker.route(ADDRESS, None, "MULTICAST"), message, due_ms)
+            one.real.send(self.route, message, due_ms)
             one.sends.append((letter, due_ms))
 
     def settle_in(self, seat: Seat, index: int, *, refuses: bool) -> None:
@@ -356,9 +222,11 @@ class PagingWorld:
     def commit(self, connection: int) -> None:
         """COMMIT, unless it has to wait."""
         one = self.transactions[connection]
-        if one.real.blocked_by() is not None:
+        if one.real.blocked_by() is not None or one.real.stopped_by(self.broker.router, self.now_ms) is not None:
             return
         del self.transactions[connection]
+        for place, (letter, _) in enumerate(one.sends, self.broker.last_message_id + 1):
+            letter.id = place  # it is numbered anew when it comes in
         slots = {letter.id: (letter, due_ms) for letter, due_ms in one.sends}
         for letter, due_ms in slots.values():
             self._expect([letter], due_ms)
@@ -370,8 +238,8 @@ class PagingWorld:
         dropped = self.address.dropped_message_count
         try:
             one.real.commit(self.broker, self.now_ms)
-        except AddressFullError:
-            assert self.page_plan.limit_policy == "FAIL", "COMMIT failed without a limit"
+        except (AddressFullError, QueueFullError):
+            assert self.may_fail, "COMMIT failed without a limit"
             self._forget_letters(list(slots))
             for book, _, letter_id in states:
                 book.slots[letter_id].state = PENDING
@@ -418,7 +286,7 @@ class PagingWorld:
     def resize(self, number: int, size: int) -> None:
         """Change the ring while it runs."""
         book = self.books[number % len(self.books)]
-        if not book.queue.deleted:
+        if not book.queue.deleted and book.plan.policy == NO_POLICY:
             self.broker.set_ring_size(book.queue.name, size)
             book.ring_size = size
 
@@ -486,71 +354,20 @@ class PagingWorld:
 
     def _check_nobody_starves(self, book: Book) -> None:
         queue = book.queue
-        if queue.deleted or not queue.gate.is_open:
+        if queue.deleted:
             return
         for seat in self.seats:
             if seat.book is not book or not seat.consumer.has_room or not book.is_served(seat.reader):
                 continue
+            if (not queue.gate.is_open or book.must_settle) and not seat.reader.browses:
+                continue
             wanted = book.wanted_by(seat.reader, self.now_ms)
             if seat.reader.is_plain and not queue.order.count and not queue._has_space():
                 continue  # the limits on reading ahead count what others hold
-            if book.is_grouped and not seat.reader.reads and not queue._has_space():
+            if book.plan.is_grouped and not seat.reader.reads and not queue._has_space():
                 here = {entry.message.id for entry in queue.order}
                 wanted = [one for one in wanted if one in here]  # what waits for its group takes part of the memory
             assert not wanted, f"{queue.name}: consumer {seat.reader.number} starves for {wanted}"
-
-    # ---- what must always hold -------------------------------------------------------------------
-
-    def check(self) -> None:
-        """Counts, sizes, accounts and pages tell the same."""
-        if self.is_damaged:
-            return
-        in_memory: dict[int, Letter] = {}
-        for book in self.books:
-            ids = self._check_queue(book)
-            in_memory.update({letter_id: book.slots[letter_id].letter for letter_id in ids})
-        account = self.address.account
-        assert account.message_count == len(in_memory), "messages that the address answers for"
-        assert account.size_bytes == sum(one.memory_bytes for one in in_memory.values()), "bytes of the address"
-        assert self.broker.memory.account.message_count >= account.message_count, "messages of the broker"
-        assert not self.said, "damage without damage"
-
-    def _check_queue(self, book: Book) -> set[int]:
-        queue, tally = book.queue, book.queue.tally
-        slots = {one: slot for one, slot in book.slots.items() if slot.state != HANDED}
-        picked = sum(slot.state == PICKED for slot in slots.values())
-        assert queue.message_count == len(slots) - picked, f"message count of {queue.name}"
-        held = sum(slot.state in {HELD, PENDING} for slot in slots.values())
-        assert tally.held_count == held, "in delivery"
-        gone = tally.acknowledged + tally.killed + tally.expired + tally.replaced
-        assert tally.added == gone + len(slots), "what came is not what went and what is there"
-        letters = [slot.letter for slot in slots.values()]
-        assert tally.size_bytes == sum(letter.size_bytes for letter in letters), "bytes"
-        assert tally.durable_count == sum(letter.persistent for letter in letters), "durable messages"
-        durable = sum(letter.size_bytes for letter in letters if letter.persistent)
-        assert tally.durable_size_bytes == durable, "durable bytes"
-        places = [entry.message.id for entry in queue.order] + list(queue.scheduled)
-        places += [one for one, slot in slots.items() if slot.state != READY]
-        ids = set(places)
-        assert len(ids) == len(places), f"a message stands in {queue.name} at two places"
-        assert ids <= set(slots), "something stands there that is gone"
-        in_pages = [slot.letter for one, slot in slots.items() if one not in ids]
-        if not queue.deleted:
-            assert queue.paged_count == len(in_pages), "messages in pages"
-            assert queue.paged_size_bytes == sum(letter.size_bytes for letter in in_pages), "bytes in pages"
-            self._check_pages(queue)
-        return ids
-
-    def _check_pages(self, queue: Queue) -> None:
-        stream = self.address.stream
-        backlog = None if stream is None else queue.backlogs.get(stream.number)
-        if backlog is None:
-            return
-        left = sum(page.left.get(queue.id, 0) for page in stream.pages)
-        assert left == backlog.count + len(backlog.in_memory), "pages and backlog differ"
-        assert stream.message_count.get(queue.id, 0) == left, "the stream counts otherwise"
-        for place, message in backlog.in_memory.items():
-            assert message.page.resident.get(place) is message, "one message, two copies in memory"
 
     # ---- the end ---------------------------------------------------------------------------------
 
@@ -564,7 +381,7 @@ class PagingWorld:
             if drains and not book.queue.non_destructive and not book.plan.purge:
                 self.pause(number, paused=False)
                 for _ in range(3):
-                    self.subscribe(number, settles=True)
+                    self.subscribe(number, settles=True, replay_s=None if book.plan.replay_s is None else AGES_S)
             else:
                 self.purge(number)
         self.now_ms += 1_000_000

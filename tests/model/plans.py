@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import product
 from typing import Any, Final
 
 from artemis_py.config.settings import (
@@ -45,19 +44,47 @@ GROUP: Final = "JMSXGroupID"
 FALLBACK: Final = "qpid.no-group"
 
 
+# What a queue does when it is full (overflow-policy).
+NO_POLICY: Final = "NONE"
+RING: Final = "RING"
+REJECT: Final = "REJECT"
+FLOW_CONTROL: Final = "PRODUCER_FLOW_CONTROL"
+TO_DISK: Final = "FLOW_TO_DISK"
+
+# Where groups go when a consumer comes (group-rebalance, group-rebalance-pause-dispatch).
+STAY: Final = "stay"
+REBALANCE: Final = "rebalance"
+PAUSE: Final = "rebalance-and-pause"
+
+
 @dataclass(frozen=True, slots=True)
 class QueuePlan:
-    """One queue's place on each axis. Sizes in messages, times in ms; -1 is none for ring_size, depth (of a ring that
-    counts all) and delay_before.
+    """One queue's place on each axis. Sizes in messages or bytes, times in ms, the replay period in s; -1 is none for
+    sizes, buckets and delay_before.
     """
 
     kind: str = PLAIN
     exclusive: bool = False
     live_max: int = 0
     groups: str = UNGROUPED
+    buckets: int = -1
+    rebalances: str = STAY
+    marks_first: bool = False
     non_destructive: bool = False
     ring_size: int = -1
-    depth: int = -1
+    policy: str = NO_POLICY
+    depth_messages: int = -1
+    depth_bytes: int = -1
+    resume_percent: float = 80
+    holds: bool = False
+    ttl_min: int = 0
+    ttl_max: int = 0
+    expiry_policy: str | None = None
+    replay_s: int | None = None
+    default_selector: str | None = None
+    admits: str = "NONE"
+    consumers_max: int = -1
+    alerts: bool = False
     consumers_before: int = 0
     delay_before: int = -1
     red_only: bool = False
@@ -69,8 +96,18 @@ class QueuePlan:
         """Does a newer value replace an older one?"""
         return self.kind in (LAST_VALUE, LVQ)
 
+    @property
+    def is_grouped(self) -> bool:
+        """Are messages grouped? Not where one consumer gets everything, and not where nobody takes anything away."""
+        return not (self.groups == UNGROUPED or self.buckets == 0 or self.exclusive or self.non_destructive)
+
     def config(self, name: str) -> QueueConfig:
         """The queue as broker.xml would declare it."""
+        alerting: dict[str, Any] = {
+            "alert_threshold_message_age": 100,
+            "alert_threshold_depth_messages": 2,
+            "alert_repeat_gap": 50,
+        }
         return QueueConfig(
             name=name,
             address=ADDRESS,
@@ -80,13 +117,28 @@ class QueuePlan:
             exclusive=self.exclusive,
             max_live_consumers=self.live_max,
             group_type=self.groups,
+            group_buckets=self.buckets,
+            group_rebalance=self.rebalances != STAY,
+            group_rebalance_pause_dispatch=self.rebalances == PAUSE,
+            group_first_key="first" if self.marks_first else None,
             non_destructive=self.non_destructive,
             ring_size=self.ring_size,
-            overflow_policy="NONE" if self.depth < 0 else "RING",
-            max_depth_messages=self.depth,
+            overflow_policy=self.policy,
+            max_depth_messages=self.depth_messages,
+            max_depth_bytes=self.depth_bytes,
+            flow_resume_percent=self.resume_percent,
+            hold_on_publish=self.holds,
+            min_message_ttl=self.ttl_min,
+            max_message_ttl=self.ttl_max,
+            expiry_policy=self.expiry_policy,
+            consumer_replay_period=self.replay_s,
+            consumer_selector=self.default_selector,
+            exclusivity_policy=self.admits,
+            max_consumers=self.consumers_max,
             consumers_before_dispatch=self.consumers_before,
             delay_before_dispatch=self.delay_before,
             purge_on_no_consumers=self.purge,
+            **(alerting if self.alerts else {}),
             **KINDS[self.kind],
         )
 
@@ -146,71 +198,3 @@ class Plan:
             message_expiry_scan_period=self.address.scan_period,
             address_queue_scan_period=-1,
         )
-
-
-# Whether the queue is exclusive, how many consumers are live, and groups, by whether the queue is non-destructive.
-DISTRIBUTIONS: Final = {
-    False: ((False, 0, UNGROUPED), (True, 0, UNGROUPED), (False, 0, STICKY), (False, 0, SHARED), (False, 2, STICKY)),
-    True: ((False, 0, UNGROUPED), (True, 0, UNGROUPED), (False, 2, UNGROUPED)),
-}
-GATES: Final = ((0, -1), (2, -1), (2, 300))
-OVERFLOWS: Final = ((-1, -1), (1, -1), (3, -1), (-1, 1), (-1, 3))
-"""Size of a ring that counts what is ready, and of one that counts the depth."""
-FAILURES: Final = tuple(
-    AddressPlan(
-        redelivery_delay=delay,
-        multiplier=2.0,
-        redelivery_delay_max=10 * delay,
-        attempts_max=attempts,
-        dead_letter=dead_letter,
-        expiry=dead_letter,
-        scan_period=100 if delay else -1,
-    )
-    for delay, (attempts, dead_letter) in product((0, 200), ((-1, False), (2, False), (2, True)))
-)
-
-
-def queue_plans() -> list[QueuePlan]:
-    """Every combination of kind, distribution, acquisition by the queue, overflow and gate."""
-    return [
-        QueuePlan(
-            kind=kind,
-            exclusive=exclusive,
-            live_max=live_max,
-            groups=groups,
-            non_destructive=non_destructive,
-            ring_size=overflow[0],
-            depth=overflow[1],
-            consumers_before=gate[0],
-            delay_before=gate[1],
-        )
-        for kind, non_destructive, overflow, gate in product(KINDS, (False, True), OVERFLOWS, GATES)
-        for exclusive, live_max, groups in DISTRIBUTIONS[non_destructive]
-    ]
-
-
-def all_plans() -> list[Plan]:
-    """Every combination of those with what a failed delivery leads to."""
-    return [Plan((queue,), failure) for queue, failure in product(queue_plans(), FAILURES)]
-
-
-def plan_id(queue: QueuePlan) -> str:
-    """A short name for a test's id."""
-    gate = (
-        "open"
-        if not queue.consumers_before
-        else f"gate{queue.consumers_before}" + (f"-{queue.delay_before}ms" if queue.delay_before >= 0 else "")
-    )
-    ring = "unbounded" if queue.ring_size < 0 else f"ring{queue.ring_size}"
-    if queue.depth >= 0:
-        ring = f"depth{queue.depth}"
-    return "-".join(
-        (
-            queue.kind,
-            "exclusive" if queue.exclusive else f"{queue.live_max}-live" if queue.live_max else "round-robin",
-            "ungrouped" if queue.groups == UNGROUPED else queue.groups.lower().replace("_", "-"),
-            "non-destructive" if queue.non_destructive else "destructive",
-            ring,
-            gate,
-        )
-    )

@@ -10,7 +10,8 @@ from typing import Final
 @dataclass(slots=True, eq=False)
 class Letter:
     """A message as it was sent. ``expires_ms`` is 0 for never, ``origin`` the connection that sent it, ``key`` what
-    sorted and last-value queues look at, ``group`` the message group that it names.
+    sorted and last-value queues look at, ``group`` the message group that it names, which it may close. It is held back
+    while ``held_until_ms`` is not past, on queues that do that.
     """
 
     id: int
@@ -23,10 +24,11 @@ class Letter:
     origin: int
     key: str | None
     group: str | None = None
-
-    def is_over(self, now_ms: int) -> bool:
-        """Has its time come? (Expired when now is at or after ``expires``.)"""
-        return 0 < self.expires_ms <= now_ms
+    closes: bool = False
+    held_until_ms: int = 0
+    arrived_ms: int = 0
+    place: int = 0
+    """The how-manieth it was to come in; of a transaction, when that was committed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -34,7 +36,7 @@ class Item:
     """A letter in one queue. ``number`` is its place among those that are worth the same.
 
     On a last-value queue ``is_value`` says that it counts (a scheduled one does not until it is due), ``outdated`` that
-    a newer value came while a consumer had it.
+    a newer value came while a consumer had it. ``is_held_back`` says that it has its place, and waits for its time.
     """
 
     letter: Letter
@@ -43,6 +45,7 @@ class Item:
     redelivered: bool = False
     is_value: bool = False
     outdated: bool = False
+    is_held_back: bool = False
 
 
 SELECTORS: Final[dict[str, Callable[[Letter], bool]]] = {
@@ -56,27 +59,54 @@ SELECTORS: Final[dict[str, Callable[[Letter], bool]]] = {
 """Selector texts beside what they mean."""
 
 
-@dataclass(slots=True, eq=False)
-class Reader:
+@dataclass(slots=True, eq=False, kw_only=True)
+class Wishes:
+    """What a consumer wants. With a replay period (in s) that is what arrived in this time before it came, at
+    ``came_ms``, and everything that comes in behind ``came_after``.
+    """
+
+    connection: int
+    selector: str | None
+    no_local: bool
+    replay_s: int | None = None
+    came_ms: int = 0
+    came_after: int = 0
+
+    def wants(self, letter: Letter) -> bool:
+        """Does the letter pass selector, no-local and replay period?"""
+        if self.no_local and letter.origin == self.connection:
+            return False
+        if self.replay_s is not None and letter.place <= self.came_after:
+            is_recent = self.replay_s > 0 and letter.arrived_ms >= self.came_ms - 1000 * self.replay_s
+            if not is_recent:
+                return False
+        return self.selector is None or SELECTORS[self.selector](letter)
+
+    @property
+    def wants_all(self) -> bool:
+        """Does it take whatever comes?"""
+        return self.selector is None and not self.no_local and self.replay_s is None
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Reader(Wishes):
     """The model of one consumer.
 
     ``reads``: it takes nothing away (a browser, or any consumer of a non-destructive queue). ``window`` is -1, 0 or
-    bytes; ``overhead`` is what a message weighs beside its own size. ``may_miss`` holds what came back behind a
-    browser: it may be shown, once, or not at all. ``picked`` and ``handed`` wait to be written to a reader that settles
-    on send: picked from the queue, or handed over without ever having stood there; ``unsent`` are the ids of all that
-    was picked.
+    bytes; ``overhead`` is what a message weighs beside its own size. ``alone``: it admits nobody beside it.
+    ``may_miss`` holds what came back behind a browser: it may be shown, once, or not at all. ``picked`` and ``handed``
+    wait to be written to a reader that settles on send: picked from the queue, or handed over without ever having stood
+    there; ``unsent`` are the ids of all that was picked, ``firsts`` of those of them with which a group came.
     """
 
     number: int
-    connection: int
     settles: bool
     browses: bool
     reads: bool
-    selector: str | None
-    no_local: bool
     window: int
     priority: int
     overhead: int
+    alone: bool = False
     room: int = 0
     held: list[Item] = field(default_factory=list)
     unsent: list[int] = field(default_factory=list)
@@ -84,12 +114,12 @@ class Reader:
     handed: list[Letter] = field(default_factory=list)
     shown: set[int] = field(default_factory=set)
     may_miss: set[int] = field(default_factory=set)
+    firsts: set[int] = field(default_factory=set)
 
-    def wants(self, letter: Letter) -> bool:
-        """Does the letter pass selector and no-local?"""
-        if self.no_local and letter.origin == self.connection:
-            return False
-        return self.selector is None or SELECTORS[self.selector](letter)
+    @property
+    def takes_all(self) -> bool:
+        """Does it take away whatever comes?"""
+        return self.wants_all and not self.reads
 
     @property
     def has_room(self) -> bool:

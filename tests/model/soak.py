@@ -11,11 +11,13 @@ import random
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from itertools import islice
 from typing import Any, Final
 
 from tests.model import steps
-from tests.model.plans import Plan, QueuePlan, all_plans, plan_id
+from tests.model.axes import IN_MEMORY, plan_of, queue_plan
+from tests.model.plans import Plan
 from tests.model.reader_model import SELECTORS
 from tests.model.steps import Taken, take
 from tests.model.trade import Trade
@@ -36,6 +38,7 @@ class Style:
     persistent: float
     expiring: float
     delayed: float
+    closing: float
     one_priority: bool
     weights: tuple[int, ...]
 
@@ -45,15 +48,18 @@ _Draw = Callable[[random.Random, Style], dict[str, Any]]
 
 def draw_style(rng: random.Random) -> Style:
     """A world's style."""
+    weights = tuple(weight * rng.choice(factors) for _, weight, factors, _ in _DRAWS)
+    restarts = weights[[name for name, *_ in _DRAWS].index("restart")] > 0
     return Style(
         settles=rng.choice((0, 0.2, 0.9)),
         browses=rng.choice((0, 0, 0.3)),
         selects=rng.choice((0, 0.2, 0.6)),
-        persistent=rng.choice((0, 0.3)),
+        persistent=rng.choice((0.5, 0.95) if restarts else (0, 0.3)),
         expiring=rng.choice((0, 0, 0.4)),
         delayed=rng.choice((0, 0, 0.3)),
+        closing=rng.choice((0, 0.3)),
         one_priority=rng.random() < 0.3,
-        weights=tuple(weight * rng.choice(factors) for _, weight, factors, _ in _DRAWS),
+        weights=weights,
     )
 
 
@@ -68,6 +74,8 @@ def _specs(rng: random.Random, style: Style) -> list[steps.Given]:
             rng.choice(steps.BODIES),
             rng.choice(steps.KEYS),
             rng.choice(steps.GROUPS),
+            rng.choice(steps.HOLDS_MS),
+            rng.random() < style.closing,
         )
         for _ in range(rng.choice((1, 1, 1, 2, 4)))
     ]
@@ -121,6 +129,8 @@ def _subscribing(rng: random.Random, style: Style) -> dict[str, Any]:
         "window": rng.choice(steps.WINDOWS),
         "priority": rng.choice((0, 0, 0, 5)),
         "room": rng.choice(steps.ROOMS),
+        "replay_s": rng.choice(steps.REPLAYS_S) if rng.random() < style.selects else None,
+        "alone": rng.random() < style.selects / 8,
     }
 
 
@@ -157,6 +167,7 @@ _DRAWS: Final[list[tuple[str, int, tuple[int, ...], _Draw]]] = [
     ("resume", 5, _ALWAYS, _number),
     ("resize", 1, _SELDOM, _size),
     ("purge", 1, _SELDOM, _number),
+    ("restart", 1, (0, 0, 3), _time),
 ]
 
 
@@ -166,28 +177,13 @@ def draw_step(rng: random.Random, style: Style) -> Taken:
     return name, draw(rng, style)
 
 
-def draw_plan(rng: random.Random, plan: Plan) -> Plan:
-    """What the combination leaves open: queue filter, purge-on-no-consumers, a second queue, limits of the address."""
-    first = replace(plan.queues[0], red_only=rng.random() < 0.15, purge=rng.random() < 0.1, durable=rng.random() < 0.8)
-    queues: tuple[QueuePlan, ...] = (first,)
-    if rng.random() < 0.3:
-        queues = (first, replace(rng.choice(all_plans()).queues[0], purge=rng.random() < 0.2))
-    address = plan.address
-    if address.attempts_max > 0 and rng.random() < 0.5:
-        address = replace(address, attempts_max=1)
-    if rng.random() < 0.25:
-        address = replace(
-            address, messages_max=rng.choice((1, 3, 5)), full_policy=rng.choice(("DROP", "FAIL", "BLOCK"))
-        )
-    return Plan(queues, address)
-
-
-def run_world(plan: Plan, taken: list[Taken]) -> None:
-    """Take the steps on a new world, then empty it. Raises what the first wrong step raises."""
-    world = Trade(plan)
+def run_world(plan: Plan, taken: list[Taken]) -> set[str]:
+    """Take the steps on a new world, then empty it; returns what happened. Raises what the first wrong step raises."""
+    world = Trade(plan, restarts=any(name == "restart" for name, _ in taken))
     for step in taken:
         take(world, step)
     world.empty()
+    return world.happened.union(*(pair.model.happened for pair in world.pairs))
 
 
 def fails(plan: Plan, taken: list[Taken]) -> bool:
@@ -217,18 +213,32 @@ def shrink(plan: Plan, taken: list[Taken]) -> list[Taken]:
 
 def worlds(seed: int, steps_max: int) -> Iterator[tuple[Plan, list[Taken]]]:
     """Worlds and their steps, combination after combination, until ``steps_max`` steps are used up."""
-    combinations = all_plans()
-    for number in range(-(-steps_max // STEPS_PER_WORLD)):
+    for number, chosen in enumerate(islice(IN_MEMORY.drawn(random.Random(seed)), -(-steps_max // STEPS_PER_WORLD))):
         rng = random.Random(f"{seed}:{number}")
-        plan = draw_plan(rng, combinations[number % len(combinations)])
+        plan = plan_of(chosen)
+        if rng.random() < 0.3:
+            second = IN_MEMORY.mostly_usual(rng.choice(IN_MEMORY.bases), rng)
+            plan = replace(plan, queues=(*plan.queues, queue_plan(second)))
         style = draw_style(rng)
         yield plan, [draw_step(rng, style) for _ in range(min(STEPS_PER_WORLD, steps_max - number * STEPS_PER_WORLD))]
+
+
+def plan_text(plan: Plan) -> str:
+    """The plan as it would be written, without what is as usual."""
+    return f"Plan(({', '.join(map(_special, plan.queues))},), {_special(plan.address)})"
+
+
+def _special(part: Any) -> str:
+    values = {field.name: getattr(part, field.name) for field in fields(part)}
+    usual = type(part)()
+    special = [f"{name}={value!r}" for name, value in values.items() if value != getattr(usual, name)]
+    return f"{type(part).__name__}({', '.join(special)})"
 
 
 def report(plan: Plan, taken: list[Taken]) -> str:
     """The failure as text: plan, smallest list of steps, and what went wrong."""
     small = shrink(plan, taken)
-    lines = [f"plan: {plan!r}", f"queue: {plan_id(plan.queues[0])}", f"{len(small)} steps:"]
+    lines = [f"plan: {plan_text(plan)}", f"{len(small)} steps:"]
     lines += [f"    {name}({', '.join(f'{key}={value!r}' for key, value in given.items())})" for name, given in small]
     try:
         run_world(plan, small)

@@ -7,16 +7,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tests.model.plans import FALLBACK
+from tests.model.letters import Spec
+from tests.model.plans import FALLBACK, NO_POLICY
 from tests.model.trade import Trade
-from tests.model.world import CONNECTIONS, PLENTY, Seat, Spec
+from tests.model.world import CONNECTIONS, PLENTY, Seat
 
 SEATS_MAX: Final = 5
 READY_MAX: Final = 60
 ONE_MESSAGE: Final = 1
 
-Given = tuple[str, int, bool, int, int, str | None, str | None]
-"""A message to send: color, priority, persistent, ttl_ms, body_bytes, key, group."""
+Given = tuple[str, int, bool, int, int, str | None, str | None, int, bool]
+"""A message to send: color, priority, persistent, ttl_ms, body_bytes, key, group, held_ms, closes."""
 
 
 def _seat(world: Trade, pick: int) -> Seat | None:
@@ -41,12 +42,14 @@ def subscribe(
     window: int,
     priority: int,
     room: int,
+    replay_s: int | None,
+    alone: bool,
 ) -> None:
     """A consumer comes."""
     if len(world.seats) < SEATS_MAX:
         world.subscribe(
             number % len(world.pairs), connection, settles=settles, browses=browses, selector=selector,
-            no_local=no_local, window=window, priority=priority, room=room,
+            no_local=no_local, window=window, priority=priority, room=room, replay_s=replay_s, alone=alone,
         )  # fmt: skip
 
 
@@ -144,7 +147,7 @@ def resume(world: Trade, number: int) -> None:
 def resize(world: Trade, number: int, size: int) -> None:
     """Change the ring."""
     number %= len(world.pairs)
-    if world.pairs[number].model.plan.depth < 0:
+    if world.pairs[number].model.plan.policy == NO_POLICY:
         world.resize(size, number)
 
 
@@ -153,11 +156,17 @@ def purge(world: Trade, number: int) -> None:
     world.purge(number % len(world.pairs))
 
 
+def restart(world: Trade, ms: int) -> None:
+    """The power goes, in a world with a journal."""
+    if world.has_journal:
+        world.restart(ms)
+
+
 STEPS: Final[dict[str, Callable[..., None]]] = {
     step.__name__: step
     for step in (
         publish, subscribe, unsubscribe, end, settle, begin, send_in_transaction, settle_in_transaction, commit, abort,
-        advance, dispatch, write, turn, set_room, pause, resume, resize, purge,
+        advance, dispatch, write, turn, set_room, pause, resume, resize, purge, restart,
     )
 }  # fmt: skip
 
@@ -169,6 +178,8 @@ DELAYS_MS: Final = (0, 0, 0, 0, 100, 250)
 BODIES: Final = (3, 3, 90)
 KEYS: Final = ("a", "a", "b", "aa", "", None)
 GROUPS: Final = (None, None, "g", "g", "h", "i", FALLBACK)
+HOLDS_MS: Final = (0, 0, 0, 0, 0, 0, 100, 250)
+REPLAYS_S: Final = (None, None, None, None, 0, 1)
 WINDOWS: Final = (-1, -1, -1, 0, 1, 150, 400)
 ROOMS: Final = (PLENTY, PLENTY, PLENTY, PLENTY, ONE_MESSAGE, 0)
 TIMES_MS: Final = (0, 0, 0, 50, 100, 200, 1000)

@@ -8,10 +8,11 @@ import pytest
 
 from artemis_py.core.entry import Entry
 from artemis_py.storage import pages
+from tests.model.letters import Spec
 from tests.model.paging_model import PICKED
-from tests.model.paging_world import PagePlan, PagingWorld
+from tests.model.paging_state import PagePlan
+from tests.model.paging_world import PagingWorld
 from tests.model.plans import AddressPlan, QueuePlan
-from tests.model.world import Spec
 from tests.sim.disk import File
 
 pytestmark = pytest.mark.model

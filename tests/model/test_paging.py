@@ -7,33 +7,36 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from tests.model import steps
+from tests.model import paging_soak, steps
+from tests.model.axes import ADDRESS_AXES, PAGED, Axes, Chosen, address_plan
+from tests.model.letters import Spec
 from tests.model.machine import CONNECTION, DELAY, NUMBER, PICKS, ROOM, SPECS, TIME
-from tests.model.paging_world import PagePlan, PagingWorld, Seat
-from tests.model.plans import FAILURES, KINDS, PLAIN, SHARED, STICKY, UNGROUPED, AddressPlan, QueuePlan
+from tests.model.paging_state import PagePlan, Seat
+from tests.model.paging_world import PagingWorld
+from tests.model.plans import AddressPlan, QueuePlan
 from tests.model.reader_model import SELECTORS
-from tests.model.world import Spec
 
 pytestmark = [pytest.mark.model, pytest.mark.interpreted, pytest.mark.usefixtures("small_steps")]
 
 LETTERS_MAX = 60
 SEATS_MAX = 6
-QUEUES = st.builds(
-    QueuePlan,
-    kind=st.sampled_from([*[PLAIN] * 4, *KINDS]),
-    exclusive=st.sampled_from((False, False, True)),
-    live_max=st.sampled_from((0, 0, 0, 2)),
-    groups=st.sampled_from((UNGROUPED, STICKY, SHARED)),
-    non_destructive=st.sampled_from((False, False, True)),
-    ring_size=st.sampled_from((-1, -1, -1, 0, 1, 3)),
-    consumers_before=st.sampled_from((0, 0, 0, 2)),
-    red_only=st.sampled_from((False, False, True)),
-    purge=st.sampled_from((False, False, False, True)),
-    durable=st.booleans(),
-)
+
+
+def _is_taken(chosen: Chosen) -> bool:
+    return not any(PAGED.all_pairs[pair] for pair in PAGED.pairs_of(chosen))
+
+
+def _mostly_usual(axes: Axes) -> st.SearchStrategy[Chosen]:
+    return st.fixed_dictionaries(
+        {axis: st.just(next(iter(names))) | st.sampled_from(list(names)) for axis, names in axes.items()}
+    )
+
+
+QUEUES = _mostly_usual(PAGED.queue_axes).filter(_is_taken).map(PAGED.queue_plan)
+FAILURES = _mostly_usual({axis: ADDRESS_AXES[axis] for axis in ("redelivery", "attempts")}).map(address_plan)
 PAGES = st.builds(
     PagePlan,
-    messages_max=st.sampled_from((0, 1, 2, 5)),
+    messages_max=st.sampled_from((0, 1, 2, 5, -1)),
     page_bytes=st.sampled_from((200, 400, 1500)),
     read_messages_max=st.sampled_from((-1, -1, 1, 3)),
     ready_messages_max=st.sampled_from((-1, -1, 1, 2)),
@@ -51,7 +54,7 @@ class PagingMachine(RuleBasedStateMachine):
         first=QUEUES,
         more=st.lists(QUEUES, max_size=2),
         pages=PAGES,
-        failure=st.sampled_from(FAILURES),
+        failure=FAILURES,
     )
     def begin_world(self, first: QueuePlan, more: list[QueuePlan], pages: PagePlan, failure: AddressPlan) -> None:
         """Make the world."""
@@ -92,6 +95,7 @@ class PagingMachine(RuleBasedStateMachine):
         no_local=st.booleans(),
         window=st.sampled_from(steps.WINDOWS),
         room=ROOM,
+        replay_s=st.sampled_from(steps.REPLAYS_S),
     )
     def subscribe(
         self,
@@ -103,12 +107,13 @@ class PagingMachine(RuleBasedStateMachine):
         no_local: bool,
         window: int,
         room: int,
+        replay_s: int | None,
     ) -> None:
         """SUBSCRIBE."""
         if len(self.world.seats) < SEATS_MAX:
             self.world.subscribe(
                 number, connection, settles=settles, browses=browses, selector=selector, no_local=no_local,
-                window=window, room=room,
+                window=window, room=room, replay_s=replay_s,
             )  # fmt: skip
 
     @rule(number=NUMBER, connection=CONNECTION)
@@ -244,3 +249,17 @@ def test_pages_against_the_model() -> None:
             suppress_health_check=list(HealthCheck),
         ),
     )
+
+
+def test_every_two_choices_meet_with_pages(seed: int) -> None:
+    """On any two axes of a queue that pages, or flows to disk, every two choices have a world, or ``check`` refuses
+    them.
+    """
+    rounds = max(settings().max_examples // 100, 1)
+    chosen = list(paging_soak.worlds(seed, rounds * len(PAGED.bases)))
+    for number, one in chosen:
+        try:
+            paging_soak.run_world(seed, number, one)
+        except Exception as failure:
+            raise AssertionError(f"world {number} of seed {seed}: {PAGED.id_of(one)}") from failure
+    assert not PAGED.apart(one for _, one in chosen)

@@ -6,9 +6,10 @@ import pytest
 
 from artemis_py.core.paging import PageReader
 from artemis_py.storage import pages
-from tests.model.paging_world import PagePlan, PagingWorld
-from tests.model.plans import AddressPlan, QueuePlan
-from tests.model.world import Spec
+from tests.model.letters import Spec
+from tests.model.paging_state import PagePlan
+from tests.model.paging_world import PagingWorld
+from tests.model.plans import SORTED, STICKY, TO_DISK, AddressPlan, QueuePlan
 
 pytestmark = [pytest.mark.model, pytest.mark.interpreted, pytest.mark.usefixtures("small_steps")]
 
@@ -136,3 +137,48 @@ def test_consumers_go_on_when_a_turn_had_to_stop_reading(monkeypatch: pytest.Mon
     world.subscribe(settles=True)
     world.rest()
     assert not world.books[0].slots
+
+
+@pytest.mark.parametrize("kind", [SORTED, "plain"])
+def test_a_browser_is_shown_what_comes_from_a_page_to_a_place_that_it_has_passed(kind: str) -> None:
+    """It never saw it in the page: the queue took it out first, for a consumer."""
+    world = world_of(QueuePlan(kind=kind), messages_max=1)
+    world.publish([Spec(key="b", persistent=True)])
+    world.subscribe(browses=True)
+    world.turn()
+    world.set_room(world.seats[0], 0)
+    world.publish([Spec(key="a", persistent=True)])
+    world.subscribe(room=1)
+    world.rest()
+    world.set_room(world.seats[0], 1 << 20)
+    world.rest()
+    assert world.seats[0].reader.shown == {1, 2}
+
+
+def test_what_is_scheduled_and_held_waits_for_both_in_a_page() -> None:
+    """A browser that found it there held it until it was valid, and forgot that it was not due."""
+    world = world_of(QueuePlan(holds=True), messages_max=0)
+    world.publish([Spec(persistent=True, held_ms=100)], delay_ms=300)
+    world.subscribe(browses=True)
+    world.rest()
+    world.turn(200)
+    world.rest()
+    assert not world.seats[0].reader.shown
+    world.turn(100)
+    world.rest()
+    assert world.seats[0].reader.shown == {1}
+
+
+@pytest.mark.parametrize(
+    "limit", [{"ring_size": 1}, {"policy": TO_DISK, "depth_messages": 1}], ids=["ring", "flow-to-disk"]
+)
+def test_what_is_delivered_makes_room_for_others(limit: dict[str, int | str]) -> None:
+    """A group that is busy filled the ring, then went out: nobody read on for the consumers that had found nothing."""
+    world = world_of(QueuePlan(groups=STICKY, **limit), messages_max=0)  # type: ignore[arg-type]
+    for group in ("g", "h", "g"):
+        world.publish([Spec(persistent=True, group=group, color="blue" if group == "g" else "red")])
+    world.subscribe(selector="color = 'red'")
+    world.turn()
+    world.subscribe(window=0)
+    world.rest()
+    assert [len(world.sent(seat)) for seat in world.seats] == [1, 1]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.core import queue, queue_pages
-from tests.model.paging_world import PagePlan, PagingWorld
+from tests.model.letters import Spec
+from tests.model.paging_state import PagePlan
+from tests.model.paging_world import PagingWorld
 from tests.model.plans import AddressPlan, QueuePlan
-from tests.model.world import Spec
 
 pytestmark = [pytest.mark.model, pytest.mark.interpreted]
 

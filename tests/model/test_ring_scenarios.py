@@ -8,9 +8,10 @@ import random
 
 import pytest
 
+from tests.model.letters import Spec
 from tests.model.plans import AddressPlan, Plan, QueuePlan
 from tests.model.trade import Trade
-from tests.model.world import Seat, Spec
+from tests.model.world import Seat
 
 pytestmark = pytest.mark.model
 
@@ -41,6 +42,7 @@ class Ring:
     def subscribe(self, window: int = -1, connection: int = 1) -> Seat:
         """A consumer that acknowledges each message by itself."""
         seat = self.world.subscribe(connection=connection, window=window)
+        assert seat is not None
         self.turn()
         return seat
 

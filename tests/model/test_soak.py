@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import pytest
 
-from artemis_py.core.consumer import Consumer
+from artemis_py.core.consumer import Consumer, ConsumerDefaults
 from artemis_py.core.distribution import Distribution, RoundRobin
 from artemis_py.core.entry import Entry
+from artemis_py.core.exclusivity import Exclusivity
 from artemis_py.core.gate import Gate
 from artemis_py.core.group_views import GroupViews
+from artemis_py.core.groups import GroupRule
+from artemis_py.core.lifetime import Lifetime
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.priority import LevelCursor, PriorityOrder
 from artemis_py.core.order.sorted import RankCursor, SortedOrder
-from artemis_py.core.overflow import Ring
+from artemis_py.core.overflow import Depth, DepthRing, FlowControl, Reject, Ring
+from artemis_py.core.queue import Queue
 from artemis_py.core.redelivery import Redelivery
 from artemis_py.core.schedule import Schedule
 from artemis_py.core.transaction import Transaction
 from artemis_py.message import Account, Message
-from tests.model.plans import all_plans
+from tests.model.axes import IN_MEMORY, PAGED, Space, refusals
 from tests.model.soak import fails, main, run_world, shrink, worlds
 
 pytestmark = pytest.mark.model
@@ -37,38 +43,25 @@ def test_same_seed_same_worlds() -> None:
     assert sum(len(taken) for _, taken in first) == 3000
 
 
-def test_every_combination_has_its_share() -> None:
-    """As many worlds as combinations: each is met once."""
-    wanted = {plan.queues[0] for plan in all_plans()}
-    met = {
-        (
-            queue.kind,
-            queue.exclusive,
-            queue.live_max,
-            queue.groups,
-            queue.non_destructive,
-            queue.ring_size,
-            queue.depth,
-            queue.consumers_before,
-            queue.delay_before,
-        )
-        for plan, _ in worlds(SEED, 150 * len(all_plans()))
-        for queue in plan.queues[:1]
-    }
-    assert met == {
-        (
-            queue.kind,
-            queue.exclusive,
-            queue.live_max,
-            queue.groups,
-            queue.non_destructive,
-            queue.ring_size,
-            queue.depth,
-            queue.consumers_before,
-            queue.delay_before,
-        )
-        for queue in wanted
-    }
+@pytest.mark.parametrize("space", [IN_MEMORY, PAGED], ids=["in memory", "paged"])
+def test_every_base_and_every_pair_is_drawn_and_accepted(space: Space) -> None:
+    """As many worlds as bases: each is met once, and every two choices that ``check`` accepts; and all that is drawn is
+    accepted.
+    """
+    chosen = list(islice(space.drawn(random.Random(SEED)), len(space.bases)))
+    of_base = [{axis: one[axis] for axis in space.base} for one in chosen]
+    assert all(base in of_base for base in space.bases)
+    assert not space.apart(chosen)
+    assert space.apart(chosen[:20])
+    assert refusals([space.queue_plan(one) for one in chosen], space.setting) == {}
+
+
+def test_what_is_not_drawn_is_refused() -> None:
+    """Two answers to a full queue, and values in pages that nobody would replace, for example."""
+    assert "both say what a full queue does" in IN_MEMORY.all_pairs[("policy", "ring-1"), ("ring-size", "3")]
+    assert IN_MEMORY.all_pairs[("policy", "ring-1"), ("ring-size", "none")] == ""
+    refused = PAGED.all_pairs[("type", "lvq"), ("acquisition", "non-destructive")]
+    assert "never be replaced" in refused
 
 
 def test_a_good_run(capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,6 +128,47 @@ def _without_credit(self: Consumer, message_id: int) -> Entry:
     return self.held.pop(message_id)
 
 
+def _no(self: Any) -> bool:
+    return False
+
+
+def _at_the_limit(self: FlowControl) -> Depth | None:
+    return self.depth
+
+
+def _bytes_do_not_count(self: Depth, count: int, size_bytes: int) -> bool:
+    return not 0 <= self.messages_max < count
+
+
+def _not_held(self: Queue, entries: list[Entry], now_ms: int) -> list[Entry]:
+    return entries
+
+
+def _none_is_last(self: GroupRule, message: Message) -> bool:
+    return False
+
+
+def _no_bucket(self: GroupRule, message: Message) -> str | None:
+    head = message.head
+    return next((group for name in self.names if (group := head.first(name)) is not None), self.fallback)
+
+
+def _as_it_asks(self: Lifetime, message: Message) -> int:
+    return message.expires_ms
+
+
+def _all_of_the_past(self: ConsumerDefaults, *_: Any) -> tuple[int, int]:
+    return 0, 0
+
+
+def _admit(self: Exclusivity, queue_name: str, consumer: Consumer, others: Any) -> None:
+    return None
+
+
+def _always(self: Queue, size_bytes: int) -> bool:
+    return True
+
+
 def _late(self: Schedule[Any], now_ms: int) -> list[Any]:
     return _on_time(self, now_ms - 1)
 
@@ -168,6 +202,21 @@ _on_time = Schedule.pop_due
         (Consumer, "wants", _everything),
         (Consumer, "let_go", _without_credit),
         (Schedule, "pop_due", _late),
+        (DepthRing, "sheds", property(_no)),
+        (Reject, "refuses", property(_no)),
+        (FlowControl, "resumes_at", property(_at_the_limit)),
+        (Depth, "holds", _bytes_do_not_count),
+        (Queue, "_stop_flow", _nothing),
+        (Queue, "_resume_flow", _nothing),
+        (Queue, "admits", _always),
+        (Queue, "_hold_back", _not_held),
+        (Queue, "_note_ages", _nothing),
+        (GroupRule, "closes", _none_is_last),
+        (GroupRule, "group_of", _no_bucket),
+        (GroupViews, "rebalance", _nothing),
+        (Lifetime, "expires_ms", _as_it_asks),
+        (ConsumerDefaults, "replay", _all_of_the_past),
+        (Exclusivity, "admit", _admit),
         (Transaction, "abort", _nothing),
     ],
     ids=lambda value: value if isinstance(value, str) else getattr(value, "__name__", None),

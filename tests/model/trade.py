@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 
 from artemis_py.core.router import Batch
 from artemis_py.core.transaction import Transaction
-from artemis_py.errors import AddressFullError
-from tests.model.plans import ADDRESS, Plan
+from artemis_py.errors import AddressFullError, QueueFullError
+from artemis_py.message import Message
+from tests.model.letters import Spec
+from tests.model.plans import ADDRESS, NO_POLICY, REJECT, Plan
 from tests.model.reader_model import Item, Letter, Reader
-from tests.model.world import Pair, Seat, Spec, World
+from tests.model.world import Pair, Seat, World
 
 
 @dataclass(slots=True)
@@ -17,7 +21,7 @@ class OpenTransaction:
     """A transaction and its model."""
 
     real: Transaction = field(default_factory=Transaction)
-    sends: list[tuple[Letter, int]] = field(default_factory=list)
+    sends: list[tuple[Letter, int, Message]] = field(default_factory=list)
     acknowledged: list[tuple[Pair, Reader, Item]] = field(default_factory=list)
     refused: list[tuple[Pair, Reader, Item]] = field(default_factory=list)
 
@@ -25,8 +29,8 @@ class OpenTransaction:
 class Trade(World):
     """A world with clients. Each connection has at most one open transaction."""
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
+    def __init__(self, plan: Plan, *, restarts: bool = False) -> None:
+        super().__init__(plan, restarts=restarts)
         self.transactions: dict[int, OpenTransaction] = {}
 
     # ---- sending ---------------------------------------------------------------------------------
@@ -43,26 +47,66 @@ class Trade(World):
         written = [self.write_letter(spec, connection) for spec in specs]
         messages = [message for message, _ in written]
         letters = [letter for _, letter in written]
-        full = self.is_full
         plain = not any(spec.persistent or spec.ttl_ms for spec in specs)
         due_ms = self.now_ms + delay_ms if delay_ms else 0
-        route = self.broker.route(ADDRESS, None, "MULTICAST")
         size_bytes = sum(letter.size_bytes for letter in letters)
-        accepted = self.broker.router.publish(Batch(route, messages, size_bytes, self.now_ms, plain, due_ms))
-        refused = full and self.plan.address.full_policy != "DROP"
-        assert accepted == (0 if refused else len(letters)), "taken although full, or refused although not"
-        if not full:
-            self._arrive(letters, due_ms, plain=plain)
+        batch = Batch(self.route, messages, size_bytes, self.now_ms, plain, due_ms)
+        accepted = self.broker.router.publish(batch)
+        expected = 0
+        kept_out = False
+        for group in self._that_come_together(letters):
+            kept_out = len(group) == 1 and self._is_kept_out(group[0])
+            taken = 0 if kept_out else self._come_in(group, due_ms, plain=plain)
+            expected += taken
+            if taken < len(group):
+                break
+        assert accepted == expected, "taken although full, or refused although not"
+        assert (batch.refused_by is not None) == kept_out, "refused for another reason"
         self.check()
 
+    def _that_come_together(self, letters: list[Letter]) -> list[list[Letter]]:
+        """Where all find room they come at once; else each meets the limit by itself."""
+        limit = self.plan.address.messages_max
+        all_fit = limit < 0 or len(self.letters()) + len(letters) <= limit
+        if all_fit and all(pair.model.lets_in(letters) for pair in self.pairs):
+            return [letters]
+        return [[letter] for letter in letters]
+
+    def _come_in(self, letters: list[Letter], due_ms: int, *, plain: bool) -> int:
+        """No queue stands against the letters; does the address? Returns how many of them it takes."""
+        if self.is_full:
+            return len(letters) if self.plan.address.full_policy == "DROP" else 0
+        self._arrive(letters, due_ms, plain=plain)
+        return len(letters)
+
+    def _is_kept_out(self, letter: Letter) -> bool:
+        """Does one of its queues not admit the letter, although consumers had their chance? Then none gets it."""
+        for pair in self.pairs:
+            model = pair.model
+            if not model.accepts(letter) or model.admits(letter):
+                continue
+            self.absorb(pair)
+            if not model.admits(letter):
+                assert model.withheld(self.now_ms) is None, "kept out while a consumer could make room"
+                self.happened.add("refused" if model.plan.policy == REJECT else "sender had to wait")
+                if sum(other.model.accepts(letter) for other in self.pairs) > 1:
+                    self.happened.add("kept out of several queues")
+                return True
+        return False
+
     def _arrive(self, letters: list[Letter], due_ms: int, *, plain: bool) -> None:
+        for letter in letters:
+            self.come_in += 1
+            letter.place = self.come_in
+            (self.persistent.add if letter.persistent else self.persistent.discard)(letter.id)
         for pair in self.pairs:
             taken = [letter for letter in letters if pair.model.accepts(letter)]
             if taken and due_ms:
                 for letter in taken:
                     pair.model.counts.added += 1
+                    pair.model.look_for_groups([letter])
                     pair.model.schedule(pair.model.new_item(letter), due_ms)
-                    if pair.model.plan.depth >= 0:
+                    if pair.model.plan.policy != NO_POLICY:
                         self.settle_growth(pair, 1)
             elif taken:
                 self.grow(pair, taken, plain=plain)
@@ -103,8 +147,8 @@ class Trade(World):
         due_ms = self.now_ms + delay_ms if delay_ms else 0
         for spec in specs:
             message, letter = self.write_letter(spec, connection)
-            transaction.real.send(self.broker.route(ADDRESS, None, "MULTICAST"), message, due_ms)
-            transaction.sends.append((letter, due_ms))
+            transaction.real.send(self.route, message, due_ms)
+            transaction.sends.append((letter, due_ms, message))
         self.check()
 
     def settle_in_transaction(self, seat: Seat, index: int = 0, *, refuses: bool = False) -> None:
@@ -122,23 +166,59 @@ class Trade(World):
         self.check()
 
     def commit(self, connection: int = 1) -> None:
-        """COMMIT: all of it, or with a full FAIL address nothing; a full BLOCK address has to be waited for."""
+        """COMMIT: all of it, or with a full FAIL address or REJECT queue nothing; a full BLOCK address, and a queue
+        that makes senders wait, have to be waited for.
+        """
         transaction = self.transactions[connection]
         blocked = transaction.real.blocked_by() is not None
         policy = self.plan.address.full_policy
         assert blocked == (bool(transaction.sends) and self.is_full and policy == "BLOCK"), "blocked or not"
         if blocked:
             return
+        stopped = transaction.real.stopped_by(self.broker.router, self.now_ms)
+        waits = any(self._has_to_wait(letter) for letter, _, _ in transaction.sends)
+        assert waits == (stopped is not None), "waits for a queue or not"
+        if waits:
+            self.happened.add("COMMIT had to wait")
+            self.check()
+            return
         del self.transactions[connection]
         try:
             transaction.real.commit(self.broker, self.now_ms)
-        except AddressFullError:
-            assert self._is_too_much(transaction), "COMMIT failed although there was room"
+        except (AddressFullError, QueueFullError) as error:
+            too_full = self._is_too_much if isinstance(error, AddressFullError) else self._queue_is_too_full
+            assert too_full(transaction), "COMMIT failed although there was room"
+            for pair in self.pairs:
+                self.absorb(pair)
+            self.happened.add("COMMIT refused")
             transaction.real.abort(self.now_ms)
             self._undo(transaction)
         else:
+            assert not self._queue_is_too_full(transaction), "COMMIT overfilled a queue"
             self._carry_out(transaction)
         self.check()
+
+    def _has_to_wait(self, letter: Letter) -> bool:
+        """Does one of the letter's queues make its senders wait, although consumers had their chance?"""
+        for pair in self.pairs:
+            if pair.model.senders_wait and pair.model.accepts(letter):
+                self.absorb(pair)
+                if pair.model.senders_wait:
+                    return True
+        return False
+
+    def _queue_is_too_full(self, transaction: OpenTransaction) -> bool:
+        """Is there a queue that would refuse one of the letters, behind the others, although consumers had their
+        chance?
+        """
+        for pair in self.pairs:
+            if pair.model.plan.policy == REJECT:
+                letters = [letter for letter, _, _ in transaction.sends if pair.model.accepts(letter)]
+                if letters and not pair.model.is_within(letters):
+                    self.absorb(pair)
+                    if not pair.model.is_within(letters) and pair.model.withheld(self.now_ms) is None:
+                        return True
+        return False
 
     def _is_too_much(self, transaction: OpenTransaction) -> bool:
         limit = self.plan.address.messages_max
@@ -147,10 +227,12 @@ class Trade(World):
 
     def _carry_out(self, transaction: OpenTransaction) -> None:
         policy, limit = self.plan.address.full_policy, self.plan.address.messages_max
-        for letter, due_ms in transaction.sends:
-            if self.is_full and policy == "DROP":
-                continue
-            self._arrive([letter], due_ms, plain=False)
+        for letter, _, message in transaction.sends:
+            letter.id = message.id  # it is numbered anew when it comes in
+        for due_ms, sends in groupby(transaction.sends, key=itemgetter(1)):
+            for letters in self._that_come_together([letter for letter, _, _ in sends]):
+                if not (self.is_full and policy == "DROP"):
+                    self._arrive(letters, due_ms, plain=False)
         if policy == "FAIL" and limit >= 0 and transaction.sends:
             assert len(self.letters()) <= limit, "COMMIT overfilled the address"
         for pair, reader, item in transaction.acknowledged:
@@ -191,13 +273,13 @@ class Trade(World):
 
     def pause(self, number: int = 0) -> None:
         """Stop dispatch of a queue."""
-        self.pairs[number].queue.pause()
+        self.broker.pause(self.pairs[number].queue.name)
         self.pairs[number].model.paused = True
         self.check()
 
     def resume(self, number: int = 0) -> None:
         """Dispatch again."""
-        self.pairs[number].queue.resume()
+        self.broker.resume(self.pairs[number].queue.name)
         self.pairs[number].model.paused = False
         self.check()
 
@@ -211,6 +293,15 @@ class Trade(World):
         """Remove everything that is ready or scheduled."""
         pair = self.pairs[number]
         assert pair.queue.remove_all() == pair.model.purge(), "another number removed"
+        self.check()
+
+    def restart(self, ms: int = 0) -> None:
+        """The power goes at the end of a turn, and comes back after so long."""
+        self.advance(0)
+        self.dispatch()
+        self.write()
+        self.seats, self.transactions = [], {}
+        self.begin_life(ms)
         self.check()
 
     def empty(self) -> None:

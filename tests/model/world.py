@@ -6,12 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from artemis_py.core.consumer import Reader as Origin
 from artemis_py.core.queue import Queue
-from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, Message, encode_headers
+from artemis_py.errors import LimitError
+from artemis_py.message import Message
+from artemis_py.records import Keepsake
 from artemis_py.selector import compile_selector
 from tests.model.compare import compare
+from tests.model.letters import Spec, Writer
+from tests.model.lives import StrictJournal, first_life, next_life
 from tests.model.observe import Event, LiveLog, ObservedBroker, ObservedConsumer
-from tests.model.plans import ADDRESS, GROUP, KEY, Plan
+from tests.model.plans import ADDRESS, Plan
 from tests.model.queue_model import QueueModel
 from tests.model.reader_model import Letter, Reader
 
@@ -19,19 +24,6 @@ START_MS: Final = 1_000_000
 PLENTY: Final = 1 << 30
 OVERHEAD_BYTES: Final = 20
 CONNECTIONS: Final = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Spec:
-    """A message to send; ``ttl_ms`` 0: it never expires."""
-
-    color: str = "red"
-    priority: int = 4
-    persistent: bool = False
-    ttl_ms: int = 0
-    body_bytes: int = 3
-    key: str | None = None
-    group: str | None = None
 
 
 @dataclass(slots=True)
@@ -54,13 +46,12 @@ class Seat:
 class World:
     """One address with its queues. ``now_ms`` moves only by ``advance``; see ``Trade`` for sending and settling."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, *, restarts: bool = False) -> None:
         self.plan = plan
         self.now_ms = START_MS
-        self.log = LiveLog()
-        self.broker = ObservedBroker(plan.config(), self.log, self.now_ms)
         self.events: list[Event] = []
-        self.broker.events = self.events
+        self.log: LiveLog | StrictJournal = first_life() if restarts else LiveLog()
+        self._begin_broker(Keepsake())
         self.pairs = [
             Pair(self.broker.queues[f"q{number}"], QueueModel(queue_plan, plan.address))
             for number, queue_plan in enumerate(plan.queues)
@@ -70,35 +61,45 @@ class World:
         self.expired: list[tuple[int, str]] = []
         self.forwarded = 0
         """How many of the two lists above a dispatch has turned into copies."""
-        self._heads: dict[tuple[str, int, bool, str | None, str | None], Head] = {}
-        scan = plan.address.scan_period
+        self.come_in = 0
+        """How many letters came in."""
+        self.happened: set[str] = set()
+        """What the address was seen to do; see ``QueueModel.happened`` for the queues."""
+        self._writer = Writer()
+        self.persistent: set[int] = set()
+        """Ids of all letters that a restart does not lose."""
+
+    def _begin_broker(self, kept: Keepsake) -> None:
+        self.broker = ObservedBroker(self.plan.config(), self.log, self.now_ms, kept)
+        self.broker.events = self.events
+        self.route = self.broker.route(ADDRESS, None, "MULTICAST")
+        scan = self.plan.address.scan_period
         self._next_scan_ms = self.now_ms + scan if scan > 0 else None
+
+    @property
+    def has_journal(self) -> bool:
+        """Does anything survive here?"""
+        return isinstance(self.log, StrictJournal)
+
+    def begin_life(self, ms: int) -> None:
+        """The broker begins again, after so long, on what the journal of the one before has. A turn is over."""
+        assert isinstance(self.log, StrictJournal), "this world has no journal"
+        self.log.write_down()
+        self.log = next_life(self.log)
+        self.now_ms += ms
+        self._begin_broker(self.log.keepsake())
+        self.dead = [copy for copy in self.dead if copy[0] in self.persistent]
+        self.expired = [copy for copy in self.expired if copy[0] in self.persistent]
+        self.forwarded = len(self.dead) + len(self.expired)
+        for pair in self.pairs:
+            pair.queue = self.broker.queues[pair.queue.name]
+            pair.model.restart(self.now_ms)
 
     # ---- messages --------------------------------------------------------------------------------
 
-    def _head(self, spec: Spec) -> Head:
-        """Heads are shared, as a session shares them."""
-        key = spec.color, spec.priority, spec.persistent, spec.key, spec.group
-        if key not in self._heads:
-            keyed = [] if spec.key is None else [(KEY, spec.key)]
-            keyed += [] if spec.group is None else [(GROUP, spec.group)]
-            block = encode_headers([("destination", ADDRESS), ("color", spec.color), *keyed])
-            self._heads[key] = Head(block, ADDRESS, priority=spec.priority, persistent=spec.persistent)
-        return self._heads[key]
-
     def write_letter(self, spec: Spec, origin: int) -> tuple[Message, Letter]:
         """A message and its model."""
-        head = self._head(spec)
-        expires_ms = self.now_ms + spec.ttl_ms if spec.ttl_ms else 0
-        account = self.broker.addresses[ADDRESS].account
-        body = b"x" * spec.body_bytes
-        message = Message(head, body, self.broker.next_message_id(), self.now_ms, expires_ms, account, origin)
-        size = len(head.block) + len(body)
-        memory = size + MESSAGE_OVERHEAD_BYTES
-        return message, Letter(
-            message.id, spec.priority, spec.color, spec.persistent, size, memory, expires_ms, origin, spec.key,
-            spec.group,
-        )  # fmt: skip
+        return self._writer.write(self.broker, spec, origin, self.now_ms)
 
     def letters(self) -> dict[int, Letter]:
         """Every letter that a queue refers to, once."""
@@ -133,12 +134,22 @@ class World:
     def _absorb_one(self, pair: Pair, event: Event) -> None:
         if event.consumer_id is None:
             pair.model.expire(event.message_id, self.now_ms)
-            if self.plan.address.expiry:
-                self.expired.append((event.message_id, pair.queue.name))
+            self._forward_expired(pair, event.message_id)
             return
         seat = self.seat(event.consumer_id)
         assert seat.pair is pair, "a consumer took from a queue that it does not read"
         pair.model.deliver(seat.reader, event.message_id, self.now_ms)
+
+    def _forward_expired(self, pair: Pair, letter_id: int) -> None:
+        """An expired letter goes to the expiry address, or, if the queue says so, to the dead-letter address instead of
+        nowhere, or in any case nowhere.
+        """
+        policy, address = pair.model.plan.expiry_policy, self.plan.address
+        if policy != "DELETE" and address.expiry:
+            self.expired.append((letter_id, pair.queue.name))
+        elif policy == "ROUTE_TO_ALTERNATE" and address.dead_letter:
+            self.dead.append((letter_id, pair.queue.name))
+            self.happened.add("expired to the dead-letter address")
 
     def seat(self, consumer_id: int) -> Seat:
         """The seat of a consumer that is attached."""
@@ -150,11 +161,16 @@ class World:
         if plain and self._handed_over(pair, letters):
             model.counts.added += len(letters)
             return
+        if len(letters) > 1 and not model.goes_in_together(letters):
+            for letter in letters:
+                self.grow(pair, [letter], plain=False)
+            return
         model.counts.added += len(letters)
+        model.look_for_groups(letters)
         if model.plan.keeps_last:
             self._enter_values(pair, letters)
         else:
-            model.append(letters)
+            model.append(letters, self.now_ms)
         self.settle_growth(pair, len(letters))
 
     def _enter_values(self, pair: Pair, letters: list[Letter]) -> None:
@@ -166,24 +182,25 @@ class World:
                 self.absorb(pair, letters[index:])
                 if older in model.items:
                     assert model.withheld(self.now_ms) is None, "replaced while a consumer could take one"
-            model.append([letter])
+            model.append([letter], self.now_ms)
 
     def settle_growth(self, pair: Pair, grown: int) -> None:
-        """So many came or returned: who has room takes some, then a ring fits itself."""
-        if pair.model.ring_size != 0:
+        """So many came or returned: who has room takes some, then a ring fits itself, or senders have to wait."""
+        offered = not pair.model.keeps_none
+        if offered:
             self.absorb(pair)
-        pair.model.trim(grown, self.now_ms, offered=pair.model.ring_size != 0)
+        pair.model.fit(grown, self.now_ms, offered=offered)
         self.absorb(pair)
 
     def _handed_over(self, pair: Pair, letters: list[Letter]) -> bool:
         reader = pair.model.direct_reader()
         if reader is None or any(event.queue_name == pair.queue.name for event in self.events):
             return False
-        known = len(reader.handed)
-        fresh = [entry.message.id for entry in self.seat(reader.number).consumer.handed[known:]]
+        handed = self.seat(reader.number).consumer.handed[len(reader.handed) :]
+        fresh = [entry.message.id for entry in handed[: len(letters)]]
         if fresh != [letter.id for letter in letters]:
             return False
-        pair.model.hand_over(reader, letters)
+        pair.model.hand_over(reader, letters, self.now_ms)
         return True
 
     def check(self) -> None:
@@ -202,11 +219,14 @@ class World:
             if restored:
                 self.settle_growth(pair, restored)
             pair.model.tick_gate(self.now_ms)
-        if self._next_scan_ms is not None and self.now_ms >= self._next_scan_ms:
+        scans = self._next_scan_ms is not None and self.now_ms >= self._next_scan_ms
+        if scans:
             self._next_scan_ms = self.now_ms + self.plan.address.scan_period
-            for pair in self.pairs:
-                self.absorb(pair)
-                assert not any(item.letter.is_over(self.now_ms) for item in pair.model.items), "the scan missed one"
+        for pair in self.pairs:
+            self.absorb(pair)
+            bounded = pair.model.plan.ttl_min or pair.model.plan.ttl_max
+            if scans or bounded:
+                assert not pair.model.overdue(self.now_ms), "one is over and still there"
         self.check()
 
     def dispatch(self) -> None:
@@ -233,34 +253,68 @@ class World:
         window: int = -1,
         priority: int = 0,
         room: int = PLENTY,
-    ) -> Seat:
-        """A consumer comes to a queue."""
+        replay_s: int | None = None,
+        alone: bool = False,
+    ) -> Seat | None:
+        """A consumer comes to a queue; None when it is not admitted."""
         pair = self.pairs[number]
-        reads = browses or pair.queue.non_destructive
+        plan = pair.model.plan
+        defaults = pair.queue.consumer_defaults
+        since_ms, after_id = defaults.replay(replay_s, self.now_ms, self.broker.last_message_id)
+        reads = browses or plan.non_destructive
         overhead = 0 if settles else OVERHEAD_BYTES
         consumer = ObservedConsumer(
             self.broker.next_consumer_id(),
             self,
             settles=settles,
             destructive=not reads,
-            selector=None if selector is None else compile_selector(selector),
+            selector=defaults.selector if selector is None else compile_selector(selector),
             window_bytes=-1 if settles else window,
             priority=priority,
             no_local=connection if no_local else 0,
             weigh=lambda message: message.size_bytes + overhead,
             browses=browses,
+            since_ms=since_ms,
+            after_id=after_id,
+            exclusive=alone,
+            reader=Origin(connection, f"client-{connection}"),
         )
         consumer.watch(pair.queue, self.events)
         reader = Reader(
-            consumer.id, connection, settles, browses, reads, selector, no_local, -1 if settles else window, priority,
-            overhead,
-        )  # fmt: skip
-        self.broker.attach(pair.queue, consumer, self.now_ms)
-        pair.model.come(reader, self.now_ms)
+            number=consumer.id,
+            connection=connection,
+            settles=settles,
+            browses=browses,
+            reads=reads,
+            selector=selector or plan.default_selector,
+            no_local=no_local,
+            window=-1 if settles else window,
+            priority=priority,
+            overhead=overhead,
+            replay_s=plan.replay_s if replay_s is None else replay_s,
+            came_ms=self.now_ms,
+            came_after=self.come_in,
+            alone=alone,
+        )
+        if not self._attach(pair, consumer, reader):
+            return None
         seat = Seat(consumer, reader, pair)
         self.seats.append(seat)
         self.set_room(seat, room)
         return seat
+
+    def _attach(self, pair: Pair, consumer: ObservedConsumer, reader: Reader) -> bool:
+        admitted = pair.model.admits_reader(reader)
+        try:
+            self.broker.attach(pair.queue, consumer, self.now_ms)
+        except LimitError:
+            assert not admitted, "a consumer was refused"
+            self.happened.add("consumer refused")
+            self.check()
+            return False
+        assert admitted, "a consumer was admitted"
+        pair.model.come(reader, self.now_ms)
+        return True
 
     def set_room(self, seat: Seat, room: int) -> None:
         """The connection's socket takes so many bytes more (the session does the same each turn)."""
@@ -281,8 +335,12 @@ class World:
             consumer.listed = False
         for seat in self.seats:
             entries, seat.consumer.outbox, seat.consumer.handed = seat.consumer.outbox, [], []
-            seat.pair.queue.sent(seat.consumer, entries)
+            if entries:  # so does a session
+                seat.pair.queue.sent(seat.consumer, entries)
+            seat.consumer.firsts.clear()
             seat.pair.model.written(seat.reader)
+        if isinstance(self.log, StrictJournal):
+            self.log.write_down()
         self.check()
 
     def remove_seat(self, seat: Seat, *, failed: bool) -> None:

@@ -25,13 +25,20 @@ def declared(attributes: str = "", settings: str = "", more: str = "") -> str:
 
 class Bench:
     """The broker and its clients, by name. With ``cut`` every byte arrives alone; ``core`` is another configuration,
-    as XML below the core element.
+    as XML below the core element, and ``acceptor`` are more parameters of the acceptor.
     """
 
     def __init__(
-        self, attributes: str = "", *, settings: str = "", more: str = "", cut: bool = False, core: str | None = None
+        self,
+        attributes: str = "",
+        *,
+        settings: str = "",
+        more: str = "",
+        cut: bool = False,
+        core: str | None = None,
+        acceptor: str = "",
     ) -> None:
-        self.world = World(configuration(declared(attributes, settings, more) if core is None else core))
+        self.world = World(configuration(declared(attributes, settings, more) if core is None else core, acceptor))
         self._cut = cut
 
     def queue(self, name: str = "q") -> Queue:

@@ -16,10 +16,10 @@ from tests.wire.world import Client, configuration
 class Life:
     """A broker with a journal on a disk in memory, which is begun again on what the one before left."""
 
-    def __init__(self, attributes: str, disk: SimDisk | None = None, settings: str = "") -> None:
-        self.attributes, self.settings = attributes, settings
+    def __init__(self, attributes: str, disk: SimDisk | None = None, settings: str = "", more: str = "") -> None:
+        self.attributes, self.settings, self.more = attributes, settings, more
         self.disk = disk or SimDisk(random.Random(1))
-        config = configuration(declared(attributes, settings))
+        config = configuration(declared(attributes, settings, more))
         journal = JournalSettings(file_bytes=65536, compact_files_min=0, duplicate_ids_kept=10)
         self.broker = Incarnation(config, journal, self.disk, recover(self.disk), Projection(10), 1_000_000)
         self.broker.drain()
@@ -27,7 +27,7 @@ class Life:
     def again(self, attributes: str | None = None) -> Life:
         """The next life."""
         self.broker.drain()
-        return Life(self.attributes if attributes is None else attributes, self.disk, self.settings)
+        return Life(self.attributes if attributes is None else attributes, self.disk, self.settings, self.more)
 
     def client(self) -> Client:
         """A client that has connected."""

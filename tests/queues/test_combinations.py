@@ -38,18 +38,44 @@ FEATURES = {
     "dead-letter": "dead-letter-address='dead'",
     "attempts": "max-delivery-attempts='2'",
     "alerts": "alert-threshold-depth-messages='2' alert-threshold-message-age='1000' alert-repeat-gap='10'",
+    "sticky": "group-type='STANDARD'",
+    "shared": "group-type='SHARED_GROUPS' fallback-group='rest'",
+    "group-key": "group-key='cart'",
+    "buckets": "group-buckets='2'",
+    "rebalance": "group-rebalance='true' group-rebalance-pause-dispatch='true'",
+    "first-key": "group-first-key='first'",
+    "live": "max-live-consumers='1'",
+    "owner": "exclusivity-policy='CONNECTION'",
+    "link": "exclusivity-policy='LINK'",
+    "selector": "consumer-selector='k IS NOT NULL'",
+    "replay": "consumer-replay-period='3600'",
+    "delay": "delay-before-dispatch='0'",
     "paging": "",
+    "redelivery": "",
+    "retroactive": "",
 }
 PAGES = "<max-size-messages>2</max-size-messages>"
+OF_THE_ADDRESS = {
+    "paging": PAGES,
+    "redelivery": "<redelivery-delay>1000</redelivery-delay>",
+    "retroactive": "<retroactive-message-count>2</retroactive-message-count>",
+}
+"""Features that an address-setting gives."""
 SETTINGS = "<page-size-bytes>500</page-size-bytes>"
 KINDS = ("standard", "priority", "sorted", "last-value", "lvq")
 OVERFLOWS = ("ring", "ring-bytes", "flow-control", "to-disk", "reject")
+GROUPINGS = ("sticky", "shared", "group-key")
 REFUSED = {
     *(frozenset(pair) for pair in itertools.combinations(KINDS, 2)),
     *(frozenset((policy, "ring-size")) for policy in OVERFLOWS),
     *(frozenset(pair) for pair in itertools.combinations(OVERFLOWS, 2)),
+    *(frozenset(pair) for pair in itertools.product(GROUPINGS, ("exclusive", "non-destructive"))),
+    *(frozenset(("shared", other)) for other in ("sticky", "buckets", "rebalance", "first-key")),
+    frozenset(("owner", "link")),
 }
-"""Pairs that nobody can have: two types, two answers to a full queue."""
+"""Pairs that nobody can have: two types, two answers to a full queue, groups where nothing can be grouped, two kinds of
+groups, two owners.
+"""
 PAIRS = [pair for pair in itertools.combinations(FEATURES, 2) if frozenset(pair) not in REFUSED]
 TRIPLES = [("non-destructive", "last-value", "to-disk"), ("non-destructive", "lvq", "paging")]
 """What is refused only with three."""
@@ -62,7 +88,7 @@ def attributes_of(*names: str) -> str:
 
 def settings_of(*names: str) -> str:
     """The address-setting that they need."""
-    return SETTINGS + (PAGES if "paging" in names else "")
+    return SETTINGS + "".join(OF_THE_ADDRESS.get(name, "") for name in names)
 
 
 def problems_of(attributes: str, settings: str = "") -> list[Problem]:
@@ -118,7 +144,8 @@ def test_a_pair_that_works(pair: tuple[str, str]) -> None:
     sent = ["a1", "b1", "a2", "c1"]
     for body in sent:
         priority = f"priority:{len(body) + ord(body[0]) % 7}"
-        life.send(producer, body, f"k:{body}", priority, "x-qpid-not-valid-before:1", "expires:99999999")
+        groups = f"JMSXGroupID:{body[0]}", f"cart:{body[0]}"
+        life.send(producer, body, f"k:{body}", priority, *groups, "x-qpid-not-valid-before:1", "expires:99999999")
     queue = life.broker.broker.queues["q"]
     waits = queue.flow_stopped
     assert queue.message_count > 0
@@ -133,6 +160,7 @@ def test_a_pair_that_works(pair: tuple[str, str]) -> None:
     life.broker.advance(20_000)
     counts_agree(life)
     life = life.again()
+    life.broker.advance(20_000)  # the clock of a life begins where that of the first did
     rest = life.read(life.client())
     counts_agree(life)
     assert set(first) | set(rest) <= set(sent)
@@ -154,6 +182,8 @@ WARNINGS = {
     "max-depth-bytes='5'": "nothing happens at that depth",
     "flow-resume-percent='50'": "has no effect",
     "min-message-ttl='5' max-message-ttl='4'": "counts",
+    "consumers-before-dispatch='3' max-consumers='2'": "nothing is ever delivered",
+    "max-live-consumers='3' max-consumers='2'": "has no effect",
     "expiry-policy='ROUTE_TO_ALTERNATE'": "is discarded",
     "non-destructive='true' max-delivery-attempts='2'": "no dead messages",
     "alert-repeat-gap='5'": "has no effect",
@@ -167,6 +197,12 @@ def test_what_has_no_effect_is_told(attributes: str, said: str) -> None:
     config = loads(f"<configuration xmlns='urn:activemq'><core xmlns='urn:activemq:core'>{core}</core></configuration>")
     found = [notice for notice in config.notices if "queue 'q'" in notice.message and said in notice.message]
     assert [(notice.severity, notice.line) for notice in found] == [("warning", 3)]
+
+
+def test_what_follows_from_a_mistake_is_not_told_too() -> None:
+    """The policy is misspelt, so the queue has none: nobody need hear of a depth without a policy."""
+    told = problems_of("overflow-policy='BLOCK' max-depth-messages='1'")
+    assert [(each.severity, each.value) for each in told if "queue" in each.message] == [("error", "BLOCK")]
 
 
 def test_a_ring_that_pages_and_a_flow_that_is_shared_are_told() -> None:

@@ -86,6 +86,23 @@ def test_a_redelivery_delay_holds_its_group_over_a_restart(attributes: str) -> N
     assert [entry.message.body for entry in other.outbox] == [b"a1"]
 
 
+@pytest.mark.parametrize("ends", ["valid", "expired"])
+def test_a_group_of_which_a_failed_message_is_held_is_not_held_up_for_ever(ends: str) -> None:
+    """It failed before its queue held anything: a file with hold-on-publish came with the restart."""
+    life = Life("")
+    now_ms = life.broker.loop.now_ms
+    producer = life.client()
+    expires = f"expires:{now_ms + 500}" if ends == "expired" else "expires:0"
+    life.send(producer, "a1", "JMSXGroupID:a", f"x-qpid-not-valid-before:{now_ms + 1000}", expires)
+    life.send(producer, "a2", "JMSXGroupID:a")
+    first = reader(life)
+    (held,) = got(first)
+    settle(life, first, held, "NACK")
+    life = life.again("hold-on-publish='true'")
+    life.broker.advance(1001)
+    assert drain(life, reader(life)) == (["a1", "a2"] if ends == "valid" else ["a2"])
+
+
 @pytest.mark.parametrize("restart", [False, True], ids=["", "restart"])
 @pytest.mark.parametrize("attributes", ["", STICKY, SHARED])
 def test_groups_in_pages(attributes: str, restart: bool) -> None:

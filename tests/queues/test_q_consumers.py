@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from artemis_py.errors import ConfigError
 from tests.queues.bench import ONE_AT_A_TIME, Bench
 from tests.queues.life import Life
 
@@ -65,6 +66,55 @@ def test_Q_36_a_browser_removes_nothing_and_blocks_nobody(cut: bool) -> None:
     assert bench.count() == 2
 
 
+def test_Q_36_a_browser_is_nobody_where_consumers_are_counted(cut: bool) -> None:
+    """It takes no place of ``max-consumers``, does not begin a dispatch that waits for consumers, and what the last
+    consumer leaves behind goes although a browser is there.
+    """
+    bench = Bench("max-consumers='2' consumers-before-dispatch='2'", cut=cut)
+    bench.send("a")
+    for name in ("b1", "b2"):
+        bench.subscribe(name, "browser:true")
+        assert bench.got(name) == ["a"], "a browser need not wait for consumers"
+    bench.subscribe("c1")
+    assert bench.got("c1") == []
+    bench.subscribe("c2")
+    assert sorted(bench.got("c1") + bench.got("c2")) == ["a"]
+    assert "maximum of 2 consumers" in refused(bench, "c3")
+    bench = Bench("purge-on-no-consumers='true'", cut=cut)
+    bench.subscribe("looker", "browser:true")
+    bench.send("nobody")
+    assert bench.count() == 0
+    bench.subscribe("c", SOME)
+    bench.send("left")
+    bench.lose("c")
+    assert (bench.got("looker"), bench.count()) == (["left"], 0)
+
+
+def test_Q_36_a_browser_sees_what_is_on_a_paused_queue(cut: bool) -> None:
+    """What was there, and what comes; consumers get nothing, and no browser gets anything twice."""
+    bench = Bench(cut=cut)
+    bench.world.broker.pause("q")
+    bench.send("a")
+    bench.subscribe("c", SOME)
+    bench.subscribe("looker", "browser:true")
+    assert (bench.got("looker"), bench.got("c")) == (["a"], [])
+    bench.send("b")
+    assert (bench.got("looker"), bench.got("c")) == (["b"], [])
+    bench.world.broker.resume("q")
+    bench.world.turns.schedule()
+    bench.world.settle()
+    assert (bench.got("looker"), bench.got("c")) == ([], ["a", "b"])
+
+
+def test_Q_36_a_browser_of_a_paused_queue_goes_on_when_it_has_room(cut: bool) -> None:
+    bench = Bench(cut=cut)
+    bench.world.broker.pause("q")
+    send_all(bench, "abc")
+    bench.subscribe("looker", "browser:true", ONE_AT_A_TIME)
+    assert bench.one_by_one("looker") == ["a", "b", "c"]
+    assert bench.count() == 3
+
+
 def test_Q_37_browsers_of_last_values(cut: bool) -> None:
     bench = Bench(f"{NON_DESTRUCTIVE} last-value-key='k'", cut=cut)
     bench.subscribe("c", ack="auto")
@@ -74,7 +124,7 @@ def test_Q_37_browsers_of_last_values(cut: bool) -> None:
     assert bench.count() == 10
 
 
-def test_Q_38_S2_9_everybody_gets_everything(cut: bool) -> None:
+def test_Q_38_runtime_2_17_9_everybody_gets_everything(cut: bool) -> None:
     bench = Bench(NON_DESTRUCTIVE, cut=cut)
     send_all(bench, "12345")
     bench.subscribe("c1")
@@ -164,6 +214,25 @@ def test_Q_45_default_filters_of_an_address_setting() -> None:
     for color in ("red", "blue"):
         bench.write("p", "SEND", "destination:/topic/t", f"color:{color}", body=color)
     assert bench.got("s") == ["red"]
+
+
+@pytest.mark.parametrize(
+    "filters", ["consumer-replay-period='-1'", "consumer-replay-period='soon'", "consumer-selector='a ='"]
+)
+def test_Q_45_bad_default_filters_are_refused(filters: str) -> None:
+    with pytest.raises(ConfigError, match=r"broker.xml:[0-9]+: .*consumer-(replay-period|selector)"):
+        Bench(filters)
+
+
+@pytest.mark.parametrize("order", ["", "priority-levels='10'", "sort-key='k'"])
+def test_Q_43_nothing_of_the_past_in_any_order(order: str, cut: bool) -> None:
+    """Section 3.12: what comes later is new wherever it stands."""
+    bench = Bench(f"{NON_DESTRUCTIVE} {order}", cut=cut)
+    bench.send("old", "priority:5", "k:m")
+    bench.subscribe("c", SOME, "x-qpid-replay-period:0")
+    bench.send("before", "priority:9", "k:a")
+    bench.send("behind", "priority:0", "k:z")
+    assert bench.got("c") == ["before", "behind"]
 
 
 @pytest.mark.parametrize(
@@ -311,7 +380,7 @@ def test_Q_82_two_live_consumers_take_turns_and_browsers_do_not_count() -> None:
     assert sorted(bench.got("c1") + bench.got("c3")) == ["b", "d"]
 
 
-def test_S2_4_an_exclusive_queue(cut: bool) -> None:
+def test_runtime_2_17_4_an_exclusive_queue(cut: bool) -> None:
     """The first consumer gets all; when its connection is lost, the second does, and the first nothing more."""
     bench = Bench("exclusive='true'", cut=cut)
     bench.subscribe("c1", SOME)
@@ -386,6 +455,17 @@ def test_exclusivity_without_a_check(policy: str) -> None:
     bench.subscribe("c1")
     bench.subscribe("c2")
     assert bench.frames("c1") == bench.frames("c2") == []
+
+
+def test_an_owner_by_another_policy_is_none() -> None:
+    """A file with another policy came with the restart: a client-id is not taken for a user."""
+    life = Life("exclusivity-policy='CONTAINER'")
+    for policy, names in (("PRINCIPAL", "client-id:ann\nlogin:x"), ("CONTAINER", "client-id:bob\nlogin:bob")):
+        client = life.broker.connect()
+        life.write(client, "CONNECT", "accept-version:1.2", "host:x", names)
+        life.write(client, "SUBSCRIBE", "id:1", "destination:/queue/q", "receipt:r")
+        assert [frame.command for frame in client.collect()] == ["CONNECTED", "RECEIPT"]
+        life = life.again(f"exclusivity-policy='{policy}'")
 
 
 def test_the_owner_outlives_a_restart() -> None:

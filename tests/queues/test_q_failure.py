@@ -113,6 +113,22 @@ def test_Q_73_over_a_restart() -> None:
     assert life.broker.broker.queues["q"].message_count == 0
 
 
+def test_Q_73_what_a_deleted_queue_still_has_is_gone(cut: bool) -> None:
+    """Qpid gives it to the alternate; here it is killed, as in Artemis (docs/queues.md, What Qpid does otherwise)."""
+    bench = Bench(settings="<dead-letter-address>dead</dead-letter-address>", more=DEAD, cut=cut)
+    bench.world.client("c").send(b"CONNECT\naccept-version:1.2\nhost:x\nclient-id:me\n\n\0")
+    bench.frames("c")
+    bench.write("c", "SUBSCRIBE", "id:1", "destination:/topic/t", "durable-subscription-name:mine", "ack:client")
+    for body in "ab":
+        bench.write("p", "SEND", "destination:/topic/t", body=body)
+    assert bench.got("c") == ["a", "b"]
+    queue = bench.queue("me.mine")
+    bench.write("c", "UNSUBSCRIBE", "id:1", "durable-subscription-name:mine", "receipt:r")
+    assert [frame.command for frame in bench.frames("c")] == ["RECEIPT"]
+    assert "me.mine" not in bench.world.broker.queues
+    assert (queue.message_count, queue.tally.killed, bench.count("dead")) == (0, 2, 0)
+
+
 # ---- Artemis' resources --------------------------------------------------------------------------
 
 
@@ -140,6 +156,59 @@ def test_auto_create_dead_letter_resources_for_the_address_that_the_queue_names(
     refuse(bench, 1)
     assert bench.queue("DLQ.q").address.name == "mine"
     assert bench.count("DLQ.q") == 1
+
+
+def test_auto_create_dead_letter_resources_of_a_wildcard_queue(cut: bool) -> None:
+    """The queue is named after the address that the message was sent to, and takes what died of that."""
+    settings = """<dead-letter-address>DLA</dead-letter-address><max-delivery-attempts>1</max-delivery-attempts>
+    <auto-create-dead-letter-resources>true</auto-create-dead-letter-resources>"""
+    wide = """<address name="w.#"><multicast><queue name="wide"/></multicast></address>"""
+    bench = Bench(settings=settings, more=wide, cut=cut)
+    for name in ("w.a.b", "w.it's"):
+        bench.write("p", "SEND", f"destination:/topic/{name}", body=name)
+    bench.subscribe("c", ONE_AT_A_TIME, to="w.#::wide")
+    refuse(bench, 2)
+    for name in ("w.a.b", "w.it's"):
+        bench.subscribe(name, to=f"DLA::DLQ.{name}")
+        assert bench.got(name) == [name]
+
+
+@pytest.mark.parametrize("way", ["SEND", "COMMIT", "filter"])
+def test_no_route_makes_the_queue_for_the_dead(way: str, cut: bool) -> None:
+    """In Artemis it does not, and the message is lost."""
+    settings = """<dead-letter-address>DLA</dead-letter-address>
+    <send-to-dla-on-no-route>true</send-to-dla-on-no-route>
+    <auto-create-dead-letter-resources>true</auto-create-dead-letter-resources>"""
+    queue = '<queue name="picky"><filter string="a = 1"/></queue>' if way == "filter" else ""
+    bench = Bench(settings=settings, more=f'<address name="e"><multicast>{queue}</multicast></address>', cut=cut)
+    inside = ["transaction:t"] if way == "COMMIT" else []
+    if inside:
+        bench.write("p", "BEGIN", *inside)
+    for body in "12":
+        bench.write("p", "SEND", "destination:/topic/e", *inside, body=body)
+    if inside:
+        assert "DLQ.e" not in bench.world.broker.queues
+        bench.write("p", "COMMIT", *inside)
+    bench.subscribe("c", to="DLA::DLQ.e")
+    assert bench.got("c") == ["1", "2"]
+
+
+def test_no_route_over_a_restart() -> None:
+    """The queue that was made, and what it got, alone and in a transaction."""
+    settings = """<dead-letter-address>DLA</dead-letter-address>
+    <send-to-dla-on-no-route>true</send-to-dla-on-no-route>
+    <auto-create-dead-letter-resources>true</auto-create-dead-letter-resources>"""
+    life = Life("", settings=settings, more='<address name="e"><multicast/></address>')
+    producer = life.client()
+    life.write(producer, "BEGIN", "transaction:t")
+    sent = "destination:/topic/e", "persistent:true"
+    life.write(producer, "SEND", *sent, "transaction:t", body="1")
+    life.write(producer, "COMMIT", "transaction:t")
+    life.write(producer, "SEND", *sent, body="2")
+    life = life.again()
+    reader = life.client()
+    life.write(reader, "SUBSCRIBE", "id:1", "destination:DLA\\c\\cDLQ.e", "ack:auto")
+    assert [frame.body for frame in reader.collect()] == [b"1", b"2"]
 
 
 def test_auto_create_expiry_resources(cut: bool) -> None:

@@ -161,7 +161,7 @@ def test_Q_29_no_effect_on_browsers(attributes: str, cut: bool) -> None:
 
 
 @pytest.mark.parametrize("attributes", ["", STICKY, SHARED])
-def test_Q_30_S2_5_a_busy_consumer_blocks_its_groups_only(attributes: str, cut: bool) -> None:
+def test_Q_30_runtime_2_17_5_a_busy_consumer_blocks_its_groups_only(attributes: str, cut: bool) -> None:
     """In Artemis c2 would get nothing until c1 acknowledges (README, Differences from Artemis)."""
     bench = Bench(attributes, cut=cut)
     two_readers(bench)
@@ -232,7 +232,7 @@ def test_Q_34_a_thousand_ids_that_nobody_declared() -> None:
     assert first == sorted(first, key=int)
 
 
-def test_Q_34_S2_8_buckets() -> None:
+def test_Q_34_runtime_2_17_8_buckets() -> None:
     """0: groups are ignored; 2 buckets and 3 consumers: the third gets nothing."""
     bench = Bench("group-buckets='0'")
     two_readers(bench, SOME)
@@ -260,7 +260,7 @@ def test_Q_79_the_key_alone_is_sticky() -> None:
 # ---- Artemis -------------------------------------------------------------------------------------
 
 
-def test_S2_3_each_group_whole_at_one_consumer(cut: bool) -> None:
+def test_runtime_2_3_each_group_whole_at_one_consumer(cut: bool) -> None:
     bench = Bench(cut=cut)
     two_readers(bench, SOME)
     send_all(bench, ["g1-", "g1-", "g2-", "g1-", "g2-", "g2-"])
@@ -270,7 +270,7 @@ def test_S2_3_each_group_whole_at_one_consumer(cut: bool) -> None:
 
 
 @pytest.mark.parametrize("header", ["_AMQ_GROUP_SEQUENCE", "JMSXGroupSeq"])
-def test_S2_3_closing_a_group(header: str, cut: bool) -> None:
+def test_runtime_2_3_closing_a_group(header: str, cut: bool) -> None:
     """The message with -1 goes to the group's consumer, the next one to anybody."""
     bench = Bench(cut=cut)
     two_readers(bench, SOME)
@@ -281,7 +281,7 @@ def test_S2_3_closing_a_group(header: str, cut: bool) -> None:
     assert (bench.got("c1"), bench.got("c2")) == (["first", "last"], ["next", "more"])
 
 
-def test_S2_6_rebalance() -> None:
+def test_runtime_2_17_6_rebalance() -> None:
     """With a consumer more, all of them get groups; without it the new one gets new groups only."""
     for attributes, expected in (
         ("group-rebalance='true'", [["gA2"], ["gB2"], ["gC2"]]),
@@ -297,7 +297,7 @@ def test_S2_6_rebalance() -> None:
         assert sorted(bench.got(name) for name in ("c1", "c2", "c3")) == sorted(expected), attributes
 
 
-def test_S2_6_rebalance_waits_for_what_is_in_delivery(cut: bool) -> None:
+def test_runtime_2_17_6_rebalance_waits_for_what_is_in_delivery(cut: bool) -> None:
     """group-rebalance-pause-dispatch: nothing goes out before everything is settled."""
     bench = Bench("group-rebalance='true' group-rebalance-pause-dispatch='true'", cut=cut)
     two_readers(bench, SOME)
@@ -313,7 +313,7 @@ def test_S2_6_rebalance_waits_for_what_is_in_delivery(cut: bool) -> None:
     assert sorted(body for bodies in got for body in bodies) == ["a2", "b1", "plain"]
 
 
-def test_S2_7_first_key(cut: bool) -> None:
+def test_runtime_2_17_7_first_key(cut: bool) -> None:
     """The header comes with the message that brings the group to a consumer, and with no other; it is not stored."""
     bench = Bench("group-first-key='first'", cut=cut)
     two_readers(bench, SOME)
@@ -326,7 +326,7 @@ def test_S2_7_first_key(cut: bool) -> None:
     assert all(frame.header("first") is None for frame in bench.messages("looker"))
 
 
-def test_S2_4_an_exclusive_queue_ignores_groups() -> None:
+def test_runtime_2_17_4_an_exclusive_queue_ignores_groups() -> None:
     bench = Bench("exclusive='true'")
     two_readers(bench, SOME)
     send_all(bench, ["a", "b", "a"])

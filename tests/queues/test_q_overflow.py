@@ -305,12 +305,58 @@ def test_Q_60_reject(cut: bool) -> None:
     assert receipts(bench) == ["r3"]
 
 
+@pytest.mark.parametrize("policy", ["REJECT", "PRODUCER_FLOW_CONTROL"])
+def test_a_message_sent_again_is_confirmed_by_a_full_queue(policy: str, cut: bool) -> None:
+    """Its sender missed the receipt: the message is there, and no refusal may say otherwise."""
+    bench = Bench(f"overflow-policy='{policy}' max-depth-messages='1'", cut=cut)
+    for body in "ab"[: 1 if policy == "REJECT" else 2]:
+        bench.send(body, f"_AMQ_DUPL_ID:{body}", f"receipt:{body}")
+    bench.write("again", "SEND", "destination:/queue/q", "_AMQ_DUPL_ID:a", "receipt:again", body="a")
+    assert receipts(bench, "again") == ["again"]
+    assert bench.count() == len(receipts(bench))
+
+
+def test_Q_60_a_newer_value_counts_beside_the_older(cut: bool) -> None:
+    """It is refused before it can replace anything (Qpid)."""
+    bench = Bench(f"{REJECTS.format(2)} last-value-key='k'", cut=cut)
+    for body in ("a1", "b1"):
+        bench.send(body, f"k:{body[0]}")
+    bench.send("a2", "k:a")
+    refusal(bench)
+    assert bench.count() == 2
+
+
 def test_Q_60_larger_than_the_limit(cut: bool) -> None:
     bench = Bench(f"overflow-policy='REJECT' max-depth-bytes='{size_of_one()}'", cut=cut)
     bench.send("xy")
     refusal(bench)
     bench.send("x", "receipt:r")
     assert (receipts(bench), bench.count()) == (["r"], 1)
+
+
+@pytest.mark.parametrize(
+    ("limit", "bodies", "says"),
+    [
+        ("max-depth-messages='2'", ["a"], "has 2 messages"),
+        ("max-depth-messages='2'", ["a", "b", "c"], "can never take 3 messages"),
+        ("max-depth-bytes='200'", ["long" * 100], "can never take a message of"),
+    ],
+)
+def test_Q_60_the_error_tells_what_to_do(limit: str, bodies: list[str], says: str, cut: bool) -> None:
+    """Wait for consumers, where that helps; what is beyond the limit by itself will never fit."""
+    bench = Bench(f"overflow-policy='REJECT' {limit}", cut=cut)
+    for body in "12":
+        bench.send(body)
+    bench.write("p", "BEGIN", "transaction:t")
+    for body in bodies:
+        bench.write("p", "SEND", "destination:/queue/q", "transaction:t", body=body)
+    bench.write("p", "COMMIT", "transaction:t")
+    told = refusal(bench, "p").body.decode()
+    assert says in told
+    assert ("send less at once" if "never" in says else "send again when consumers have taken some") in told
+    if len(bodies) == 1:
+        bench.send(bodies[0])
+        assert says in refusal(bench).body.decode()
 
 
 SHARED = """<address name="both"><multicast><queue name="wide"/>
@@ -403,6 +449,18 @@ def test_ring_what_stands_in_pages_is_not_given_up() -> None:
     reader.drop()
     life.broker.drain()
     assert life.read(life.client()) == list("bcdef")
+
+
+def test_Q_60_a_policy_of_the_file_goes_before_a_ring_of_former_days() -> None:
+    """Somebody made the queue a ring while it ran; then a file with a policy came with a restart."""
+    life = Life("")
+    life.broker.broker.set_ring_size("q", 1)
+    life = life.again(REJECTS.format(2))
+    producer = life.client()
+    for body in "abc":
+        life.send(producer, body)
+    assert [frame.command for frame in producer.collect()] == ["ERROR"]
+    assert life.read(life.client()) == ["a", "b"]
 
 
 # ---- flow to disk --------------------------------------------------------------------------------

@@ -140,13 +140,21 @@ def test_Q_48_held_until_the_time_is_past(cut: bool) -> None:
     assert bench.got("c") == ["a"]
 
 
-@pytest.mark.parametrize("text", ["soon", "", "-5", "1e30", "0", "1600000000000", "9" * 30])
+@pytest.mark.parametrize("text", ["soon", "", "-5", "1e30", "0", "1600000000000", "9" * 30, str(2**63)])
 def test_Q_49_only_a_time_to_come_counts(text: str, cut: bool) -> None:
     bench = Bench(HOLDS, cut=cut)
     bench.send("a", NOT_BEFORE.format(text))
     bench.send("now", NOT_BEFORE.format(str(bench.world.now_ms - 1)))
     bench.subscribe("c")
     assert bench.got("c") == ["a", "now"]
+
+
+def test_Q_49_any_number_of_64_bits_counts() -> None:
+    bench = Bench(HOLDS)
+    bench.send("a", NOT_BEFORE.format(2**63 - 1))
+    bench.subscribe("c")
+    bench.world.advance(1_000_000)
+    assert (bench.got("c"), bench.count(), len(bench.queue().scheduled)) == ([], 1, 1)
 
 
 def test_Q_49_now_is_not_past() -> None:

@@ -48,6 +48,14 @@ def test_runtime_2_11_as_they_were_sent(cut: bool) -> None:
     assert (shown, second.body) == (["/topic/t", "v", "1", expires, None], b"b")
 
 
+def test_runtime_2_11_the_last_ones_whatever_their_priority(cut: bool) -> None:
+    """Then each queue puts them in its own order."""
+    bench = Bench(settings=KEEPS.format(3), more=TOPIC, cut=cut)
+    for number in range(10):
+        publish(bench, str(number), headers=(f"priority:{number}" if number < 8 else "priority:0",))
+    assert subscribe(bench, "c") == ["7", "8", "9"]
+
+
 def test_runtime_2_11_only_what_the_filter_lets_in(cut: bool) -> None:
     bench = Bench(settings=KEEPS.format(10), more=TOPIC, cut=cut)
     publish(bench, "red", headers=("color:red",))

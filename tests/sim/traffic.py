@@ -16,11 +16,14 @@ or existed; ("no queue", name) is deleted; ("seen", (address, duplicate id)).
 """
 
 TYPED = ("levels", "sorted", "values")
-ANYCAST = ("work", "ring", "auto.one", "auto.two", "via", *TYPED)
+STANDARD = ("archive",)
+"""Queues of which the order is that of arrival, whatever the priority."""
+LIMITED = ("bounded", "full", "archive", "embargo")
+ANYCAST = ("work", "ring", "auto.one", "auto.two", "via", *TYPED, *LIMITED)
 MULTICAST = ("news", "auto.news")
 STORED = frozenset({*ANYCAST, "news"})
 """Destinations that have a durable queue, or get one, with the SEND."""
-_READ = ("work", "work", "ring", "auto.one", "dead", "late", *TYPED)
+_READ = ("work", "work", "ring", "auto.one", "dead", "late", *TYPED, *LIMITED)
 BODY_BYTES = (0, 10, 100, 600, 3000)
 PART_BYTES_MIN = 300
 
@@ -179,6 +182,8 @@ class Trader:
             lines.append(f"AMQ_SCHEDULED_DELAY:{rng.choice((1, 50, 5000, 100_000))}")
         if rng.random() < 0.15:
             lines.append(f"expires:{self._life.loop.now_ms + rng.choice((1, 100, 10_000, 500_000))}")
+        if rng.random() < 0.15:
+            lines.append(f"x-qpid-not-valid-before:{self._life.loop.now_ms + rng.choice((1, 50, 5000))}")
         if may_repeat and not self._work and rng.random() < 0.25:
             lines.append(f"_AMQ_DUPL_ID:{f'new{number}' if rng.random() < 0.7 else f'old{number % 12}'}")
         return lines

@@ -37,6 +37,15 @@ CORE = f"""
   <address name="levels"><anycast><queue name="levels" priority-levels="3"/></anycast></address>
   <address name="sorted"><anycast><queue name="sorted" sort-key="tag"/></anycast></address>
   <address name="values"><anycast><queue name="values" queue-type="lvq" last-value-key="tag"/></anycast></address>
+  <address name="bounded"><anycast>
+    <queue name="bounded" overflow-policy="RING" max-depth-bytes="2000" max-message-ttl="20000"/></anycast></address>
+  <address name="full"><anycast>
+    <queue name="full" overflow-policy="REJECT" max-depth-messages="12"/></anycast></address>
+  <address name="archive"><anycast>
+    <queue name="archive" queue-type="standard" overflow-policy="FLOW_TO_DISK" max-depth-messages="3"/></anycast>
+  </address>
+  <address name="embargo"><anycast>
+    <queue name="embargo" hold-on-publish="true" group-type="SHARED_GROUPS" group-key="tag"/></anycast></address>
   <address name="news"><multicast><queue name="news.a"/><queue name="news.b"/></multicast></address>
   <address name="dead"><anycast><queue name="dead"/></anycast></address>
   <address name="late"><anycast><queue name="late"/></anycast></address>
@@ -52,6 +61,7 @@ CORE = f"""
     <max-delivery-attempts>3</max-delivery-attempts>
   </address-setting>
   <address-setting match="work"><redelivery-delay>60</redelivery-delay></address-setting>
+  <address-setting match="embargo"><redelivery-delay>60</redelivery-delay></address-setting>
 </address-settings>
 """
 CONFIGURATION = configuration(CORE)

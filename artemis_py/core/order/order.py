@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from artemis_py.core.entry import Entry
 from artemis_py.message import Message
 
 Place = tuple[Any, int]
 """What decides which entry is next, smaller first: what the entry is worth in its order, and its sequence."""
+
+
+LOWEST: Final = -(1 << 62)
+"""No sequence is lower."""
 
 
 class Cursor(ABC):
@@ -25,11 +29,17 @@ class Cursor(ABC):
     (``reads_pages``).
     """
 
-    __slots__ = ("reads_pages", "sees_returns")
+    __slots__ = ("reads_pages", "seen_before", "sees_returns")
 
     def __init__(self) -> None:
         self.sees_returns = True
         self.reads_pages = True
+        self.seen_before = LOWEST
+        """What has a lower sequence than this and comes from a page was seen there."""
+
+    def is_news(self, sequence: int) -> bool:
+        """Was what comes from a page to this sequence not seen in its page?"""
+        return not self.reads_pages or sequence >= self.seen_before
 
     @abstractmethod
     def skip_to(self, sequence: int) -> None:
@@ -66,9 +76,7 @@ class Order(ABC):
 
     @abstractmethod
     def place(self, entry: Entry) -> None:
-        """Put an entry that comes from a page to its own place. Cursors that read pages are not told: those that have
-        passed it have seen it there.
-        """
+        """Put an entry that comes from a page to its own place. Cursors that have seen it in its page are not told."""
 
     @abstractmethod
     def restore_at_head(self, entry: Entry, *, fresh: bool) -> None:

@@ -12,12 +12,11 @@ from typing import Final
 
 from artemis_py.core.entry import Entry
 from artemis_py.core.order.lane import Lane
-from artemis_py.core.order.order import Cursor, Order, Place
+from artemis_py.core.order.order import LOWEST, Cursor, Order, Place
 from artemis_py.message import Message
 
 PRIORITIES: Final = 10
 _DEFAULT_PRIORITY: Final = 4
-_LOWEST: Final = -(1 << 62)
 
 
 def levels_of_priorities(level_count: int) -> tuple[int, ...]:
@@ -96,7 +95,7 @@ class PriorityOrder(Order):
         if level > self._top:
             self._top = level
         for cursor in self.cursors:
-            if not cursor.reads_pages:
+            if cursor.is_news(entry.sequence):
                 cursor.revisit(level, entry.sequence, fresh=True)
 
     def tail_max(self) -> int:
@@ -158,7 +157,7 @@ class PriorityOrder(Order):
                 yield from lane
 
     def open_cursor(self) -> LevelCursor:
-        cursor = LevelCursor(self, [_LOWEST] * self.level_count)
+        cursor = LevelCursor(self, [LOWEST] * self.level_count)
         self.cursors.append(cursor)
         return cursor
 
@@ -204,6 +203,7 @@ class LevelCursor(Cursor):
             heappush(self._returns, place)
 
     def skip_to(self, sequence: int) -> None:
+        self.seen_before = max(self.seen_before, sequence)
         places = self._places
         for level, place in enumerate(places):
             if place < sequence:

@@ -11,14 +11,14 @@ from heapq import heappop, heappush
 
 from artemis_py.core.entry import Entry
 from artemis_py.core.order.lane import Lane
-from artemis_py.core.order.order import Cursor, Order
+from artemis_py.core.order.order import LOWEST, Cursor, Order
 from artemis_py.core.order.order import Place as AnyPlace
 from artemis_py.core.order.ranking import Place, Ranking
 from artemis_py.message import HeaderName, Message
 
 _KEYLESS = ""
 _KEYED = "\0"
-_BEFORE_ALL: Place = ("", -(1 << 62))
+_BEFORE_ALL: Place = ("", LOWEST)
 
 
 def utf16_order(text: str) -> str:
@@ -76,7 +76,7 @@ class SortedOrder(Order):
         place = self.place_of(entry.message, entry.sequence)
         self._ranking.add(place)
         for cursor in self.cursors:
-            if not cursor.reads_pages:
+            if cursor.is_news(entry.sequence):
                 cursor.revisit(place, fresh=True)
 
     def restore_at_head(self, entry: Entry, *, fresh: bool) -> None:
@@ -162,13 +162,12 @@ class SortedOrder(Order):
 class RankCursor(Cursor):
     """A cursor with one place in the ranking. What comes to a place that it has passed, an arrival too, is noted."""
 
-    __slots__ = ("_noted", "_order", "_passed", "_returns", "_seen_before")
+    __slots__ = ("_noted", "_order", "_passed", "_returns")
 
     def __init__(self, order: SortedOrder) -> None:
         super().__init__()
         self._order = order
         self._passed = _BEFORE_ALL
-        self._seen_before = _BEFORE_ALL[1]
         self._returns: list[Place] = []
         self._noted: set[Place] = set()
 
@@ -176,12 +175,12 @@ class RankCursor(Cursor):
         """An entry stands again (``fresh``: for the first time) at a place that the cursor may have passed."""
         if not fresh and not self.sees_returns:
             return
-        if (place <= self._passed or place[1] < self._seen_before) and place not in self._noted:
+        if (place <= self._passed or place[1] < self.seen_before) and place not in self._noted:
             self._noted.add(place)
             heappush(self._returns, place)
 
     def skip_to(self, sequence: int) -> None:
-        self._seen_before = max(self._seen_before, sequence)
+        self.seen_before = max(self.seen_before, sequence)
 
     def advance(self) -> Entry | None:
         order = self._order
@@ -195,7 +194,7 @@ class RankCursor(Cursor):
                 return None
             else:
                 self._passed = place = ahead
-                if place[1] < self._seen_before:
+                if place[1] < self.seen_before:
                     continue
             entry = order.at(0, place[1])
             if entry is not None:

@@ -83,7 +83,6 @@ QUEUES: Final = (
         "leaves out the value that a consumer has",
         "counts it",
         "it is there until it is acknowledged",
-        shown=False,
     ),
     Departure(
         "last-value-when",
@@ -91,7 +90,6 @@ QUEUES: Final = (
         "when a round of deliveries ends and nothing could be delivered; never while the queue is paused",
         "when the newer one comes, unless a consumer has room for the older one",
         "what a queue holds should not depend on when somebody looks",
-        shown=False,
     ),
     Departure(
         "last-value-return",
@@ -99,7 +97,6 @@ QUEUES: Final = (
         "is the value again",
         "is gone (but not after a restart)",
         "an old price should not follow a new one",
-        shown=False,
     ),
     Departure(
         "queue-types",
@@ -123,7 +120,6 @@ QUEUES: Final = (
         "stops the whole queue: other groups and messages without a group wait, too",
         "waits alone",
         "groups are there to work side by side",
-        shown=False,
     ),
     Departure(
         "group-redelivery",
@@ -131,7 +127,6 @@ QUEUES: Final = (
         "is overtaken by the next of its group",
         "holds its group up",
         "a group is processed in order",
-        shown=False,
     ),
     Departure(
         "group-headers",
@@ -139,7 +134,6 @@ QUEUES: Final = (
         "renames the first to `_AMQ_GROUP_ID` for consumers, and does not know the second",
         "leaves the first as it was sent; both names of each are known",
         "a consumer sees the headers that the sender wrote",
-        shown=False,
     ),
     Departure(
         "group-first-exclusive",
@@ -147,6 +141,27 @@ QUEUES: Final = (
         "marks the first message of each new owner",
         "has no effect, and check says so",
         "such a queue has no groups",
+    ),
+    Departure(
+        "group-rebalance-event",
+        "`group-rebalance-pause-dispatch`",
+        "when everything is settled, dispatch starts with the next event on the queue, such as another message",
+        "dispatch starts when everything is settled",
+        "otherwise messages wait for ever on a quiet queue",
+    ),
+    Departure(
+        "retroactive-priority",
+        "A retroactive address and priorities",
+        "keeps what its ring keeps: a message of a high priority goes first, even the last one sent",
+        "keeps the last messages, whatever their priority",
+        "who comes late wants the newest",
+    ),
+    Departure(
+        "browser-counts",
+        "Browsers and a queue that waits for consumers, or is paused",
+        "has none over STOMP",
+        "a browser sees what is there, and counts as no consumer",
+        "who only looks changes nothing for others",
         shown=False,
     ),
     Departure(
@@ -379,6 +394,13 @@ ADDRESSES: Final = (
         "say where they come from",
         "also say why they are there, in a header `reason`",
         "an addition",
+    ),
+    Departure(
+        "no-route-resources",
+        "`send-to-dla-on-no-route` with `auto-create-dead-letter-resources`",
+        "makes no queue for messages that reach no queue: they are lost",
+        "makes it, as for other dead messages",
+        "who asks for both does not want to lose them",
     ),
     Departure(
         "null-header",

@@ -189,6 +189,16 @@ DUPLICATES: tuple[Scenario, ...] = (
         settings=(xml.setting("dup.cache", id_cache_size=3),),
     ),
     Scenario(
+        "duplicate_full",
+        "a message that is sent again to a full address is confirmed",
+        (
+            Connect(), anycast("dup.full", "m", headers={"_AMQ_DUPL_ID": "1"}),
+            anycast("dup.full", "m", headers={"_AMQ_DUPL_ID": "1"}), Counts("dup.full", 1, added=1),
+        ),
+        addresses=(xml.anycast("dup.full"),),
+        settings=(xml.setting("dup.full", max_size_messages=1, address_full_policy="FAIL"),),
+    ),
+    Scenario(
         "duplicate_unrouted",
         "an id is remembered even if its message reached nobody",
         (

@@ -192,13 +192,43 @@ def test_a_ring_that_keeps_nothing_is_warned_of(core: str) -> None:
     assert "a ring of size 0, which keeps no message" in warning
 
 
-def test_a_dead_letter_address_that_nothing_creates_is_warned_of() -> None:
-    core = "<dead-letter-address>DLQ</dead-letter-address>"
-    never = "<auto-create-addresses>false</auto-create-addresses>"
-    assert not any("DLQ" in warning for warning in warnings_of(setting(core)))
-    assert any("messages sent there are lost" in warning for warning in warnings_of(setting(core + never)))
-    declared = '<addresses><address name="DLQ"><anycast/></address></addresses>'
-    assert not any("are lost" in warning for warning in warnings_of(setting(core + never) + declared))
+NOWHERE = "<dead-letter-address>DLQ</dead-letter-address>"
+READ = '<addresses><address name="{}"><anycast><queue name="d"/></anycast></address></addresses>'
+CREATES = "<auto-create-dead-letter-resources>true</auto-create-dead-letter-resources>"
+
+
+@pytest.mark.parametrize(
+    ("core", "warned"),
+    [
+        (setting(NOWHERE), True),
+        (setting(NOWHERE) + '<addresses><address name="DLQ"><anycast/></address></addresses>', True),
+        (queue('dead-letter-address="DLQ"'), True),
+        (setting("<expiry-address>DLQ</expiry-address>"), True),
+        (setting("<dead-letter-address></dead-letter-address>"), False),
+        (setting(NOWHERE + CREATES), False),
+        (setting(CREATES) + queue('dead-letter-address="DLQ"'), False),
+        (setting(NOWHERE) + READ.format("DLQ"), False),
+        (setting(NOWHERE) + READ.format("#"), False),
+        (setting(NOWHERE) + """<diverts><divert name="d"><address>DLQ</address>
+         <forwarding-address>x</forwarding-address></divert></diverts>""", False),
+    ],
+)  # fmt: skip
+def test_a_dead_letter_address_without_a_queue_is_warned_of(core: str, warned: bool) -> None:
+    """A message that dies makes the address and no queue: it would be lost."""
+    found = [warning for warning in warnings_of(core) if "messages sent there are lost" in warning]
+    assert len(found) == warned
+
+
+def test_an_address_without_a_queue_is_warned_of_once() -> None:
+    twice = setting(NOWHERE, match="a") + setting(NOWHERE, match="b") + queue('dead-letter-address="DLQ"')
+    core = twice.replace("</address-settings><address-settings>", "")
+    assert len([warning for warning in warnings_of(core) if "messages sent there are lost" in warning]) == 1
+
+
+def test_no_route_without_a_dead_letter_address_is_warned_of() -> None:
+    no_route = "<send-to-dla-on-no-route>true</send-to-dla-on-no-route>"
+    assert any("send-to-dla-on-no-route without" in warning for warning in warnings_of(setting(no_route)))
+    assert not any("send-to-dla-on-no-route" in warning for warning in warnings_of(setting(no_route + NOWHERE)))
 
 
 def test_wildcard_characters() -> None:

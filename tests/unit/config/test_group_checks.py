@@ -39,6 +39,7 @@ def warnings(core: str) -> list[str]:
         (f'{SHARED} group-rebalance="true"', "has group-rebalance with shared groups"),
         (f'{SHARED} group-first-key="first"', "has group-first-key with shared groups"),
         ('fallback-group="rest"', "has fallback-group without shared groups"),
+        ('group-first-key="content-length"', "has group-first-key 'content-length', which every MESSAGE has already"),
         ('group-key=""', "group-key"),
         ('exclusive="true" max-live-consumers="2"', "is exclusive and has max-live-consumers 2"),
         ('exclusivity-policy="LINK" max-live-consumers="2"', "admits one consumer (exclusivity-policy LINK)"),

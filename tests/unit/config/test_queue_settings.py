@@ -58,7 +58,10 @@ def test_what_has_no_address_setting() -> None:
     [
         ("priority-levels='0'", "1 to 10"),
         ("priority-levels='11'", "1 to 10"),
-        ("sort-key=''", "a text that is not empty"),
+        ("sort-key=''", "a text that is not blank"),
+        ("sort-key=' '", "a text that is not blank"),
+        ("group-key=' '", "a text that is not blank"),
+        ("fallback-group=' '", "a text that is not blank"),
         ("queue-type='fifo'", "standard, priority, sorted, last-value, lvq"),
         ("group-type='SHARED'", "NONE, STANDARD, SHARED_GROUPS"),
         ("min-message-ttl='-1'", "0 or a greater number"),
@@ -74,6 +77,12 @@ def test_what_has_no_address_setting() -> None:
 def test_what_is_out_of_range_is_refused(attribute: str, allowed: str) -> None:
     (problem,) = errors_of(queue(attribute))
     assert (problem.line, problem.allowed) == (3, allowed)
+
+
+def test_everything_that_is_wrong_with_one_queue_is_told() -> None:
+    """Words that are none, names that are none, and numbers out of range, each once."""
+    told = errors_of(queue('overflow-policy="RINGS" max-live-consumers="-2" grup-key="k" priority-levels="many"'))
+    assert sorted(str(problem.value) for problem in told) == ["-2", "None", "RINGS", "many"]
 
 
 def test_selectors_of_consumers_are_parsed() -> None:

@@ -38,15 +38,16 @@ def limited(policy: str, messages_max: int = 2, **more: Any) -> Broker:
 
 
 def test_sends_are_seen_at_commit() -> None:
-    """Not before; then all, in order."""
+    """Not before; then all, in order, with ids above all that came before."""
     broker = broker_of(queue_config())
     transaction = Transaction()
     for _ in range(3):
         send_in(transaction, broker)
+    before = broker.last_message_id
     assert transaction.size_bytes == 3 * (head_of("a").size_bytes + 1 + MESSAGE_OVERHEAD_BYTES)
     assert broker.queues["q"].tally.added == 0
     transaction.commit(broker, NOW_MS)
-    assert ids(broker.queues["q"].order) == [1, 2, 3]
+    assert ids(broker.queues["q"].order) == [before + 1, before + 2, before + 3]
 
 
 def test_abort_forgets_sends() -> None:
@@ -209,8 +210,9 @@ def test_drop_drops_what_is_too_much() -> None:
     transaction = Transaction()
     for _ in range(5):
         send_in(transaction, broker)
+    first, second = (message for _, message, _ in transaction.sends[:2])
     transaction.commit(broker, NOW_MS)
-    assert ids(broker.queues["q"].order) == [1, 2]
+    assert ids(broker.queues["q"].order) == [first.id, second.id]
     assert broker.addresses["a"].dropped_message_count == 3
 
 

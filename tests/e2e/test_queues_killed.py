@@ -1,0 +1,320 @@
+"""Queues of every type under SIGKILL in the middle of traffic: what stands on them after the restart is what their
+rules (docs/queues.md) promise of the messages that were confirmed, and acknowledged, before.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, eventually
+from tests.e2e.stomp_socket import StompSocket, connected, frame
+
+pytestmark = pytest.mark.e2e
+
+CONFIGURATION = """\
+<?xml version="1.0"?>
+<configuration xmlns="urn:activemq">
+  <core xmlns="urn:activemq:core">
+    <name>killed</name>
+    <persistence-enabled>true</persistence-enabled>
+    <journal-directory>{folder}/journal</journal-directory>
+    <paging-directory>{folder}/paging</paging-directory>
+    <journal-file-size>64K</journal-file-size>
+    <security-enabled>false</security-enabled>
+    <acceptors><acceptor name="stomp">{stomp}</acceptor><acceptor name="http">{http}</acceptor></acceptors>
+    <addresses>
+      <address name="q"><anycast><queue name="q" {attributes}/></anycast></address>
+      <address name="news"><multicast/></address>
+    </addresses>
+    <address-settings>
+      <address-setting match="#"><page-size-bytes>1K</page-size-bytes>
+        <max-read-page-bytes>1M</max-read-page-bytes></address-setting>
+      <address-setting match="news"><retroactive-message-count>5</retroactive-message-count></address-setting>
+    </address-settings>
+  </core>
+</configuration>
+"""
+BURST = 5
+ACKNOWLEDGED = 10
+HELD_MS = 1500
+KEYS, GROUPS = 7, 5
+
+
+def group_of(number: int) -> int:
+    """Three messages that follow each other are of one group."""
+    return number // 3 % GROUPS
+
+
+def headers_of(number: int, held_until_ms: int) -> dict[str, object]:
+    """What the message with this number is sent with; every third is held where the queue holds."""
+    held = {"x-qpid-not-valid-before": held_until_ms} if number % 3 == 0 else {}
+    return {"persistent": "true", "priority": number % 10, "k": number * 5 % KEYS,
+            "JMSXGroupID": f"g{group_of(number)}", **held}  # fmt: skip
+
+
+@dataclass
+class Traffic:
+    """What clients know: numbers of messages by what became of them."""
+
+    sent: set[int] = field(default_factory=set)
+    promised: set[int] = field(default_factory=set)
+    refused: set[int] = field(default_factory=set)
+    acknowledging: set[int] = field(default_factory=set)
+    acknowledged: set[int] = field(default_factory=set)
+    in_hand: set[int] = field(default_factory=set)
+    """With the consumer, and not acknowledged."""
+    held_until_ms: int = 0
+
+    @property
+    def must_be_there(self) -> set[int]:
+        """Confirmed, and nobody tried to acknowledge them."""
+        return self.promised - self.acknowledging
+
+
+def produce(port: int, destination: str, traffic: Traffic) -> None:
+    """Sends bursts of messages with receipts until the broker is gone."""
+    number = 0
+    with connected(port, "1.1") as client:
+        while True:
+            numbers = range(number + 1, number + 1 + BURST)
+            number += BURST
+            traffic.sent.update(numbers)
+            client.raw(
+                b"".join(
+                    frame(
+                        "SEND",
+                        {"destination": destination, "receipt": one, **headers_of(one, traffic.held_until_ms)},
+                        b"%d" % one,
+                    )
+                    for one in numbers
+                )
+            )
+            for _ in numbers:
+                answer = client.receive()
+                taken = traffic.promised if answer.command == "RECEIPT" else traffic.refused
+                taken.add(int(answer.header("receipt-id") or 0))
+
+
+def consume(port: int, destination: str, traffic: Traffic, acks_max: int) -> None:
+    """Acknowledges so many messages, each with a receipt, and keeps the next one."""
+    with connected(port) as client:
+        client.subscribe(destination, consumer_window_size="0")
+        while True:
+            message = client.message()
+            number = int(message.body)
+            if len(traffic.acknowledged) >= acks_max:
+                traffic.in_hand.add(number)
+                continue
+            traffic.acknowledging.add(number)
+            client.acknowledge(message)
+            traffic.acknowledged.add(number)
+
+
+@contextmanager
+def at_work(task: Callable[..., None], *arguments: object) -> Iterator[None]:
+    """A client in a thread, which ends with the broker's end of the connection."""
+
+    def run() -> None:
+        try:
+            task(*arguments)
+        except (AssertionError, OSError) as error:
+            ended.append(error)
+
+    ended: list[BaseException] = []
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+class Place:
+    """A folder with a journal, and the brokers that run on it one after the other."""
+
+    def __init__(self, folder: Path, attributes: str) -> None:
+        self.folder = folder
+        self.file = folder / "broker.xml"
+        self.file.write_text(
+            CONFIGURATION.format(folder=folder, stomp=STOMP, http=HTTP, attributes=attributes), "utf-8"
+        )
+
+    @contextmanager
+    def broker(self) -> Iterator[BrokerProcess]:
+        """The next one, killed in the end if it still runs."""
+        broker = BrokerProcess(["run", str(self.file)], self.folder / "broker.log")
+        try:
+            broker.await_ready()
+            yield broker
+            assert "Traceback" not in broker.said, broker.said
+        finally:
+            broker.kill()
+
+    def killed_in_traffic(self, destination: str, acks_max: int, promised_min: int) -> Traffic:
+        """A first life: clients at work until so many messages are confirmed and acknowledged, then SIGKILL."""
+        traffic = Traffic(held_until_ms=int(time.time() * 1000) + HELD_MS)
+        with (
+            self.broker() as broker,
+            at_work(consume, broker.port, destination, traffic, acks_max),
+            at_work(produce, broker.port, destination, traffic),
+        ):
+            try:
+                broker.eventually(
+                    "traffic",
+                    lambda: (len(traffic.promised), len(traffic.acknowledged)),
+                    lambda seen: seen[0] >= promised_min and seen[1] >= ACKNOWLEDGED,
+                )
+            finally:
+                broker.kill()
+        return traffic
+
+
+def everything(broker: BrokerProcess, client: StompSocket, queue: str = "q") -> list[int]:
+    """What the queue gives a consumer that acknowledges nothing, when all its messages are with it."""
+    broker.eventually(
+        "delivered",
+        lambda: [broker.metric(f"artemis_{kind}message_count", queue=queue) for kind in ("", "delivering_")],
+        lambda seen: seen[0] == seen[1],
+    )
+    return [int(message.body) for message in client.messages_here()]
+
+
+def check_whole(traffic: Traffic, found: list[int]) -> None:
+    """Nothing that was confirmed is lost, nothing that was acknowledged or refused is there, nothing is there twice."""
+    assert len(found) == len(set(found))
+    assert traffic.must_be_there <= set(found) <= traffic.sent - traffic.acknowledged - traffic.refused
+
+
+def in_order(key: Callable[[int], object]) -> Callable[[Traffic, list[int]], None]:
+    """A judge of queues that lose nothing: all is there, in this order."""
+
+    def judge(traffic: Traffic, found: list[int]) -> None:
+        check_whole(traffic, found)
+        assert found == sorted(found, key=key)  # type: ignore[arg-type]
+
+    return judge
+
+
+def check_suffix(traffic: Traffic, found: list[int]) -> None:
+    """A ring: the newest are there without a gap; what the consumer had is older, and may have found no place."""
+    assert len(found) == len(set(found))
+    assert set(found) <= traffic.sent - traffic.acknowledged
+    ready = [number for number in found if number not in traffic.in_hand]
+    assert ready == list(range(ready[0], ready[-1] + 1))
+    assert ready[-1] >= max(traffic.promised)
+
+
+def check_ring(traffic: Traffic, found: list[int]) -> None:
+    """Of 8."""
+    check_suffix(traffic, found)
+    assert len(found) == 8
+
+
+def check_values(traffic: Traffic, found: list[int]) -> None:
+    """The newest value of each key, in order of arrival; an older one never comes instead of a newer one."""
+    assert found == sorted(found)
+    newest = {number * 5 % KEYS: number for number in sorted(traffic.promised)}
+    there = {number * 5 % KEYS: number for number in found}
+    assert len(there) == len(found)
+    assert set(found) <= traffic.sent - traffic.acknowledged
+    for key, number in newest.items():
+        assert there.get(key, 0) >= number or number in traffic.acknowledging
+
+
+def check_full(traffic: Traffic, found: list[int]) -> None:
+    """Never more than the depth, and nothing of what was confirmed is missing."""
+    check_whole(traffic, found)
+    assert len(found) <= 12
+    assert traffic.refused
+
+
+FIFO = in_order(lambda number: number)
+CASES: Mapping[str, tuple[str, Callable[[Traffic, list[int]], None]]] = {
+    "standard": ("queue-type='standard'", FIFO),
+    "artemis": ("", in_order(lambda number: (-(number % 10), number))),
+    "priority": ("priority-levels='2'", in_order(lambda number: (number % 10 < 5, number))),
+    "sorted": ("sort-key='k'", in_order(lambda number: (number * 5 % KEYS, number))),
+    "last-value": ("queue-type='lvq' last-value-key='k'", check_values),
+    "ring-size": ("queue-type='standard' ring-size='8'", check_ring),
+    "ring by count": ("queue-type='standard' overflow-policy='RING' max-depth-messages='8'", check_ring),
+    "ring by bytes": ("queue-type='standard' overflow-policy='RING' max-depth-bytes='1500'", check_suffix),
+    "reject": ("queue-type='standard' overflow-policy='REJECT' max-depth-messages='12'", check_full),
+    "flow control": ("queue-type='standard' overflow-policy='PRODUCER_FLOW_CONTROL' max-depth-messages='9'", FIFO),
+    "flow to disk": ("queue-type='standard' overflow-policy='FLOW_TO_DISK' max-depth-messages='9'", FIFO),
+}
+ENDLESS = {"reject", "flow control"}
+"""Queues on which traffic stands still without a consumer."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_queue_after_a_kill(name: str, tmp_path: Path) -> None:
+    attributes, judge = CASES[name]
+    place = Place(tmp_path, attributes)
+    traffic = place.killed_in_traffic("/queue/q", 1_000_000 if name in ENDLESS else ACKNOWLEDGED, 60)
+    with place.broker() as broker, connected(broker.port) as client:
+        if "max-depth-bytes" in attributes:
+            assert 0 < broker.metric("artemis_persistent_size", queue="q") <= 1500
+        client.subscribe("/queue/q")
+        found = everything(broker, client)
+        judge(traffic, found)
+        assert broker.metric("artemis_messages_acknowledged", queue="q") == 0
+
+
+@pytest.mark.parametrize("kind", ["STANDARD", "SHARED_GROUPS"])
+def test_groups_after_a_kill(kind: str, tmp_path: Path) -> None:
+    """Two consumers share them out; no group is with both at once, and each is in order. A sticky one stays."""
+    place = Place(tmp_path, f"queue-type='standard' group-type='{kind}'")
+    traffic = place.killed_in_traffic("/queue/q", ACKNOWLEDGED, 60)
+    with place.broker() as broker, connected(broker.port) as first, connected(broker.port) as second:
+        for client in (first, second):
+            client.subscribe("/queue/q", consumer_window_size="0")
+        shares: list[list[int]] = [[], []]
+        found: list[int] = []
+        left = int(broker.metric("artemis_message_count", queue="q"))
+        while len(found) < left:
+            here = [(client, message) for client in (first, second) for message in client.messages_here()]
+            numbers = [int(message.body) for _, message in here]
+            assert len({group_of(number) for number in numbers}) == len(numbers)
+            found += numbers
+            for client, message in here:
+                shares[client is second].append(int(message.body))
+                client.acknowledge(message)
+        check_whole(traffic, found)
+        assert sorted(found, key=group_of) == sorted(found, key=lambda number: (group_of(number), number))
+        assert all(shares)
+        if kind == "STANDARD":
+            assert not {group_of(number) for number in shares[0]} & {group_of(number) for number in shares[1]}
+
+
+def test_held_messages_after_a_kill(tmp_path: Path) -> None:
+    """Others overtake them until their time is past, also after the restart; then they come in order."""
+    place = Place(tmp_path, "queue-type='standard' hold-on-publish='true'")
+    traffic = place.killed_in_traffic("/queue/q", ACKNOWLEDGED, 60)
+    with place.broker() as broker, connected(broker.port) as client:
+        client.subscribe("/queue/q")
+        held = broker.metric("artemis_scheduled_message_count", queue="q")
+        broker.await_metric(0, "artemis_scheduled_message_count", queue="q")
+        assert time.time() * 1000 > traffic.held_until_ms
+        found = everything(broker, client)
+        check_whole(traffic, found)
+        overtaken = held > 0  # else the machine was so slow that nothing was held any more when the consumer came
+        assert found == sorted(found, key=lambda number: (overtaken and number % 3 == 0, number))
+
+
+def test_a_retroactive_address_after_a_kill(tmp_path: Path) -> None:
+    """Who comes after the restart gets the last five."""
+    place = Place(tmp_path, "")
+    traffic = place.killed_in_traffic("/topic/news", ACKNOWLEDGED, 60)
+    with place.broker() as broker, connected(broker.port) as client:
+        client.subscribe("/topic/news")
+        found = sorted(int(message.body) for message in eventually("five", client.messages_here, len))
+        assert found == list(range(found[0], found[0] + 5))
+        assert max(traffic.promised) <= found[-1] <= max(traffic.sent)

@@ -1,0 +1,114 @@
+"""The model of what stands on a queue: one list of items, sorted when looked at, and when each of them is over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.model.plans import LAST_VALUE, LEVELS, PLAIN, SORTED, AddressPlan, QueuePlan
+from tests.model.reader_model import Item, Letter, Reader
+from tests.model.rules_model import is_over, valid_ms
+
+
+@dataclass(slots=True)
+class Counts:
+    """What came and how it left."""
+
+    added: int = 0
+    acknowledged: int = 0
+    killed: int = 0
+    expired: int = 0
+    replaced: int = 0
+
+
+class ItemsModel:
+    """One queue's items. ``items`` are ready, ``scheduled`` wait for their time (or for that of another attempt); what
+    is held stands with its reader, or with a transaction in ``pending``.
+    """
+
+    def __init__(self, plan: QueuePlan, address: AddressPlan) -> None:
+        self.plan = plan
+        self.address = address
+        self.items: list[Item] = []
+        self.scheduled: list[tuple[int, int, Item]] = []
+        self.pending: list[tuple[Reader, Item]] = []
+        self.readers: list[Reader] = []
+        self.counts = Counts()
+        self.happened: set[str] = set()
+        """What the queue was seen to do: a run must have seen everything."""
+        self._last_number = 0
+        self._head_number = 0
+        self._scheduled_ever = 0
+
+    # ---- looking ---------------------------------------------------------------------------------
+
+    def ready(self) -> list[Item]:
+        """What is ready, in order."""
+        return sorted(self.items, key=self.place)
+
+    def worth(self, item: Item) -> tuple[int, str]:
+        """Items that are worth less are delivered first; what is worth the same, in order of arrival."""
+        letter, kind = item.letter, self.plan.kind
+        if kind == SORTED:
+            return (0, "") if letter.key is None else (1, letter.key)
+        if kind == LEVELS:
+            return -(0 if letter.priority < 4 else 1 if letter.priority == 4 else 2), ""
+        return (-letter.priority if kind in (PLAIN, LAST_VALUE) else 0), ""
+
+    def place(self, item: Item) -> tuple[tuple[int, str], int]:
+        """What decides which item is next."""
+        return self.worth(item), item.number
+
+    def find(self, letter_id: int) -> Item | None:
+        """The ready item of a letter."""
+        return next((item for item in self.items if item.letter.id == letter_id), None)
+
+    def held_items(self) -> list[Item]:
+        """Out with a consumer that takes away, or with its transaction."""
+        held = [item for reader in self.readers if not reader.reads for item in reader.held]
+        return held + [item for reader, item in self.pending if not reader.reads]
+
+    def read_items(self) -> list[Item]:
+        """Out with a consumer that only reads."""
+        read = [item for reader in self.readers if reader.reads for item in reader.held]
+        return read + [item for reader, item in self.pending if reader.reads]
+
+    def picked_items(self) -> list[Item]:
+        """Picked for a consumer that settles on send, and not written yet."""
+        return [item for reader in self.readers for item in reader.picked]
+
+    def standing(self) -> list[Item]:
+        """Everything the queue has, but what is on its way to a consumer that settles on send: its depth."""
+        return self.items + self.held_items() + [item for _, _, item in self.scheduled]
+
+    def letters(self) -> list[Letter]:
+        """Everything the queue has, in whatever state."""
+        return [item.letter for item in self.standing() + self.picked_items()]
+
+    # ---- time ------------------------------------------------------------------------------------
+
+    def schedule(self, item: Item, due_ms: int) -> None:
+        """Put an item aside until it is due, and valid."""
+        self._scheduled_ever += 1
+        due_ms = max(due_ms, valid_ms(self.plan, item.letter, due_ms))
+        self.scheduled.append((due_ms, self._scheduled_ever, item))
+
+    def new_item(self, letter: Letter) -> Item:
+        """An item that has no place yet."""
+        return Item(letter, 0)
+
+    def due_items(self, now_ms: int) -> list[Item]:
+        """What waits and is due, the earliest first."""
+        return [item for _, _, item in sorted(one for one in self.scheduled if one[0] <= now_ms)]
+
+    def overdue(self, now_ms: int) -> list[Item]:
+        """What is over and still stands where time takes it away: ready, or held back."""
+        return [item for item in self.items + self.held_back() if is_over(self.plan, item.letter, now_ms)]
+
+    def held_back(self) -> list[Item]:
+        """What has its place, and waits until it is valid."""
+        return [item for _, _, item in self.scheduled if item.is_held_back]
+
+    def remove(self, item: Item) -> None:
+        """Take an item away from where it stands or waits."""
+        self.items = [one for one in self.items if one is not item]
+        self.scheduled = [one for one in self.scheduled if one[2] is not item]

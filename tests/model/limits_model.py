@@ -1,0 +1,99 @@
+"""The model of a full queue: what a ring gives up, what is refused, and whether senders wait."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from tests.model.items_model import ItemsModel
+from tests.model.plans import FLOW_CONTROL, REJECT, RING, SORTED, AddressPlan, QueuePlan
+from tests.model.reader_model import Item, Letter
+
+
+class LimitsModel(ItemsModel):
+    """A queue and its limits. The depth is everything that stands on it, in whatever state."""
+
+    def __init__(self, plan: QueuePlan, address: AddressPlan) -> None:
+        super().__init__(plan, address)
+        self.ring_size = plan.ring_size
+        self.senders_wait = False
+
+    # ---- depth -----------------------------------------------------------------------------------
+
+    def is_within(self, more: list[Letter], percent: float = 100) -> bool:
+        """With these letters more, is the depth within that share of its limits?"""
+        letters = [item.letter for item in self.standing()] + more
+        depth = {
+            self.plan.depth_messages: len(letters),
+            self.plan.depth_bytes: sum(letter.size_bytes for letter in letters),
+        }
+        return all(value <= ceil(limit * percent / 100) for limit, value in depth.items() if limit >= 0)
+
+    @property
+    def keeps_none(self) -> bool:
+        """Does no arrival stay, whoever waits for it?"""
+        plan = self.plan
+        return self.ring_size == 0 or (plan.policy == RING and 0 in (plan.depth_messages, plan.depth_bytes))
+
+    def goes_in_together(self, letters: list[Letter]) -> bool:
+        """Do letters that come at once all find room? If not, each meets the limit by itself."""
+        if self.plan.policy == RING:
+            return self.plan.depth_bytes < 0 or self.is_within(letters)
+        return True
+
+    # ---- senders ---------------------------------------------------------------------------------
+
+    @property
+    def limits_senders(self) -> bool:
+        """May it be that a letter has to stay outside?"""
+        return self.plan.policy in (REJECT, FLOW_CONTROL)
+
+    def lets_in(self, letters: list[Letter]) -> bool:
+        """May letters that come at once all come in?"""
+        return not self.limits_senders or (not self.senders_wait and self.is_within(letters))
+
+    def admits(self, letter: Letter) -> bool:
+        """May the letter come now?"""
+        if self.plan.policy == REJECT:
+            return self.is_within([letter])
+        return not self.senders_wait
+
+    def grew(self) -> None:
+        """Something came, and consumers had their chance: beyond the limit senders wait from now on."""
+        if self.plan.policy == FLOW_CONTROL and not self.is_within([]):
+            self.senders_wait = True
+            self.happened.add("senders wait")
+
+    def shrank(self) -> None:
+        """Something left: when it was enough, senders go on."""
+        if self.senders_wait and self.is_within([], self.plan.resume_percent):
+            self.senders_wait = False
+            self.happened.add("senders go on")
+
+    # ---- rings -----------------------------------------------------------------------------------
+
+    def least(self) -> Item:
+        """What a ring gives up: the oldest of the lowest priority; where priority does not count, the oldest."""
+        if self.plan.kind == SORTED:
+            return min(self.items, key=lambda item: item.number)
+        return min(self.items, key=lambda item: (-self.worth(item)[0], item.number))
+
+    def trim(self, grown: int, *, offered: bool) -> int:
+        """Fit the ring: where it counts what is ready, at most one item goes for each one added; where it counts the
+        depth, as many as need be, but for the last one when it has just come (``offered``: and consumers had their
+        chance). Returns how many went.
+        """
+        gone = 0
+        if self.plan.policy == RING and grown:
+            while len(self.items) > (1 if offered else 0) and not self.is_within([]):
+                self._give_up()
+                gone += 1
+        if self.ring_size >= 0:
+            for _ in range(min(len(self.items) - self.ring_size, grown)):
+                self._give_up()
+                gone += 1
+        return gone
+
+    def _give_up(self) -> None:
+        self.items.remove(self.least())
+        self.counts.replaced += 1
+        self.happened.add("ring")

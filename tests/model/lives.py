@@ -1,0 +1,86 @@
+"""A journal on a disk in memory that knows what it promised, and what it gives back to the next life."""
+
+from __future__ import annotations
+
+from functools import partial
+from random import Random
+from typing import Final
+
+from artemis_py.message import Message
+from artemis_py.records import Actor, Keepsake
+from artemis_py.storage.journal import Journal, JournalSettings
+from artemis_py.storage.recovery import recover
+from artemis_py.storage.sidecars import delete_segment
+from tests.sim.committer import SteppedCommitter
+from tests.sim.disk import SimDisk
+
+_SETTINGS: Final = JournalSettings(file_bytes=8192, compact_files_min=2)
+
+
+class StrictJournal(Journal):
+    """Knows which durable messages a recovery would find, and in which queues (by number), as ``LiveLog`` does."""
+
+    live: set[tuple[int, int]]
+
+    @staticmethod
+    def on(disk: SimDisk) -> StrictJournal:
+        """The journal that goes on with what is on the disk."""
+        found = recover(disk)
+        committer = SteppedCommitter(lambda: None)
+        journal = StrictJournal(
+            disk, committer, _SETTINGS, found.index, found.segments, found.next_lsn, found.batch_number,
+            partial(delete_segment, disk),
+        )  # fmt: skip
+        journal.live = {
+            (survivor.message.id, queue_id)
+            for queue_id, survivors in found.index.keepsake().messages.items()
+            for survivor in survivors
+        }
+        return journal
+
+    def keepsake(self) -> Keepsake:
+        """What the next broker begins with."""
+        return self.index.keepsake()
+
+    def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
+        self._enter([message], queue_ids)
+        return super().published(message, queue_ids, due_ms)
+
+    def published_run(self, messages: list[Message], queue_id: int, due_ms: int) -> None:
+        before = len(self.live)
+        super().published_run(messages, queue_id, due_ms)
+        if len(self.live) == before:  # it did not call ``published`` for each
+            self._enter(messages, [queue_id])
+
+    def _enter(self, messages: list[Message], queue_ids: list[int]) -> None:
+        for place in [(message.id, queue_id) for message in messages for queue_id in queue_ids]:
+            assert place not in self.live, f"message {place[0]} was published to {place[1]} twice"
+            self.live.add(place)
+
+    def settled(self, queue_id: int, messages: list[Message], reason: str, consumer: Actor | None = None) -> int:
+        for message in messages:
+            assert (message.id, queue_id) in self.live, f"message {message.id} was settled in {queue_id} twice"
+            self.live.remove((message.id, queue_id))
+        return super().settled(queue_id, messages, reason, consumer)
+
+    def write_down(self) -> None:
+        """Make everything durable that was told so far."""
+        committer = self._committer
+        assert isinstance(committer, SteppedCommitter)
+        while self.has_pending or not committer.idle:
+            self.seal()
+            while committer.step():
+                self.poll()
+
+
+def first_life() -> StrictJournal:
+    """A journal on an empty disk."""
+    return StrictJournal.on(SimDisk(Random(0)))
+
+
+def next_life(journal: StrictJournal) -> StrictJournal:
+    """The power goes, and comes back."""
+    disk = journal._disk
+    assert isinstance(disk, SimDisk)
+    disk.crash()
+    return StrictJournal.on(disk)

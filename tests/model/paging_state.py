@@ -1,0 +1,229 @@
+"""A broker with tiny pages on a simulated disk beside its model, and what must hold between them at every time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from artemis_py.config.settings import BrokerConfig, SettingsEntry, SettingsRepository
+from artemis_py.core.broker import Broker
+from artemis_py.core.consumer import Consumer
+from artemis_py.core.entry import Entry
+from artemis_py.core.queue import Queue
+from artemis_py.core.router import Batch
+from artemis_py.core.transaction import Transaction
+from artemis_py.message import Message
+from artemis_py.paged import Page, PagedMessage
+from artemis_py.records import Actor, Keepsake
+from artemis_py.storage.pages import PageFiles
+from artemis_py.storage.spill import SpillLog
+from tests.model.letters import Writer
+from tests.model.paging_model import HANDED, HELD, PENDING, PICKED, READY, Book, PagedReader
+from tests.model.plans import ADDRESS, REJECT, AddressPlan, Plan, QueuePlan
+from tests.model.reader_model import Letter
+from tests.model.world import START_MS
+from tests.sim.committer import SteppedCommitter
+from tests.sim.disk import SimDisk
+
+
+@dataclass(frozen=True, slots=True)
+class PagePlan:
+    """How an address pages. -1: not set."""
+
+    messages_max: int = 2
+    page_bytes: int = 400
+    read_messages_max: int = -1
+    ready_messages_max: int = -1
+    limit_messages: int = -1
+    limit_policy: str = "DROP"
+
+    def settings(self) -> dict[str, Any]:
+        """The address-setting that says the same."""
+        values: dict[str, Any] = {
+            "address_full_policy": "PAGE",
+            "max_size_messages": self.messages_max,
+            "page_size_bytes": self.page_bytes,
+            "max_read_page_messages": self.read_messages_max,
+            "prefetch_page_messages": self.ready_messages_max,
+        }
+        if self.limit_messages >= 0:
+            values |= {"page_limit_messages": self.limit_messages, "page_full_policy": self.limit_policy}
+        return values
+
+
+class StrictLog(SpillLog):
+    """Nobody may settle a message in a page twice, and nothing of a page that was given up."""
+
+    def __init__(self, committer: SteppedCommitter, pages: PageFiles) -> None:
+        super().__init__(committer, pages)
+        self.settled_places: set[tuple[int, int, int]] = set()
+
+    def page_settled(
+        self, queue_id: int, messages: list[PagedMessage], reason: str, consumer: Actor | None = None
+    ) -> int:
+        for message in messages:
+            place = queue_id, message.page.stream, message.place
+            assert place not in self.settled_places, f"place {message.place} was settled twice in queue {queue_id}"
+            self.settled_places.add(place)
+        return self.last_lsn
+
+    def page_dropped(self, page: Page) -> int:
+        assert not page.left, "a page goes that somebody needs"
+        assert not page.resident, "a page goes and something of it is in memory"
+        return self.last_lsn
+
+
+class WatchedConsumer(Consumer):
+    """Tells the world of each entry that it takes."""
+
+    tell: Callable[[Entry], None]
+
+    def take(self, entry: Entry) -> None:
+        self.tell(entry)
+        super().take(entry)
+
+
+@dataclass(slots=True, eq=False)
+class Seat:
+    """A consumer, its model, and its queue."""
+
+    consumer: WatchedConsumer
+    reader: PagedReader
+    book: Book
+
+
+@dataclass(slots=True, eq=False)
+class Open:
+    """A transaction under way: the real one, what it sends, what it settled."""
+
+    real: Transaction
+    sends: list[tuple[Letter, int]]
+    taken: list[tuple[Book, PagedReader, int]]
+    refused: list[tuple[Book, PagedReader, int]]
+
+
+class PagingState:
+    """One address whose queues all page."""
+
+    def __init__(self, queues: tuple[QueuePlan, ...], pages: PagePlan, address: AddressPlan) -> None:
+        self.now_ms = START_MS
+        self.is_damaged = False
+        """Did a test change the files? Then the model does not know what has to be there."""
+        self.page_plan = pages
+        self.address_plan = address
+        self.disk = SimDisk(Random(0))
+        self.writer = SteppedCommitter(lambda: None)
+        self.reader = SteppedCommitter(lambda: None)
+        self.said: list[str] = []
+        self.files = PageFiles(self.disk, self.reader, self.said.append)
+        self.log = StrictLog(self.writer, self.files)
+        self.broker = Broker(self._config(queues), self.log, self.now_ms, Keepsake(), self.files)
+        self.books = [
+            Book(plan, self._watched(f"q{number}"), address.attempts_max) for number, plan in enumerate(queues)
+        ]
+        self.seats: list[Seat] = []
+        self.transactions: dict[int, Open] = {}
+        self.route = self.broker.route(ADDRESS, None, "MULTICAST")
+        self.come_in = 0
+        """How many letters came in."""
+        self._writer = Writer()
+
+    def _config(self, queues: tuple[QueuePlan, ...]) -> BrokerConfig:
+        values = {**self.address_plan.settings(), **self.page_plan.settings()}
+        config = Plan(queues, self.address_plan).config()
+        return replace(config, address_settings=SettingsRepository([SettingsEntry(match=ADDRESS, values=values)]))
+
+    def _watched(self, name: str) -> Queue:
+        queue = self.broker.queues[name]
+        forget = queue._forget
+
+        def watched(messages: list[Message], reason: str, by: Actor | None = None) -> None:
+            book = next(book for book in self.books if book.queue is queue)
+            for message in messages:
+                book.ended(message.id, reason, self.now_ms)
+            forget(messages, reason, by)
+
+        queue._forget = watched  # type: ignore[method-assign]
+        return queue
+
+    @property
+    def address(self) -> Any:
+        """The address under test."""
+        return self.broker.addresses[ADDRESS]
+
+    # ---- limits ----------------------------------------------------------------------------------
+
+    @property
+    def is_limited(self) -> bool:
+        """May a message be refused?"""
+        return self.page_plan.limit_messages >= 0 or any(book.limits_senders for book in self.books)
+
+    @property
+    def may_fail(self) -> bool:
+        """May a COMMIT be refused?"""
+        pages_fail = self.page_plan.limit_messages >= 0 and self.page_plan.limit_policy == "FAIL"
+        return pages_fail or any(book.plan.policy == REJECT for book in self.books)
+
+    def check_limits(self, batch: Batch) -> None:
+        """What was let in fits; what was kept out, was for a reason that still holds."""
+        for book in self.books:
+            if batch.refused_by is book.queue:
+                message = batch.messages[0]
+                assert book.is_kept_out(message.size_bytes), f"{book.queue.name} kept out what it has room for"
+            elif batch.refused_by is None and any(message.id in book.slots for message in batch.messages):
+                assert book.plan.policy != REJECT or book.is_within(0, 0), f"{book.queue.name} is too full"
+
+    # ---- what must always hold -------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Counts, sizes, accounts and pages tell the same."""
+        if self.is_damaged:
+            return
+        in_memory: dict[int, Letter] = {}
+        for book in self.books:
+            ids = self._check_queue(book)
+            in_memory.update({letter_id: book.slots[letter_id].letter for letter_id in ids})
+        account = self.address.account
+        assert account.message_count == len(in_memory), "messages that the address answers for"
+        assert account.size_bytes == sum(one.memory_bytes for one in in_memory.values()), "bytes of the address"
+        assert self.broker.memory.account.message_count >= account.message_count, "messages of the broker"
+        assert not self.said, "damage without damage"
+
+    def _check_queue(self, book: Book) -> set[int]:
+        queue, tally = book.queue, book.queue.tally
+        slots = {one: slot for one, slot in book.slots.items() if slot.state != HANDED}
+        picked = sum(slot.state == PICKED for slot in slots.values())
+        assert queue.message_count == len(slots) - picked, f"message count of {queue.name}"
+        held = sum(slot.state in {HELD, PENDING} for slot in slots.values())
+        assert tally.held_count == held, "in delivery"
+        gone = tally.acknowledged + tally.killed + tally.expired + tally.replaced
+        assert tally.added == gone + len(slots), "what came is not what went and what is there"
+        letters = [slot.letter for slot in slots.values()]
+        assert tally.size_bytes == sum(letter.size_bytes for letter in letters), "bytes"
+        assert tally.durable_count == sum(letter.persistent for letter in letters), "durable messages"
+        durable = sum(letter.size_bytes for letter in letters if letter.persistent)
+        assert tally.durable_size_bytes == durable, "durable bytes"
+        places = [entry.message.id for entry in queue.order] + list(queue.scheduled)
+        places += [one for one, slot in slots.items() if slot.state != READY]
+        ids = set(places)
+        assert len(ids) == len(places), f"a message stands in {queue.name} at two places"
+        assert ids <= set(slots), "something stands there that is gone"
+        in_pages = [slot.letter for one, slot in slots.items() if one not in ids]
+        if not queue.deleted:
+            assert queue.paged_count == len(in_pages), "messages in pages"
+            assert queue.paged_size_bytes == sum(letter.size_bytes for letter in in_pages), "bytes in pages"
+            self._check_pages(queue)
+        return ids
+
+    def _check_pages(self, queue: Queue) -> None:
+        stream = self.address.stream
+        backlog = None if stream is None else queue.backlogs.get(stream.number)
+        if backlog is None:
+            return
+        left = sum(page.left.get(queue.id, 0) for page in stream.pages)
+        assert left == backlog.count + len(backlog.in_memory), "pages and backlog differ"
+        assert stream.message_count.get(queue.id, 0) == left, "the stream counts otherwise"
+        for place, message in backlog.in_memory.items():
+            assert message.page.resident.get(place) is message, "one message, two copies in memory"

@@ -1,0 +1,233 @@
+"""What the model found, each as small as it can be told, with the reason why it matters. The world compares broker and
+model after every step; what is not seen there is asserted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.model.letters import Spec
+from tests.model.plans import (
+    FLOW_CONTROL,
+    LEVELS,
+    LVQ,
+    REJECT,
+    SHARED,
+    STANDARD,
+    AddressPlan,
+    Plan,
+    QueuePlan,
+)
+from tests.model.trade import Trade
+
+pytestmark = pytest.mark.model
+
+A = Spec(key="a")
+DURABLE = Spec(persistent=True)
+DELAYED = AddressPlan(redelivery_delay=200, multiplier=1.0, redelivery_delay_max=200)
+
+
+def world_of(*queues: QueuePlan, address: AddressPlan | None = None, restarts: bool = False) -> Trade:
+    """A world with these queues."""
+    return Trade(Plan(queues, address or AddressPlan()), restarts=restarts)
+
+
+def turn(world: Trade, ms: int = 0) -> None:
+    """The server's turn."""
+    world.advance(ms)
+    world.dispatch()
+    world.write()
+
+
+def handed_out(world: Trade, index: int = 0) -> list[int]:
+    """What a consumer has, by message id."""
+    return [item.letter.id for item in world.seats[index].reader.held]
+
+
+def bodies_of(world: Trade, number: int = 0) -> list[int]:
+    """Ids of what is ready on a queue."""
+    return [entry.message.id for entry in world.pairs[number].queue.order]
+
+
+# ---- alerts ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "queue",
+    [QueuePlan(ring_size=1), QueuePlan(policy="RING", depth_messages=1), QueuePlan(kind=LVQ)],
+    ids=["ring-size", "ring", "last-value"],
+)
+def test_what_goes_as_it_comes_does_not_get_old(queue: QueuePlan) -> None:
+    """Else the age of a message that a ring gave up, or a newer value replaced, is told for ever."""
+    world = world_of(replace(queue, alerts=True))
+    world.publish(A, A)
+    assert len(bodies_of(world)) == 1
+    world.subscribe(settles=True)
+    turn(world)
+    turn(world, 1000)
+    alerts = world.pairs[0].queue.alerts
+    assert alerts is not None
+    assert "MESSAGE_AGE_ALERT" not in alerts.raised
+
+
+def test_what_a_transaction_acknowledged_still_gets_old_when_the_rest_is_removed() -> None:
+    """It is on the queue until COMMIT."""
+    world = world_of(QueuePlan(alerts=True))
+    world.subscribe()
+    world.publish(A)
+    turn(world)
+    world.begin()
+    world.settle_in_transaction(world.seats[0])
+    world.purge()
+    turn(world, 1000)
+    alerts = world.pairs[0].queue.alerts
+    assert alerts is not None
+    assert alerts.raised["MESSAGE_AGE_ALERT"] == 1
+
+
+# ---- holding back ------------------------------------------------------------------------------------
+
+
+def test_a_held_value_replaces_only_what_nobody_waits_for() -> None:
+    """Consumers with room have the older value first, however many messages come at once."""
+    world = world_of(QueuePlan(kind=LVQ, holds=True))
+    world.subscribe()
+    world.publish(A, replace(A, held_ms=500))
+    turn(world)
+    assert len(handed_out(world)) == 1
+
+
+def test_what_is_scheduled_is_not_due_before_it_is_valid() -> None:
+    """Who sets both times wants both; before and after a restart, and on a queue that does not hold back the schedule
+    alone counts.
+    """
+    world = world_of(QueuePlan(holds=True), QueuePlan(), restarts=True)
+    world.publish(Spec(persistent=True, held_ms=500), delay_ms=100)
+    turn(world, 100)
+    assert [bodies_of(world), bodies_of(world, 1)] == [[], [1]]
+    world.restart(100)
+    turn(world)
+    assert [bodies_of(world), bodies_of(world, 1)] == [[], [1]]
+    turn(world, 301)
+    assert bodies_of(world) == [1]
+
+
+# ---- limits ------------------------------------------------------------------------------------------
+
+
+def test_commit_asks_consumers_before_it_is_refused() -> None:
+    """As a message that is sent alone does: what a consumer with room takes makes room."""
+    world = world_of(QueuePlan(policy=REJECT, depth_messages=1))
+    world.publish(DURABLE)
+    world.subscribe(settles=True, connection=2)
+    world.begin()
+    world.send_in_transaction(DURABLE)
+    world.commit()
+    turn(world)
+    assert world.pairs[0].queue.tally.acknowledged == 2
+
+
+@pytest.mark.parametrize("settles", [False, True], ids=["client", "auto"])
+def test_what_expires_between_others_does_not_let_senders_go_on_too_early(settles: bool) -> None:
+    """What a consumer was just given is part of the depth (or, settled on send, no longer)."""
+    world = world_of(QueuePlan(policy=FLOW_CONTROL, depth_messages=2, resume_percent=50))
+    world.publish(Spec(), Spec(), Spec(ttl_ms=100))
+    assert world.pairs[0].queue.flow_stopped
+    world.advance(100)
+    world.subscribe(settles=settles)
+    world.dispatch()
+    assert world.pairs[0].queue.flow_stopped == (not settles)
+
+
+def test_an_outdated_value_that_returns_with_others_counts_as_nothing() -> None:
+    """Flow control by bytes: before the others stand again, the depth is not known."""
+    world = world_of(QueuePlan(kind=LVQ, policy=FLOW_CONTROL, depth_bytes=200, resume_percent=50))
+    world.publish(A, delay_ms=100)
+    world.publish(Spec(key="a", body_bytes=90), Spec(key="b", body_bytes=90))
+    assert world.pairs[0].queue.flow_stopped
+    seat = world.subscribe(settles=True)
+    assert seat is not None
+    world.dispatch()
+    world.advance(100)
+    world.unsubscribe(seat)
+    assert world.pairs[0].queue.flow_stopped
+
+
+# ---- time --------------------------------------------------------------------------------------------
+
+
+def test_what_was_handed_over_and_came_back_expires_at_its_time() -> None:
+    """It never stood on the queue before, so nobody had noted when it is over."""
+    world = world_of(QueuePlan(ttl_max=250))
+    seat = world.subscribe(settles=True)
+    assert seat is not None
+    world.publish(Spec())
+    assert seat.consumer.handed
+    world.unsubscribe(seat)
+    assert bodies_of(world) == [1]
+    turn(world, 250)
+    assert bodies_of(world) == []
+
+
+def test_a_consumer_of_the_future_gets_what_is_committed_after_it_came() -> None:
+    """It was sent before, but it arrives now; nobody else might ever take it."""
+    world = world_of(QueuePlan(replay_s=0))
+    world.begin(connection=2)
+    world.send_in_transaction(Spec(), connection=2)
+    world.publish(Spec())
+    world.subscribe()
+    world.commit(connection=2)
+    turn(world)
+    assert len(handed_out(world)) == 1
+    assert len(bodies_of(world)) == 1
+
+
+# ---- restarts ----------------------------------------------------------------------------------------
+
+
+def test_order_inside_a_group_survives_a_restart() -> None:
+    """Another attempt that is due goes to its place in the group, and stays there."""
+    world = world_of(QueuePlan(kind=STANDARD, groups=SHARED), address=DELAYED, restarts=True)
+    world.publish(*[replace(DURABLE, group="g")] * 3)
+    seat = world.subscribe()
+    assert seat is not None
+    turn(world)
+    world.settle(seat, 1, refuses=True)
+    turn(world, 200)
+    world.unsubscribe(seat)
+    assert bodies_of(world) == [1, 2, 3]
+    world.restart()
+    assert bodies_of(world) == [1, 2, 3]
+
+
+def test_a_queue_finds_what_came_together_in_its_order_after_a_restart() -> None:
+    """Also when another queue of the address, which is asked first, took only some of it."""
+    world = world_of(QueuePlan(red_only=True), QueuePlan(), restarts=True)
+    world.publish(replace(DURABLE, color="blue"), DURABLE, replace(DURABLE, color="blue"))
+    world.restart()
+    assert bodies_of(world, 1) == [1, 2, 3]
+
+
+# ---- group-rebalance-pause-dispatch ------------------------------------------------------------------
+
+
+def test_a_rebalance_that_pauses_closes_the_gate_again() -> None:
+    """With consumers-before-dispatch, groups are handed out anew when so many are there again."""
+    queue = QueuePlan(
+        kind=LEVELS, groups="STANDARD", rebalances="rebalance-and-pause", consumers_before=3, delay_before=50
+    )
+    world = world_of(queue)
+    world.publish(Spec(group="g"), Spec(group="h"))
+    first = world.subscribe()
+    assert first is not None
+    turn(world, 50)
+    assert len(handed_out(world)) == 2
+    world.subscribe()
+    world.publish(Spec(group="i"))
+    world.settle(first, 1, cumulative=True)
+    turn(world)
+    assert len(bodies_of(world)) == 1
+    turn(world, 50)
+    assert bodies_of(world) == []

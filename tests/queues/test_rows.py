@@ -1,0 +1,74 @@
+"""Each row of the specification is a test that has its number in its name, or docs/queues.md says why not. So no row
+can be lost without somebody noticing.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+
+from artemis_py.config.entities import QueueConfig
+from artemis_py.config.fields import settings_of
+from tests.queues.rows import ARTEMIS, ATTRIBUTES, QPID, SUBTLETIES, SUBTLETIES_COUNT
+from tests.tidy.sources import ROOT
+
+_QPID_NUMBER = re.compile(r"_Q_(\d+)(?=_)")
+_ARTEMIS_NUMBER = re.compile(r"_runtime_(\d+(?:_\d+)*)(?=_)")
+_SECTION = "## Rows of the specification\n"
+
+
+@cache
+def test_names() -> frozenset[str]:
+    """The names of all tests of the project."""
+    trees = [ast.parse(path.read_text("utf-8")) for path in (ROOT / "tests").rglob("test_*.py")]
+    functions = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return frozenset(node.name for node in functions if node.name.startswith("test_"))
+
+
+test_names.__test__ = False  # type: ignore[attr-defined]
+
+
+def explained() -> dict[str, str]:
+    """The rows of which the documentation says why they have no test, or not in all they say, with what it says."""
+    page = (ROOT / "docs" / "queues.md").read_text("utf-8")
+    lines = [line.split("|")[1:-1] for line in page.partition(_SECTION)[2].splitlines() if line.startswith("|")]
+    return {row.strip(): f"{what} {why}" for rows, what, why in lines[2:] for row in rows.split(",")}
+
+
+def test_the_lists_are_complete() -> None:
+    assert list(QPID) == [f"Q-{number:02}" for number in range(1, 83)]
+    assert [row for row in ARTEMIS if row.startswith("2.17.")] == [f"2.17.{number}" for number in range(1, 21)]
+
+
+def test_each_row_of_qpid_is_a_test() -> None:
+    tested = {f"Q-{number}" for name in test_names() for number in _QPID_NUMBER.findall(name)}
+    assert sorted(set(QPID) - tested) == []
+    assert sorted(tested - set(QPID)) == [], "tests are named after rows that there are not"
+
+
+def test_each_scenario_of_artemis_is_a_test() -> None:
+    found = [number.replace("_", ".") for name in test_names() for number in _ARTEMIS_NUMBER.findall(name)]
+    assert sorted(set(ARTEMIS) - set(found)) == []
+    assert sorted(number for number in found if number not in ARTEMIS and not number.startswith("2.1")) == []
+
+
+def test_each_subtlety_is_shown_by_a_test_or_explained() -> None:
+    numbers = {f"3.{number}" for number in range(1, SUBTLETIES_COUNT + 1)}
+    named = {row for row in explained() if row.startswith("3.")}
+    assert set(SUBTLETIES) | named == numbers
+    assert set(SUBTLETIES) & named == set()
+    assert sorted(test for tests in SUBTLETIES.values() for test in tests if test not in test_names()) == []
+
+
+def test_each_attribute_of_qpid_is_one_here_or_explained() -> None:
+    ours = set(settings_of(QueueConfig))
+    assert sorted(name for name in ATTRIBUTES.values() if name is not None and name not in ours) == []
+    told = (ROOT / "docs" / "queues.md").read_text("utf-8").partition(_SECTION)[2]
+    assert [name for name, here in ATTRIBUTES.items() if here is None and f"`{name}`" not in told] == []
+
+
+def test_what_is_explained_is_a_row() -> None:
+    known = {*QPID, *ARTEMIS, "2.1", "2.4", *(f"3.{number}" for number in range(1, SUBTLETIES_COUNT + 1))}
+    assert sorted(set(explained()) - known) == []
+    assert all(len(why.split()) > 5 for why in explained().values())
