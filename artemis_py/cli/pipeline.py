@@ -100,12 +100,26 @@ def run(args: argparse.Namespace) -> int:
 
     source = source_of(args)
     require_packages()
+    _check_files(args)
     source.check()
+    caveats = source.caveats()
     with ExitStack() as stack:
         progress = stack.enter_context(Progress(own_stream(sys.stderr)))
         result = _result(args, source, stack, progress)
+    result.notes = [*result.notes, *caveats]
     _show(args, result)
     return 0
+
+
+def _check_files(args: argparse.Namespace) -> None:
+    """Can the result be written where it is wanted? Known before Spark has worked for it. Raises ArtemisError."""
+    for path in (args.html, getattr(args, "xml", None)):
+        if path is None:
+            continue
+        if path.is_dir():
+            raise ArtemisError(f"{path} is a directory: name the file to write")
+        if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+            raise ArtemisError(f"{path} cannot be written: name a file in a directory that is there and is yours")
 
 
 def source_of(args: argparse.Namespace) -> Source:
@@ -114,6 +128,8 @@ def source_of(args: argparse.Namespace) -> Source:
     if len(given) != 1:
         said = "one of them" if given else "where the log is"
         raise ArtemisError(f"say {said}: --journal DIR, --url http://HOST:PORT or --archive DIR")
+    if args.from_ms is not None and args.to_ms is not None and args.from_ms >= args.to_ms:
+        raise ArtemisError("--from is not before --to: nothing lies between them")
     span = Span(args.from_ms, args.to_ms)
     addresses = tuple(name.strip() for name in (args.addresses or "").split(",") if name.strip())
     if args.archived is not None:
@@ -134,21 +150,25 @@ def _result(args: argparse.Namespace, source: Source, stack: ExitStack, progress
 
     spark = stack.enter_context(quiet_session(args.master, dict(args.conf), is_verbose=args.verbose))
     progress.watch(spark)
-    with told_errors():
+    with told_errors(spark):
         result = JOBS[args.job].call(Call(spark, source, progress.say, progress.tell), args)
         if args.parquet is not None:
             from artemis_py.spark.report.machine import write_parquet
 
             progress.say(f"writing {args.parquet}")
             write_parquet(result, args.parquet)
+    if result.tables and not any(table.rows for table in result.tables):
+        result.notes = [*result.notes, f"there is nothing of this in {source.extent()}"]
     return result
 
 
 def _show(args: argparse.Namespace, result: Result) -> None:
     if args.html is not None:
+        from artemis_py.spark.quiet import told_errors
         from artemis_py.spark.report.html import as_html
 
-        args.html.write_text(as_html(result, datetime.now(UTC)), "utf-8")
+        with told_errors():
+            args.html.write_text(as_html(result, datetime.now(UTC)), "utf-8")
     if args.format == "json":
         from artemis_py.spark.report.machine import as_json
 

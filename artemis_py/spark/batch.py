@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +16,17 @@ from artemis_py.spark.filters import Pushed
 from artemis_py.spark.fold import Fold
 from artemis_py.spark.log import GoneError, Log
 from artemis_py.spark.options import ReadOptions
-from artemis_py.spark.plan import Range, Share, asked, bounded, learn_queues, opened, settled_listing, shares
+from artemis_py.spark.plan import (
+    Range,
+    Share,
+    asked,
+    bounded,
+    depths_told_lsn,
+    learn_queues,
+    opened,
+    settled_listing,
+    shares,
+)
 from artemis_py.spark.reading import Names, Reading, Wanted
 from artemis_py.spark.schema import arrow_schema
 from artemis_py.spark.tables.events import event_batches
@@ -63,14 +74,9 @@ class RowReader(DataSourceReader):
             if wanted is None:
                 continue
             listing = settled_listing(log, wanted)
-            found += shares(
-                place,
-                listing,
-                wanted,
-                learn_queues(Names(), listing),
-                options.partition_bytes,
-                of_messages=options.table == "messages",
-            )
+            names = learn_queues(Names(), listing)
+            of_messages = options.table == "messages"
+            found += shares(place, listing, wanted, names, options.partition_bytes, of_messages=of_messages)
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -79,19 +85,24 @@ class RowReader(DataSourceReader):
 
 
 class FoldReader(DataSourceReader):
-    """Tables whose rows sum up a broker's whole log: one task for each broker."""
+    """Tables whose rows sum up a broker's log: one task for each broker."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
 
     def partitions(self) -> list[InputPartition]:
-        """A task for each broker, which reads its log from the beginning. Raises PipelineError."""
+        """A task for each broker, which reads its log from the beginning; for metrics from a time on, from where a
+        segment before it tells how deep the queues were. Raises PipelineError.
+        """
         options = self._options
         logs = opened(options)
         found: list[InputPartition] = []
         for broker, (place, log) in logs.items():
             wanted = replace(bounded(Wanted(), options, broker, list(logs)), lsn_min=0, time_ms_max=_until(options))
             listing = settled_listing(log, wanted)
+            if options.table == "metrics" and options.starting_ms is not None:
+                before_ms = options.starting_ms // options.interval_ms * options.interval_ms
+                wanted = replace(wanted, lsn_min=depths_told_lsn(log, listing, before_ms))
             names = learn_queues(Names(), listing)
             found += shares(place, listing, wanted, names, _WHOLE, of_messages=False)
         return found
@@ -100,20 +111,25 @@ class FoldReader(DataSourceReader):
         """The rows of one broker."""
         if not isinstance(partition, Share):
             return
-        options, log = self._options, partition.place.open()
+        options = self._options
         schema = arrow_schema(options.table, options.columns)
         fold, series = Fold(), Series(options.interval_ms)
         last_ms = 0
-        for _, found in pieces(partition, log, options):
-            wanted = partition.wanted.records(found)
-            (series if options.table == "metrics" else fold).take(found, wanted)
-            last_ms = max(last_ms, int(found.times_ms[wanted].max(initial=0)))
+        with closing(partition.place.open()) as log:
+            for _, found in pieces(partition, log, options):
+                wanted = partition.wanted.records(found)
+                (series if options.table == "metrics" else fold).take(found, wanted)
+                last_ms = max(last_ms, int(found.times_ms[wanted].max(initial=0)))
+            broker = log.broker
+        takes = asked(options).takes
         if options.table == "metrics":
             series.begin_at(options.starting_ms)
-            yield series.batch(schema, log.broker, partition.names)
+            if options.subscribes:
+                series.keep(takes, partition.names)
+            yield series.batch(schema, broker, partition.names)
         else:
-            rows = ROWS[options.table](fold, log.broker, options.as_of_ms or last_ms)
-            yield batch_of(rows, schema)
+            rows = ROWS[options.table](fold, broker, options.as_of_ms or last_ms)
+            yield batch_of((row for row in rows if takes(row["address"])), schema)
 
 
 _WHOLE: Final = 1 << 62
@@ -128,15 +144,15 @@ def read_share(partition: InputPartition, options: ReadOptions) -> Iterator[pa.R
     """The rows of what one task reads. Raises PipelineError for what is gone or damaged, unless losses are allowed."""
     if not isinstance(partition, Share):  # Spark's stand-in for an empty list
         return
-    log = partition.place.open()
     names = partition.names
     schema = arrow_schema(options.table, options.columns)
-    for one, found in pieces(partition, log, options):
-        reading = Reading(
-            found, one.begin, one.segment, log, names, partition.wanted, schema, options.include_body, options.rows_max,
-            options.fails_on_loss,
-        )  # fmt: skip
-        yield from _BATCHES[options.table](reading)
+    with closing(partition.place.open()) as log:
+        for one, found in pieces(partition, log, options):
+            reading = Reading(
+                found, one.begin, one.segment, log, names, partition.wanted, schema, options.include_body,
+                options.rows_max, options.fails_on_loss,
+            )  # fmt: skip
+            yield from _BATCHES[options.table](reading)
 
 
 def pieces(share: Share, log: Log, options: ReadOptions) -> Iterator[tuple[Range, Walk]]:

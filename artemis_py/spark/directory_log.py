@@ -116,6 +116,10 @@ class DirectoryLog(Log):
         self._closed: dict[int, Segment] = {}
         self._tail: Tail | None = None
 
+    def has_files(self) -> bool:
+        """Is there any file of a log?"""
+        return bool(self._listed())
+
     def listing(self, after_lsn: int = 0) -> Listing:
         segments = self._segments()
         if not segments:
@@ -224,16 +228,18 @@ class DirectoryLog(Log):
                 raise PipelineError(f"{file.path}: {error.strerror}") from None
         raise GoneError(f"segment {segment} is not in {self._shown()} any more: retention has removed it")
 
-    def body(self, number: int) -> bytes:
+    def body(self, number: int, size_bytes: int) -> bytes:
         for _ in range(_ATTEMPTS):
-            path = find_body(number, self._body_directories())
-            if path is None:
-                break
-            try:
-                return path.read_bytes()
-            except FileNotFoundError:
-                continue
-        raise GoneError(f"the large body {number:016x} is not below {self._shown()}")
+            found = (find_body(number, [directory]) for directory in self._body_directories())
+            for path in filter(None, found):
+                try:
+                    data = path.read_bytes()
+                except FileNotFoundError:  # retired meanwhile
+                    continue
+                # What stands beside the directories may be another broker's, with numbers of its own.
+                if len(data) == size_bytes:
+                    return data
+        raise GoneError(f"the large body {number:016x} of {size_bytes} bytes is not below {self._shown()}")
 
     def _body_directories(self) -> list[Path]:
         """The directories, and what stands beside them: large bodies in use have a directory of their own."""
@@ -242,6 +248,9 @@ class DirectoryLog(Log):
 
     def set_cursor(self, name: str, lsn: int, ttl_s: int) -> None:
         raise PipelineError("a cursor is kept by a running broker: use option url, or leave cursor out")
+
+    def close(self) -> None:
+        """Files are open only while they are read."""
 
     def _shown(self) -> str:
         return " and ".join(str(one) for one in self._directories)

@@ -19,6 +19,15 @@ _TIME_COLUMNS: Final = {
     "events": {"timestamp": "time_ms"},
 }
 """Which of our times a column shows."""
+HEADER_COLUMNS: Final = {
+    "originalAddress": b"_AMQ_ORIG_ADDRESS",
+    "originalQueue": b"_AMQ_ORIG_QUEUE",
+    "originalMessageId": b"_AMQ_ORIG_MESSAGE_ID",
+    "reason": b"_AMQ_ORIG_ADDRESS",
+}
+"""Which header a message has at least, where a column of the table messages is not null. The broker's own copies have
+them: of a log with few of them, few bodies are read.
+"""
 
 
 class Pushed:
@@ -44,6 +53,8 @@ class Pushed:
             self._between(path[0], one.value, None)
         elif isinstance(one, (spark.LessThan, spark.LessThanOrEqual)):
             self._between(path[0], None, one.value)
+        elif isinstance(one, spark.IsNotNull) and self._table == "messages" and path[0] in HEADER_COLUMNS:
+            self._wanted = replace(self._wanted, headers=self._wanted.headers | {HEADER_COLUMNS[path[0]]})
 
     def applied(self, wanted: Wanted, broker: str) -> Wanted | None:
         """What is wanted of a broker besides; None when nothing is."""
@@ -59,6 +70,7 @@ class Pushed:
             timestamp_ms_min=own.timestamp_ms_min,
             timestamp_ms_max=own.timestamp_ms_max,
             addresses=own.addresses,
+            headers=own.headers,
         )
 
     def _one_of(self, column: str, values: Iterable[Any]) -> None:

@@ -80,8 +80,11 @@ class HttpLog(Log):
             return b""
         return self._ask("GET", f"/log/segments/{segment}", {"Range": f"bytes={begin}-{end - 1}"})
 
-    def body(self, number: int) -> bytes:
-        return self._ask("GET", f"/log/bodies/{number}")
+    def body(self, number: int, size_bytes: int) -> bytes:
+        found = self._ask("GET", f"/log/bodies/{number}")
+        if len(found) != size_bytes:
+            raise GoneError(f"the large body {number} of {self._place.url} has {len(found)} bytes, not {size_bytes}")
+        return found
 
     def set_cursor(self, name: str, lsn: int, ttl_s: int) -> None:
         said = json.dumps({"lsn": lsn, "owner": f"spark on {socket.gethostname()}", "ttl_s": ttl_s}).encode()
@@ -99,7 +102,7 @@ class HttpLog(Log):
                     break
                 problem = f"it answers {status}"
             except (OSError, http.client.HTTPException) as error:
-                self._forget()
+                self.close()
                 problem = str(error) or type(error).__name__
             if time.monotonic() >= until:
                 raise PipelineError(
@@ -121,7 +124,7 @@ class HttpLog(Log):
         answer = self._connection.getresponse()
         return answer.status, answer.read()
 
-    def _forget(self) -> None:
+    def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -139,4 +142,6 @@ class HttpLog(Log):
             return PipelineError(f"{where}: the broker refuses ({status}): give options user and password ({said})")
         if status in _GONE and path.startswith(("/log/segments/", "/log/bodies/")):
             return GoneError(f"{where} is not there any more: retention has removed it ({said})")
+        if status == 404 and "persistence-enabled" in said:
+            said += "; set it to true, and name a journal-retention-directory"
         return PipelineError(f"{where}: the broker answers {status}: {said}")

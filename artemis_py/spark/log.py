@@ -90,12 +90,16 @@ class Log(ABC):
         """Bytes of a segment. Raises GoneError when it is there no more."""
 
     @abstractmethod
-    def body(self, number: int) -> bytes:
-        """A large body. Raises GoneError when it is there no more."""
+    def body(self, number: int, size_bytes: int) -> bytes:
+        """A large body of this size. Raises GoneError when it is there no more, or not whole."""
 
     @abstractmethod
     def set_cursor(self, name: str, lsn: int, ttl_s: int) -> None:
         """Tell the broker that everything up to ``lsn`` is not needed any more under this name."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of connections. What is asked for afterwards opens them again."""
 
 
 def unreadable(name: str, problem: str, *, fails_on_loss: bool) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
+from urllib.parse import urlsplit
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark.hints import hint
@@ -46,6 +47,19 @@ _MEANINGS: Final = {
     "publishId": "an option of the sink",
 }
 _NAMES: Final = {name.lower(): name for name in _MEANINGS}
+_KAFKA_S: Final = {
+    "kafka.bootstrap.servers": "the broker is named by url: http://host:8161",
+    "kafka.group.id": "a query that the broker is to know has a cursor",
+    "groupidprefix": "a query that the broker is to know has a cursor",
+    "assign": "there are no partitions to assign: subscribe or subscribePattern choose addresses",
+    "startingoffsetsbytimestamp": "startingTimestamp does it, for all addresses",
+    "endingoffsetsbytimestamp": "endingTimestamp does it, for all addresses",
+    "minpartitions": "partitionBytes says how much of the log a task reads",
+    "maxrecordsperpartition": "partitionBytes says how much of the log a task reads",
+    "minoffsetspertrigger": "a batch takes what there is; the query's trigger says how often",
+    "maxtriggerdelay": "a batch takes what there is; the query's trigger says how often",
+}
+"""Options of Spark's Kafka source that are called otherwise here, or need not be."""
 _BOOLEANS: Final = {"true": True, "false": False}
 _UNITS_MS: Final = {
     "millisecond": 1, "ms": 1, "second": 1000, "s": 1000, "minute": 60_000, "min": 60_000, "m": 60_000,
@@ -142,7 +156,8 @@ def _known(given: Mapping[str, str]) -> dict[str, str]:
     for name, text in given.items():
         known = _NAMES.get(name.lower())
         if known is None:
-            raise PipelineError(f"option {name} is unknown: {hint(name, _MEANINGS)}")
+            meant = _KAFKA_S.get(name.lower()) or hint(name, _MEANINGS)
+            raise PipelineError(f"option {name} is unknown: {meant}")
         texts[known] = str(text).strip()
     return texts
 
@@ -154,9 +169,17 @@ def _sources(texts: Mapping[str, str]) -> tuple[str | None, tuple[str, ...]]:
         said = "both are given" if urls else "none is given"
         raise PipelineError(f"say where the log is, with option journal (a directory) or url (a broker); {said}")
     for url in urls:
-        if not url.startswith(("http://", "https://")):
+        if not _is_http(url):
             raise _refused(texts, "url")
     return journal, urls
+
+
+def _is_http(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # the port is no number, or too large
+        return False
 
 
 def _start(texts: Mapping[str, str], *, streaming: bool) -> tuple[Place, int | None]:
@@ -179,12 +202,33 @@ def _check_together(options: ReadOptions, texts: Mapping[str, str], *, streaming
     for name in ("maxOffsetsPerTrigger", "maxBytesPerTrigger", "cursor"):
         if not streaming and name in texts:
             raise PipelineError(f"option {name} is for spark.readStream")
-    if "asOf" in texts and options.table != "queues":
-        raise PipelineError("option asOf is for table queues; for others use endingTimestamp")
+    _check_table(options, texts)
     if not streaming and options.starting == LATEST:
         raise PipelineError("startingOffsets latest is for spark.readStream: a batch would read nothing")
     if options.ending == EARLIEST:
         raise PipelineError("endingOffsets earliest would read nothing: give latest, or an lsn for each broker")
+    if options.starting_ms is not None and options.ending_ms is not None and options.starting_ms > options.ending_ms:
+        raise PipelineError("startingTimestamp is later than endingTimestamp: nothing lies between them")
+
+
+def _check_table(options: ReadOptions, texts: Mapping[str, str]) -> None:
+    """What says nothing for the table is an error: it would be taken for something that has happened."""
+    if "asOf" in texts and options.table != "queues":
+        raise PipelineError("option asOf is for table queues; for others use endingTimestamp")
+    if "interval" in texts and options.table != "metrics":
+        raise PipelineError("option interval is for table metrics")
+    if options.table not in _FOLDED:
+        return
+    if not isinstance(options.starting, str):
+        raise PipelineError(
+            f"table {options.table} adds up the log from its beginning: leave out startingOffsets; endingOffsets says"
+            " up to where"
+        )
+    if options.starting_ms is not None and options.table != "metrics":
+        raise PipelineError(
+            f"table {options.table} adds up the log from its beginning: leave out startingTimestamp; endingTimestamp"
+            " says up to when"
+        )
 
 
 def _listed(text: str) -> tuple[str, ...]:

@@ -16,9 +16,13 @@ from artemis_py.spark.log import Listing, Log, Place, Segment
 from artemis_py.spark.options import EARLIEST, LATEST, ReadOptions
 from artemis_py.spark.options import Place as Offsets
 from artemis_py.spark.reading import Names, Wanted, packed, unpacked
+from artemis_py.spark.walk import Piece, walk
+from artemis_py.storage import codec
 
 _PIECE_BYTES: Final = 16 << 20
 """How much is read and decoded at once: some ten thousand rows."""
+_FIRST_TURN_BYTES: Final = 1 << 20
+"""In so much of a segment its first turn is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +59,21 @@ def places(options: ReadOptions) -> list[Place]:
 
 
 def opened(options: ReadOptions) -> dict[str, tuple[Place, Log]]:
-    """The logs by their brokers' names. Raises PipelineError when two have the same."""
+    """The logs by their brokers' names. Raises PipelineError when two have the same, and when there is no file of a log
+    in any of the directories: that is more often a wrong name than a broker that never began.
+    """
     found: dict[str, tuple[Place, Log]] = {}
     for place in places(options):
         log = place.open()
         if log.broker in found:
             raise PipelineError(f"two logs are of a broker named {log.broker}: each needs a name of its own")
         found[log.broker] = (place, log)
+    logs = [log for _, log in found.values()]
+    if not any(log.has_files() if isinstance(log, DirectoryLog) else True for log in logs):
+        raise PipelineError(
+            f"there is no log in {options.journal}: name the directory above journal-directory and"
+            " journal-retention-directory, or both with a comma between; what the broker writes now is in the first"
+        )
     return found
 
 
@@ -211,3 +223,26 @@ def before_time(listing: Listing, time_ms: int) -> int:
                 return lsn - 1
         return segment.blocks[-1][1] - 1
     return listing.end_lsn
+
+
+def depths_told_lsn(log: Log, listing: Listing, before_ms: int) -> int:
+    """The lsn of the last segment that begins before a time and tells in its first turn how deep the queues are then,
+    as those of a broker with retention do; 0: from the beginning.
+    """
+    for segment in reversed(listing.segments):
+        if segment.first_ms is None or segment.first_ms >= before_ms:
+            continue
+        return segment.first_lsn if _tells_depths(log, segment) else 0
+    return 0
+
+
+def is_retained(log: Log, listing: Listing) -> bool:
+    """Does the broker write the story of its messages, as it does with retention? One that has written nothing may."""
+    begun = [segment for segment in listing.segments if segment.blocks]
+    return not begun or _tells_depths(log, begun[-1])
+
+
+def _tells_depths(log: Log, segment: Segment) -> bool:
+    begin = segment.blocks[0][0]
+    data = log.read(segment.number, begin, min(segment.size_bytes, begin + _FIRST_TURN_BYTES))
+    return codec.DEPTHS in walk(Piece(f"segment {segment.number}", data, begin, None, is_last=True), []).kinds

@@ -83,8 +83,10 @@ def complaint_of(said: Path | None, problem: Exception) -> str:
 
 
 @contextmanager
-def told_errors() -> Iterator[None]:
-    """What went wrong inside of Spark becomes a PipelineError with the sentence that matters."""
+def told_errors(spark: SparkSession | None = None) -> Iterator[None]:
+    """What went wrong inside of Spark, or with a file, becomes a PipelineError with the sentence that matters; so does
+    the end of ``spark`` itself, after which every error is only a consequence.
+    """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -93,7 +95,24 @@ def told_errors() -> Iterator[None]:
     except ArtemisError:
         raise
     except (PySparkException, Py4JError) as problem:
+        if spark is not None and _has_ended(spark):
+            raise PipelineError(
+                "Spark itself ended, most often for want of memory: give it more with --conf spark.driver.memory=4g"
+                " (on a cluster spark.executor.memory)"
+            ) from problem
         raise PipelineError(sentence_of(str(problem))) from problem
+    except OSError as problem:
+        raise PipelineError(f"{problem.filename or 'the operating system'}: {problem.strerror or problem}") from problem
+
+
+def _has_ended(spark: SparkSession) -> bool:
+    """Is there nobody any more, or one who has stopped?"""
+    from py4j.protocol import Py4JError
+
+    try:
+        return bool(spark.sparkContext._jsc.sc().isStopped())
+    except (Py4JError, OSError, AttributeError):
+        return True
 
 
 def sentence_of(text: str) -> str:

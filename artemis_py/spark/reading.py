@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from artemis_py.config.wildcards import WildcardIndex
-from artemis_py.spark.columns import Mask
+from artemis_py.spark.columns import Mask, any_of
 from artemis_py.spark.log import Log, Segment
 from artemis_py.spark.published import Published
 from artemis_py.spark.walk import Walk
@@ -37,6 +37,8 @@ class Wanted:
     subscribed: frozenset[str] | None = None
     """One of these or one that ``pattern`` matches; None: any."""
     pattern: str | None = None
+    headers: frozenset[bytes] = frozenset()
+    """Messages with all of these headers alone."""
 
     def between(self, lsn_min: int, lsn_max: int) -> Wanted:
         """The same of these offsets alone."""
@@ -74,6 +76,9 @@ class Wanted:
         if not self.takes_all:
             codes, addresses = published.addresses
             mask &= np.array([self.takes(address) for address in addresses], np.bool_)[codes]
+        for name in self.headers:
+            codes, blocks = published.heads
+            mask &= any_of(blocks, [name + b":"])[codes]
         return published.narrowed(mask)
 
 
@@ -107,7 +112,7 @@ class Names:
         """Queues alone. What is deleted keeps its name: records before that speak of it."""
         for fields in segment.queues:
             if not fields.get("deleted"):
-                self.queues[fields["id"]] = dict(fields)
+                self.queues[fields["id"]] = {"name": fields["name"], "address": fields["address"]}
 
     def queue_names(self) -> dict[int, str]:
         """Names by number."""

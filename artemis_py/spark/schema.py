@@ -20,7 +20,7 @@ TEXTS: Final = pa.list_(pa.field("element", pa.string()))
 _STRING, _LONG, _INT, _BINARY = pa.string(), pa.int64(), pa.int32(), pa.binary()
 
 MESSAGES: Final[dict[str, pa.DataType]] = {
-    "key": _STRING,
+    "key": _BINARY,
     "value": _BINARY,
     "topic": _STRING,
     "partition": _INT,

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from contextlib import suppress
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.errors import PipelineError
@@ -58,11 +62,37 @@ def session(app: str = "artemis_py", master: str = "local[2,3]", **conf: object)
     builder = SparkSession.builder.appName(app).master(master)
     for name, value in settings.items():
         builder = builder.config(name, _text(value))
-    spark = builder.getOrCreate()
+    with _interrupts_later():
+        spark = builder.getOrCreate()
     if master.startswith("local"):
         _step_back(spark)
     register(spark)
+    for name in _NEEDED.keys() & conf.keys():
+        spark.conf.set(name, _text(conf[name]))
     return spark
+
+
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Ctrl-C counts when Spark has started: a Java that is left alone while it starts finds nobody to tell where it
+    listens, and stays for ever.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        pressed.append(number)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is note:  # Spark, once started, has its own, which ends its jobs, too
+            signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise KeyboardInterrupt
 
 
 def _step_back(spark: SparkSession) -> None:

@@ -27,6 +27,11 @@ _MEANINGS: Final = {
     "timeout": "a time to wait for the broker: 30 s, 2 minutes",
 }
 _NAMES: Final = {name.lower(): name for name in _MEANINGS}
+_KAFKA_S: Final = {
+    "kafka.bootstrap.servers": "the broker is named by url: tcp://host:61613",
+    "topic": "rows without an address of their own go to the one that the option address names",
+}
+"""Options of Spark's Kafka sink that are called otherwise here."""
 # Spark passes these on from writeStream, and path from save(path).
 _SPARK_S_OWN: Final = frozenset({"checkpointlocation", "queryname", "outputmode", "mergeschema"})
 _URL: Final = re.compile(
@@ -86,7 +91,8 @@ def _known(given: Mapping[str, str]) -> dict[str, str]:
         if name is not None:
             texts[name] = value
         elif key.lower() not in _SPARK_S_OWN:
-            raise PipelineError(f"The sink has no option {key}: {hint(key, _MEANINGS)}")
+            meant = _KAFKA_S.get(key.lower()) or hint(key, _MEANINGS)
+            raise PipelineError(f"The sink has no option {key}: {meant}")
     return texts
 
 

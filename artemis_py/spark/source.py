@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
+from artemis_py.errors import PipelineError
+
 if TYPE_CHECKING:
     from pyspark.sql.datasource import (
         DataSourceArrowWriter,
@@ -39,6 +41,7 @@ class ArtemisDataSource(DataSource):
         from artemis_py.spark.batch import reader
         from artemis_py.spark.options import read_options
 
+        self._check_schema(schema)
         return reader(read_options(self.options))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
@@ -46,7 +49,15 @@ class ArtemisDataSource(DataSource):
         from artemis_py.spark.options import read_options
         from artemis_py.spark.stream import LogStreamReader
 
+        self._check_schema(schema)
         return LogStreamReader(read_options(self.options, streaming=True))
+
+    def _check_schema(self, asked: StructType) -> None:
+        """A user may have named another one. Raises PipelineError."""
+        if asked.simpleString() != self.schema().simpleString():
+            raise PipelineError(
+                "the columns are given: leave out schema(…), and name those that are wanted with option columns"
+            )
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """The batch sink. Raises PipelineError for options and columns that make no message."""

@@ -12,8 +12,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
@@ -29,11 +30,18 @@ from artemis_py.spark.batch import read_share
 from artemis_py.spark.log import Listing, Log, Place
 from artemis_py.spark.options import ReadOptions
 from artemis_py.spark.plan import asked, learn_queues, opened, shares, start_lsn
-from artemis_py.spark.reading import Names
+from artemis_py.spark.reading import Names, Wanted
+from artemis_py.spark.walk import Piece, walk
+from artemis_py.storage import codec
+
+if TYPE_CHECKING:
+    from artemis_py.storage.scan import Damage
 
 LOST: Final = "#lost"
 FROM: Final = "#from"
 _REFRESHES_PER_TTL: Final = 4
+_CURSORS_LSNS_MAX: Final = 64
+"""So little that is new is looked at before it becomes a batch."""
 _logger = logging.getLogger(__name__)
 Offset = dict[str, Any]
 
@@ -49,6 +57,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Where a run with ``availableNow`` ends."""
         self._cursors: dict[str, tuple[int, float]] = {}
         """What was told to each broker, and when."""
+        self._cursors_alone: dict[str, tuple[int, int]] = {}
+        """Between which lsns of each there is nothing but cursors that moved."""
 
     # ---- offsets ---------------------------------------------------------------------------------
 
@@ -83,11 +93,33 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             top = listing.end_lsn
             if self._target is not None:
                 top = min(top, self._target.get(broker, top))
+            if self._is_cursors_alone(broker, listing, begin, top):
+                top = begin
             end[broker] = max(begin, room.end_of(listing, begin, top))
             self._keep_cursor(broker, begin)
         if all(start.get(broker) == lsn for broker, lsn in end.items()):
             return start
         return {**end, FROM: begins, **({LOST: lost} if lost else {})}
+
+    def _is_cursors_alone(self, broker: str, listing: Listing, begin: int, top: int) -> bool:
+        """Is what is new nothing but cursors that moved? This query's own one writes a record when a batch is done, and
+        that must not be the next batch.
+        """
+        if self._options.cursor is None or not 0 < top - begin <= _CURSORS_LSNS_MAX:
+            return False
+        if self._cursors_alone.get(broker) == (begin, top):
+            return True
+        place, log = self._opened()[broker]
+        wanted = Wanted().between(begin + 1, top)
+        for share in shares(place, listing, wanted, Names(), self._options.partition_bytes, of_messages=False):
+            for one in share.ranges:
+                damages: list[Damage] = []
+                data = log.read(one.segment, one.begin, one.end)
+                found = walk(Piece(f"segment {one.segment}", data, one.begin, one.time_ms, is_last=False), damages)
+                if damages or not np.isin(found.kinds[wanted.records(found)], (codec.BATCH, codec.CURSOR)).all():
+                    return False
+        self._cursors_alone[broker] = begin, top
+        return True
 
     def reportLatestOffset(self) -> Offset:
         """How far the logs go, for the query's progress."""

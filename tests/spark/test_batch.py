@@ -81,6 +81,19 @@ def test_pushing_filters_down_changes_nothing(spark: SparkSession, day: Path) ->
         assert pushed == {row.at for row in answers if row[f"c{number}"]}, condition
 
 
+def test_times_in_every_zone(spark: SparkSession, day: Path) -> None:
+    """What a session calls a time changes what a text means, and neither the rows nor which are chosen."""
+    name = "spark.sql.session.timeZone"
+    before = str(spark.conf.get(name))
+    try:
+        for zone, text in (("America/New_York", "2023-11-14 20:13:20"), ("Asia/Kolkata", "2023-11-15 06:43:20")):
+            spark.conf.set(name, zone)
+            rows = load(spark, day).where(f"publishedAt = timestamp'{text}'").selectExpr("unix_millis(timestamp)")
+            assert {row[0] for row in rows.collect()} == {START_MS + 3 * HOUR_MS}
+    finally:
+        spark.conf.set(name, before)
+
+
 def test_only_segments_that_can_answer_are_read(day: Path) -> None:
     from datetime import UTC, datetime
 
@@ -138,6 +151,16 @@ def test_columns_and_bodies(spark: SparkSession, day: Path) -> None:
     assert (bare.value, bare.bodyBytes) == (None, 2)
 
 
+def test_a_schema_of_the_user_is_refused(spark: SparkSession, day: Path) -> None:
+    asked = spark.read.schema("offset int").format("artemis").option("columns", "offset")
+    with pytest.raises(Exception, match=r"leave out schema\(…\), and name those that are wanted with option columns"):
+        asked.load(str(day)).count()
+    stream = spark.readStream.schema("value string").format("artemis").load(str(day))
+    query = stream.writeStream.format("noop").start()
+    with pytest.raises(Exception, match=r"leave out schema\(…\)"):
+        query.awaitTermination(60)
+
+
 def test_sql_view(spark: SparkSession, day: Path) -> None:
     spark.sql(f"create or replace temporary view day using artemis options (journal '{day}', columns 'offset,address')")
     assert spark.sql("select count(*) from day where address = 'orders.0'").collect()[0][0] == 1600
@@ -168,10 +191,25 @@ def test_large_segments_are_shared_out(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_an_empty_log(spark: SparkSession, tmp_path: Path) -> None:
-    assert load(spark, tmp_path).count() == 0
-    assert load(spark, tmp_path, table="queues").count() == 0
+    """A directory without a log is an error: it is more often the wrong one."""
+    for options in ({}, {"table": "queues"}):
+        with pytest.raises(Exception, match=f"there is no log in {tmp_path}: name the directory above journal-dir"):
+            load(spark, tmp_path, **options).count()
     (tmp_path / "artemis-journal-000000000001.log").write_bytes(bytes(1000))
     assert load(spark, tmp_path).count() == 0
+    assert load(spark, tmp_path, table="queues").count() == 0
+
+
+def test_columns_are_those_of_spark_s_kafka_source(day: Path) -> None:
+    """Names, types and order as in its documentation ("Structured Streaming + Kafka Integration Guide")."""
+    from artemis_py.spark.source import ArtemisDataSource
+
+    kafka = (
+        "struct<key:binary,value:binary,topic:string,partition:int,offset:bigint,timestamp:timestamp,"
+        "timestampType:int,headers:array<struct<key:string,value:binary>>"
+    )
+    options = {"journal": str(day), "includeHeaders": "true"}
+    assert ArtemisDataSource(options).schema().simpleString().startswith(kafka + ",address:")
 
 
 # ---- damage --------------------------------------------------------------------------------------

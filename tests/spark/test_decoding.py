@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql.datasource import IsNotNull
 
 from artemis_py.message import LargeBody
+from artemis_py.spark.filters import HEADER_COLUMNS, Pushed
 from artemis_py.spark.log import Listing, Log
 from artemis_py.spark.reading import Names, Reading, Wanted
 from artemis_py.spark.schema import EVENTS, MESSAGES, arrow_schema
@@ -48,22 +50,27 @@ class BodiesOnly(Log):
     def read(self, segment: int, begin: int, end: int) -> bytes:
         raise NotImplementedError
 
-    def body(self, number: int) -> bytes:
+    def body(self, number: int, size_bytes: int) -> bytes:
         return b"large %d" % number
 
     def set_cursor(self, name: str, lsn: int, ttl_s: int) -> None:
         raise NotImplementedError
 
+    def close(self) -> None:
+        raise NotImplementedError
+
 
 def rows_of(
-    raw: bytes, table: str, *, is_last: bool = False, names: Names | None = None
+    raw: bytes, table: str, *, is_last: bool = False, names: Names | None = None, wanted: Wanted | None = None
 ) -> tuple[list[Row], list[Damage]]:
     """What the decoder makes of a file."""
     damages: list[Damage] = []
     found = walk(Piece("f", raw[64:], 64, None, is_last), damages)
     columns = list(MESSAGES if table == "messages" else EVENTS)
     known = names or Names(QUEUES, SESSIONS, CONSUMERS)
-    reading = Reading(found, 64, 7, BodiesOnly(), known, Wanted(), arrow_schema(table, columns), True, 3, True)
+    reading = Reading(
+        found, 64, 7, BodiesOnly(), known, wanted or Wanted(), arrow_schema(table, columns), True, 3, True
+    )
     batches = message_batches if table == "messages" else event_batches
     rows: list[Row] = []
     for batch in batches(reading):
@@ -94,9 +101,10 @@ def message_row(event: log.Published) -> Row:
     properties = message.head.properties
     body = message.body
     session = SESSIONS.get(event.session, {})
+    group = properties.get("JMSXGroupID", properties.get("_AMQ_GROUP_ID"))
     dues = [one.due_ms for one in (kept.details or {}).values()]
     return {
-        "key": properties.get("JMSXGroupID", properties.get("_AMQ_GROUP_ID")),
+        "key": None if group is None else group.encode(),
         "value": b"large %d" % body.number if isinstance(body, LargeBody) else body,
         "topic": message.head.address,
         "partition": 0,
@@ -205,6 +213,27 @@ def test_whole_files(table: str, raw: RawFile, is_last: bool) -> None:
 @given(raw=damaged_files(), is_last=st.booleans())
 def test_damaged_and_torn_files(table: str, raw: RawFile, is_last: bool) -> None:
     compare(raw.data, table, is_last=is_last)
+
+
+@pytest.mark.parametrize("column", HEADER_COLUMNS)
+@given(raw=files())
+def test_asking_for_a_header_leaves_out_only_what_has_a_null(column: str, raw: RawFile) -> None:
+    try:
+        every, _ = rows_of(raw.data, "messages")
+    except CodecError:
+        return
+    pushed = Pushed("messages")
+    pushed.narrow(IsNotNull((column,)))
+    asked, _ = rows_of(raw.data, "messages", wanted=pushed.applied(Wanted(), "b"))
+    assert len(asked) <= sum(row["originalAddress"] is not None or row[column] is not None for row in every)
+    assert [row for row in asked if row[column] is not None] == [row for row in every if row[column] is not None]
+
+
+def test_a_header_block_without_a_line() -> None:
+    from artemis_py.spark.tables.messages import _headers
+
+    assert _headers(b"\n") == []
+    assert _headers(b"a:\nb:1\\n\n\n") == [{"key": "a", "value": b""}, {"key": "b", "value": b"1\n"}]
 
 
 def test_a_journal_at_work(tmp_path: Path) -> None:

@@ -105,6 +105,19 @@ def test_laid_out_by_date_and_address(world: World, archived: tuple[Path, WorldF
     assert all(path.name.startswith(f"batch={BROKER}-") for path in later)
 
 
+def test_dates_are_those_of_utc_in_every_session(
+    spark: SparkSession, world: World, tables: dict[str, DataFrame], tmp_path: Path
+) -> None:
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Pacific/Auckland")
+    try:
+        archive(spark, [WorldFeed(tables, durable=3000)], tmp_path, tables=["events"])
+        assert spark.conf.get("spark.sql.session.timeZone") == "Pacific/Auckland"
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", str(before))
+    assert {path.name for path in tmp_path.glob("events/date=*")} == {"date=2026-01-01"}
+
+
 def test_other_tools_read_it(world: World, archived: tuple[Path, WorldFeed]) -> None:
     import pyarrow as pa
     from pyarrow import dataset

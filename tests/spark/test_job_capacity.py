@@ -12,8 +12,9 @@ import pytest
 from artemis_py.cli.main import main
 from artemis_py.config.reader import load
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES
-from artemis_py.spark.jobs.result import Result
+from artemis_py.spark.jobs.result import SECONDS, Result
 from artemis_py.spark.jobs.sizing import MIB, Need, advise, as_xml
+from artemis_py.spark.report.terminal import as_text
 from tests.spark.traffic import Sent, World
 from tests.spark.world import Frames, lives, percentile, rows_of
 
@@ -56,8 +57,8 @@ def queue_steps(world: World, queue: str) -> list[tuple[int, int]]:
     return steps
 
 
-def service_of(world: World, queue: str) -> int:
-    """The median of what was acknowledged in seconds at whose end there was more."""
+def busy_seconds(world: World, queue: str) -> tuple[list[int], Counter[int]]:
+    """What was acknowledged in seconds at whose end there was more, and in every second."""
     acked: Counter[int] = Counter()
     balance: Counter[int] = Counter()
     for _, life in lives(world, queue):
@@ -71,6 +72,12 @@ def service_of(world: World, queue: str) -> int:
         depth += balance[second]
         if depth > 0 and acked[second]:
             busy.append(acked[second])
+    return busy, acked
+
+
+def service_of(world: World, queue: str) -> int:
+    """The median of busy seconds, or else the most."""
+    busy, acked = busy_seconds(world, queue)
     return percentile(busy, 0.5) or max(acked.values(), default=0)
 
 
@@ -113,7 +120,19 @@ def test_queues(result: Result, world: World) -> None:
     losing = [
         queue for queue, row in rows.items() if 0 < float(str(row["serviceRate"])) <= float(str(row["arrivalRate"]))
     ]
-    assert [note.partition(":")[0] for note in result.notes if "never drains" in note] == losing
+    measured = [queue for queue in losing if busy_seconds(world, queue)[0]]
+    assert [note.partition(":")[0] for note in result.notes if "never drains" in note] == measured
+    assert [note for note in result.notes if "kept up" in note] == [
+        f"consumers of {queue} kept up with what came: how fast they would drain is not known"
+        for queue in losing
+        if queue not in measured
+    ]
+
+
+def test_times_have_their_units(result: Result) -> None:
+    text = as_text(result, 1000, lambda _colour, text: text)
+    assert "outage: 30.0 s" in text
+    assert [column.kind for column in result.table("queues").columns if column.name == "drainS"] == [SECONDS]
 
 
 def memory_bytes(message: Sent) -> int:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import io
+import signal
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from py4j.protocol import Py4JError
 
+from artemis_py.errors import PipelineError
 from artemis_py.spark.jobs.moments import duration_s, moment_ms
 from artemis_py.spark.jobs.shapes import body_shape, preview
 from artemis_py.spark.progress import Progress, line_of
-from artemis_py.spark.quiet import complaint_of, sentence_of
+from artemis_py.spark.quiet import complaint_of, sentence_of, told_errors
+from artemis_py.spark.session import _interrupts_later
 
 NOW_MS = 1_769_860_800_000  # 2026-01-31T12:00:00Z
 
@@ -84,6 +89,21 @@ def test_of_a_long_trace_our_own_sentence_is_told() -> None:
     assert sentence_of("\n[CANNOT] do it.\n\tat org.apache").startswith("Spark could not do it: [CANNOT] do it.")
 
 
+@pytest.mark.parametrize(
+    ("is_stopped", "said"), [(True, r"Spark itself ended, .* spark\.driver\.memory=4g"), (False, "could not do it: x")]
+)
+def test_when_spark_itself_has_ended(is_stopped: bool, said: str) -> None:
+    class Spark:
+        """As much of a session as is asked."""
+
+        sparkContext = SimpleNamespace(  # noqa: N815
+            _jsc=SimpleNamespace(sc=lambda: SimpleNamespace(isStopped=lambda: is_stopped))
+        )
+
+    with pytest.raises(PipelineError, match=said), told_errors(Spark()):  # type: ignore[arg-type]
+        raise Py4JError("x")
+
+
 def test_why_spark_did_not_start(tmp_path: Path) -> None:
     said = tmp_path / "stderr"
     said.write_text(
@@ -104,6 +124,22 @@ class Terminal(io.StringIO):
 
     def isatty(self) -> bool:
         return True
+
+
+def test_ctrl_c_counts_when_spark_has_started() -> None:
+    """Else a Java stays that nobody knows."""
+    before = signal.getsignal(signal.SIGINT)
+    started: list[str] = []
+
+    def start() -> None:
+        with _interrupts_later():
+            signal.raise_signal(signal.SIGINT)
+            started.append("Spark")
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    assert started == ["Spark"]
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_progress_is_for_terminals_and_leaves_nothing() -> None:

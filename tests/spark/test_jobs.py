@@ -6,10 +6,11 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql.functions import lit
 
 from artemis_py.spark.jobs.source import JobError, Span
 from tests.spark.traffic import START_MS, World, moment
-from tests.spark.world import Frames, all_lives, lives, percentile, rows_of
+from tests.spark.world import Counted, Frames, all_lives, lives, percentile, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -134,7 +135,7 @@ def test_fairness_of_consumers(spark: SparkSession, source: Frames, world: World
     }
     assert starved["3/starved"] >= 5
     found = {row["consumer"]: row for row in rows_of(result.table("consumers")) if row["queue"] == "orders"}
-    assert {name: (row["delivered"], row["acked"], row["returned"], row["starved"]) for name, row in found.items()} == {
+    assert {name: (row["delivered"], row["acked"], row["unacked"], row["starved"]) for name, row in found.items()} == {
         name: (delivered[name], acked[name], delivered[name] - acked[name], starved[name]) for name in delivered
     }
     [queue] = [row for row in rows_of(result.table("queues")) if row["queue"] == "orders"]
@@ -143,6 +144,24 @@ def test_fairness_of_consumers(spark: SparkSession, source: Frames, world: World
     assert queue["shareMax"] == pytest.approx(max(counts) / sum(counts))
     alone = [row for row in rows_of(result.table("queues")) if row["queue"] == "later"]
     assert [row["jain"] for row in alone] == [1.0]
+
+
+def test_fairness_where_the_span_has_acknowledgements_alone(spark: SparkSession, source: Frames, world: World) -> None:
+    from artemis_py.spark.jobs.fairness import fairness
+
+    message, life = next(
+        (message, life)
+        for message, life in lives(world, "orders")
+        if life.end is not None and life.end[2] == "acked" and len(life.deliveries) == 1
+    )
+    assert life.end is not None
+    events = source.tables["events"].where(f"messageId = {message.id} and event = 'acked'")
+    result = fairness(spark, Frames({"events": events}))
+    [consumer] = rows_of(result.table("consumers"))
+    assert (consumer["consumer"], consumer["delivered"], consumer["acked"], consumer["unacked"]) == (
+        life.end[3], 0, 1, 0
+    )  # fmt: skip
+    assert [row["jain"] for row in rows_of(result.table("queues"))] == [None]
 
 
 # ---- losses --------------------------------------------------------------------------------------
@@ -178,6 +197,38 @@ def test_losses_by_cause_and_sender(spark: SparkSession, source: Frames, world: 
     assert result.fact("kept") == sum(copied.values()) == result.fact("messages") - result.fact("lost")
     assert {row["reason"] for row in found if row["cause"] == "refused"} == {"drop", "fail"}
     assert sum(row["bytes"] for row in found if row["cause"] == "refused") == sum(r.size_bytes for r in world.refused)  # type: ignore[misc]
+
+
+def test_each_table_is_read_once(spark: SparkSession, source: Frames, world: World) -> None:
+    """Losses and the life of a message, copies and all, from one pass over the log for each table."""
+    from artemis_py.spark.jobs.losses import losses
+    from artemis_py.spark.jobs.trace import trace
+
+    counted = Counted(spark, source.tables)
+    result = losses(spark, counted)
+    assert counted.passes() == {"messages": 1, "events": 1}
+    assert result.frames["losses"].count() == len(result.table("losses").rows)
+    copy = next(message for message in world.sent if message.original is not None)
+    assert copy.original is not None
+    for asked, passes in ((copy.original[2], 1), (copy.id, 2)):
+        counted = Counted(spark, source.tables)
+        assert f"went on as message {copy.id}" in trace(spark, counted, str(asked)).texts[0].body
+        # The second is of the first message alone, by its offset, of which a log reads one block.
+        assert counted.passes() == {"messages": passes, "events": 1}
+
+
+def test_what_a_client_wrote_into_the_broker_s_headers(spark: SparkSession, source: Frames) -> None:
+    """A number that is none is nobody's copy."""
+    from artemis_py.spark.jobs.losses import losses
+    from artemis_py.spark.jobs.trace import trace
+
+    messages = source.tables["messages"]
+    forged = messages.limit(1).withColumns(
+        {"messageId": lit(7_000_000).cast("long"), "originalMessageId": lit("x"), "reason": lit("none")}
+    )
+    tables = Frames({**source.tables, "messages": messages.unionByName(forged)})
+    assert losses(spark, tables).fact("messages") == losses(spark, source).fact("messages")
+    assert trace(spark, tables, "7000000").texts[0].body.startswith("message 7000000 to ")
 
 
 # ---- dead letters --------------------------------------------------------------------------------

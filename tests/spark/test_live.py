@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql.datasource import IsNotNull
 
+from artemis_py.errors import PipelineError
+from artemis_py.spark.batch import FoldReader, RowReader
+from artemis_py.spark.options import read_options
+from artemis_py.spark.plan import Range, Share
 from tests.e2e.stomp_socket import StompSocket
 from tests.spark.live import LiveBroker, live_broker, send_many
 
@@ -100,7 +107,7 @@ def test_what_was_published_row_for_row(spark: SparkSession, traffic: Traffic, s
         assert row.queues == [sent["address"]]
         assert row.bodyBytes == len(sent["value"])
         assert row.priority == sent.get("priority", 4)
-        assert row.key == sent.get("JMSXGroupID")
+        assert row.key == (sent["JMSXGroupID"].encode() if "JMSXGroupID" in sent else None)
         assert row.transaction is not None or sent["address"] != "tx"
         assert (row.deliverAt is None) == (sent["address"] != "later")
         assert (row.expiration is None) == ("expires" not in sent)
@@ -179,12 +186,71 @@ def test_metrics_add_up_to_the_state(spark: SparkSession, traffic: Traffic, sour
     assert sum(row.dead for row in rows) == 1
 
 
+def test_metrics_of_a_late_time_are_the_same_and_need_not_all_of_the_log(
+    spark: SparkSession, traffic: Traffic, source: dict[str, str]
+) -> None:
+    def ranges(**options: str) -> list[Range]:
+        reader = FoldReader(read_options({**source, "table": "metrics", "interval": "1 ms", **options}))
+        return [one for share in reader.partitions() if isinstance(share, Share) for one in share.ranges]
+
+    def rows(**options: str) -> list[Any]:
+        frame = load(spark, source, table="metrics", interval="1 ms", **options)
+        return frame.orderBy("queue", "bucket").collect()
+
+    times = load(spark, source, table="events").orderBy("timestamp").select("timestamp", "event").collect()
+    late_ms, early_ms = (
+        round(next(row.timestamp for row in times if row.event == event).timestamp() * 1000)
+        for event in ("refused", "acked")
+    )
+    for begin_ms in (late_ms, early_ms):
+        wanted = [row for row in rows() if round(row.bucket.timestamp() * 1000) >= begin_ms]
+        assert rows(startingTimestamp=str(begin_ms)) == wanted
+    assert 0 < len(ranges(startingTimestamp=str(late_ms))) < len(ranges())
+
+
 def test_the_state_at_an_earlier_time(spark: SparkSession, traffic: Traffic, source: dict[str, str]) -> None:
     acked = load(spark, source, table="events").where("event = 'acked'").agg({"timestamp": "min"}).collect()[0][0]
     before = int(acked.timestamp() * 1000) - 1
     rows = {row.queue: row for row in load(spark, source, table="queues", asOf=str(before)).collect()}
     assert (rows["orders"].messageCount, rows["orders"].acked) == (303, 0)
     assert "paged" not in rows
+
+
+def test_sums_of_some_addresses_alone(spark: SparkSession, traffic: Traffic, source: dict[str, str]) -> None:
+    def addresses(table: str, **options: str) -> set[str]:
+        return {row.address for row in load(spark, source, table=table, **options).collect()}
+
+    assert addresses("queues", subscribe="orders,tx") == {"orders", "tx"}
+    assert addresses("metrics", subscribePattern="#") >= {"orders", "ring"}
+    assert addresses("metrics", subscribe="ring") == {"ring"}
+    assert addresses("pages", subscribe="orders") == set()
+
+
+def test_bodies_of_copies_are_read_alone_where_these_are_asked_for(traffic: Traffic, source: dict[str, str]) -> None:
+    reader = RowReader(read_options({**source, "columns": "address,value,reason"}))
+    assert list(reader.pushFilters([IsNotNull(("reason",))]))
+    rows = [row for share in reader.partitions() for batch in reader.read(share) for row in batch.to_pylist()]
+    assert [row["address"] for row in rows] == ["DLQ"]
+
+
+def test_a_large_body_that_is_not_whole(traffic: Traffic, tmp_path: Path) -> None:
+    """Nor is one taken for it that stands beside the log under the same number, and has another size."""
+    copy = tmp_path / "copy"
+    shutil.copytree(traffic.broker.folder, copy, ignore=shutil.ignore_patterns("paging"))
+    [body] = copy.glob("large-messages/*.body")
+    body.write_bytes(LARGE[:-1])
+    shutil.copy(body, copy / "journal" / body.name)
+
+    def read(**options: str) -> list[Any]:
+        reader = RowReader(read_options({"journal": str(copy), "subscribe": "large", "columns": "value", **options}))
+        batches = [batch for share in reader.partitions() for batch in reader.read(share)]
+        return [row["value"] for batch in batches for row in batch.to_pylist()]
+
+    with pytest.raises(PipelineError, match=f"of {len(LARGE)} bytes is not below .*includeBody=false"):
+        read()
+    assert read(failOnDataLoss="false") == [None]
+    body.write_bytes(LARGE)
+    assert read() == [LARGE]
 
 
 def test_refusals_of_the_broker_say_what_to_do(spark: SparkSession, traffic: Traffic) -> None:

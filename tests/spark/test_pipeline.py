@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,8 @@ import pytest
 from pyarrow import dataset, parquet
 
 from artemis_py.cli.main import main
-from tests.e2e.broker_process import eventually
+from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration, eventually, running
+from tests.e2e.stomp_socket import connected
 from tests.spark.brokers import drained
 from tests.spark.story import RING, Story, told
 
@@ -150,6 +152,48 @@ def test_dead_letters(pipeline: Pipeline, story: Story) -> None:
     assert story.ledger.poison["body"] in [row["preview"] for row in tables["examples"]]
 
 
+def test_nothing_found_says_what_there_is(pipeline: Pipeline, story: Story) -> None:
+    places = {"--url": story.url, "--journal": str(story.folder)}
+    for option, place in places.items():
+        [note] = pipeline.run("latency", option, place, "--addresses", "nowhere")["notes"]
+        assert re.fullmatch(r"there is nothing of this in the log, which goes from 20.{17} to 20.{17} UTC", note)
+
+
+def test_a_log_that_tells_only_half_says_so(
+    spark: SparkSession, sink_broker: BrokerProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without retention, and without a journal."""
+    url = f"http://127.0.0.1:{sink_broker.ports['http']}"
+    with connected(sink_broker.port) as client:
+        client.ask("SEND", {"destination": "/queue/half", "persistent": "true"}, b"x")
+    assert main(["pipeline", "throughput", "--url", url]) == 0
+    assert "is kept without journal-retention-directory" in capsys.readouterr().out
+    with running(configuration({"stomp": STOMP, "http": HTTP}), tmp_path) as broker:
+        assert main(["pipeline", "throughput", "--url", f"http://127.0.0.1:{broker.ports['http']}"]) == 1
+    assert "persistence-enabled is false; set it to true, and name a journal-ret" in capsys.readouterr().err
+
+
+def test_a_place_that_cannot_be_written(
+    story: Story, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("", "utf-8")
+    assert main(["pipeline", "archive", str(file / "archive"), "--url", story.url]) == 1
+    assert capsys.readouterr().err == f"artemis-py: {file}/archive/_archive: Not a directory\n"
+    assert main(["pipeline", "losses", "--url", story.url, "--html", "/dev/full"]) == 1
+    assert capsys.readouterr().err == "artemis-py: the operating system: No space left on device\n"
+
+
+def test_an_archive_has_no_parts(
+    story: Story, tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The broker drops what it is told is archived, of all addresses."""
+    for part in (["--addresses", "orders"], ["--from", "1h"], ["--to", "now"]):
+        assert main(["pipeline", "archive", str(tmp_path / "archive"), "--url", story.url, *part]) == 1
+        assert "leave out --from, --to and --addresses" in capsys.readouterr().err
+    assert not (tmp_path / "archive").exists()
+
+
 def test_trace(pipeline: Pipeline, story: Story) -> None:
     picture = pipeline("trace")["texts"]["story"]
     assert f"published by {story.ledger.origins['anna']}, user anna" in picture
@@ -176,14 +220,18 @@ def test_a_program(spark: SparkSession, story: Story, capsys: pytest.CaptureFixt
     assert "orders" in capsys.readouterr().out
 
 
-def test_archive_and_jobs_on_it(pipeline: Pipeline, story: Story) -> None:
-    published = sum(row["published"] for row in pipeline("throughput")["tables"]["addresses"])
+def messages_of(spark: SparkSession, story: Story) -> int:
+    """How many there are in the log."""
+    return spark.read.format("artemis").option("url", story.url).option("columns", "offset").load().count()
+
+
+def test_archive_and_jobs_on_it(spark: SparkSession, pipeline: Pipeline, story: Story) -> None:
     [row] = pipeline("archive")["tables"]["brokers"]
-    assert row["messages"] == published
+    assert row["messages"] == messages_of(spark, story)
     [row] = pipeline("archive", number=1)["tables"]["brokers"]
     assert row["messages"] == 0
-    assert main(["cursors", "list", story.url]) == 0
-    assert re.search(r"\barchive\b", pipeline.capsys.readouterr().out)
+    with urllib.request.urlopen(f"{story.url}/log/cursors/archive") as answer:
+        assert json.load(answer)["lsn"] == row["to"]
     archived = pipeline.run("losses", "--archive", pipeline.places["/data/archive"])
     assert archived["tables"] == pipeline("losses")["tables"]
     ticks = ("--addresses", "ticks")
@@ -192,7 +240,7 @@ def test_archive_and_jobs_on_it(pipeline: Pipeline, story: Story) -> None:
     assert archived["facts"]["messages"] == 7
 
 
-def test_an_archive_killed_in_the_middle(pipeline: Pipeline, story: Story, tmp_path: Path) -> None:
+def test_an_archive_killed_in_the_middle(spark: SparkSession, pipeline: Pipeline, story: Story, tmp_path: Path) -> None:
     """The real process, on a terminal: it shows what it does, dies, and the next run makes it whole."""
     directory = tmp_path / "archive"
     leader, follower = pty.openpty()
@@ -222,8 +270,7 @@ def test_an_archive_killed_in_the_middle(pipeline: Pipeline, story: Story, tmp_p
     assert "WARN" not in shown
     pipeline.run(*arguments[1:])
     rows = dataset.dataset(directory / "messages", partitioning="hive").to_table(["messageId"]).column(0).to_pylist()
-    published = sum(row["published"] for row in pipeline("throughput")["tables"]["addresses"])
-    assert Counter(Counter(rows).values()) == {1: published}
+    assert Counter(Counter(rows).values()) == {1: messages_of(spark, story)}
 
 
 def test_replay(pipeline: Pipeline, story: Story) -> None:
@@ -260,6 +307,10 @@ def test_every_documented_command_is_run_here() -> None:
         (["--url", "http://127.0.0.1:1", "--archive", "x"], "say one of them"),
         (["--journal", "{folder}/nothing"], "which is no directory on this machine"),
         (["--journal", "{folder}"], "there is no log in"),
+        (["--url", "http://127.0.0.1:99999"], "option url is 'http://127.0.0.1:99999'"),
+        (["--url", "http://x", "--from", "2h", "--to", "3h"], "--from is not before --to"),
+        (["--url", "http://x", "--html", "{folder}/nowhere/page.html"], "page.html cannot be written: name a file in"),
+        (["--url", "http://x", "--html", "{folder}"], "is a directory: name the file to write"),
         (["--archive", "{folder}"], "is no archive: artemis-py pipeline archive makes one"),
     ],
 )

@@ -35,7 +35,11 @@ def test_reads(spark: SparkSession, tmp_path: Path) -> None:
 def test_rows_that_are_missing_are_an_error(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bench.day_log.write_day", lambda folder, messages: folder.mkdir())
+    def write_nothing(folder: Path, messages: int) -> None:
+        folder.mkdir()
+        (folder / "artemis-journal-000000000001.log").write_bytes(bytes(1000))
+
+    monkeypatch.setattr("bench.day_log.write_day", write_nothing)
     with pytest.raises(PipelineError, match="all columns: 0 rows of 100 messages"):
         measure_reads(spark, tmp_path, 100, 1, lambda _: None, [])
 

@@ -97,6 +97,12 @@ def test_times(text: str, time_ms: int) -> None:
         ({"maxOffsetsPerTrigger": "5"}, "for spark.readStream"),
         ({"cursor": "c"}, "for spark.readStream"),
         ({"url": "http://a"}, "both are given"),
+        ({"kafka.bootstrap.servers": "a:9092"}, "is unknown: the broker is named by url: http://host:8161"),
+        ({"startingOffsetsByTimestamp": "{}"}, "startingTimestamp does it"),
+        ({"startingTimestamp": "6", "endingTimestamp": "5"}, "nothing lies between them"),
+        ({"interval": "1 minute"}, "interval is for table metrics"),
+        ({"table": "queues", "startingOffsets": '{"b": 7}'}, "from its beginning: leave out startingOffsets"),
+        ({"table": "pages", "startingTimestamp": "5"}, "from its beginning: leave out startingTimestamp"),
     ],
 )
 def test_what_is_wrong_is_told(more: dict[str, str], said: str) -> None:
@@ -123,5 +129,9 @@ def test_what_is_wrong_of_a_stream_is_told(more: dict[str, str], said: str) -> N
 def test_some_place_has_to_be_named() -> None:
     with pytest.raises(PipelineError, match="none is given"):
         read_options({})
-    with pytest.raises(PipelineError, match="http://host:8161"):
-        read_options({"url": "tcp://a:61613"})
+
+
+@pytest.mark.parametrize("url", ["tcp://a:61613", "a:8161", "http://", "http://:8161", "http://a:99999", "http://a:x"])
+def test_what_is_no_url_of_a_broker(url: str) -> None:
+    with pytest.raises(PipelineError, match=r"option url is .*http://host:8161"):
+        read_options({"url": f"http://b:8161,{url}"})

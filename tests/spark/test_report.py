@@ -14,6 +14,7 @@ from artemis_py.spark.jobs.result import (
     COUNT,
     MS,
     RATE,
+    SECONDS,
     SHARE,
     TEXT,
     TIME,
@@ -60,6 +61,7 @@ def a_result() -> Result:
     [
         (COUNT, 1234567, "1,234,567"), (COUNT, 2.5, "2.5"), (BYTES, 100, "100 B"), (BYTES, 1536, "1.5 KiB"),
         (BYTES, 5 * 1024**4, "5.0 TiB"), (MS, 950, "950 ms"), (MS, 61_000, "61.0 s"), (MS, 7_300_000, "2.0 h"),
+        (SECONDS, 600, "10.0 min"), (SECONDS, 7, "7.0 s"),
         (RATE, 12345.6, "12,346"), (RATE, 0.25, "0.2"), (SHARE, 0.5, "0.500"), (TEXT, "a", "a"), (COUNT, None, ""),
         (TIME, NOON, "2026-01-31 12:00:00.250"), (TIME, NOON.replace(microsecond=0), "2026-01-31 12:00:00"),
     ],

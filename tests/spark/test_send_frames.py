@@ -166,6 +166,8 @@ def test_rows_that_make_no_message(columns: dict[str, Any], said: str) -> None:
         ({"url": "host"}, "Option url is 'host'"),
         ({"url": "host:99999"}, "Option url"),
         ({**URL, "adress": "a"}, "no option adress: did you mean address"),
+        ({**URL, "topic": "a"}, "no option topic: .* the option address names"),
+        ({"kafka.bootstrap.servers": "a:9092"}, "named by url: tcp://host:61613"),
         ({**URL, "priority": "10"}, "Option priority is '10'"),
         ({**URL, "persistent": "yes"}, "true or false"),
         ({**URL, "routingType": "x"}, "ANYCAST or MULTICAST"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from artemis_py.spark import register
+from artemis_py.spark import register, session
 from tests.e2e.broker_process import BrokerProcess, eventually
 from tests.e2e.stomp_socket import connected
 from tests.spark.brokers import added, bodies, crashing_broker, drained, url_of
@@ -146,6 +146,15 @@ def test_register_sets_what_a_session_of_others_lacks(spark: SparkSession) -> No
         other.conf.set(name, value)
     register(other)
     assert [other.conf.get(name) for name in names] == ["true", "UTC"]
+
+
+def test_what_is_given_to_a_session_stays(spark: SparkSession) -> None:
+    name = "spark.sql.session.timeZone"
+    before = str(spark.conf.get(name))
+    try:
+        assert session(**{name: "Europe/Paris"}).conf.get(name) == "Europe/Paris"
+    finally:
+        spark.conf.set(name, before)
 
 
 # ---- tasks that fail -----------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,6 +19,10 @@ from tests.e2e.broker_process import BrokerProcess, eventually
 from tests.spark.brokers import CrashingBroker, bodies, crashing_broker, drained
 from tests.spark.conftest import ROOT
 from tests.spark.cutting_proxy import cutting
+from tests.spark.stream_driver import query
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 LINES = 600
 
@@ -25,19 +30,13 @@ LINES = 600
 class Application:
     """The driver's process and all that it starts."""
 
-    def __init__(self, folder: Path, port: int, address: str, *more: str) -> None:
-        self._log = folder / "driver.log"
-        arguments = [str(folder), f"tcp://127.0.0.1:{port}", address, *more]
-        with self._log.open("ab") as log:
+    def __init__(self, folder: Path, port: int, address: str) -> None:
+        arguments = [str(folder), f"tcp://127.0.0.1:{port}", address]
+        with (folder / "driver.log").open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tests.spark.stream_driver", *arguments],
                 cwd=ROOT, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
-
-    @property
-    def said(self) -> str:
-        """The end of what it printed."""
-        return self._log.read_text("utf-8", "replace")[-3000:]
 
     def kill(self) -> None:
         """SIGKILL to every process of it."""
@@ -45,15 +44,11 @@ class Application:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
-    def await_end(self) -> None:
-        """Until it ends in good order."""
-        assert self.process.wait(90) == 0, self.said
-
 
 @contextmanager
-def application(folder: Path, port: int, address: str, *more: str) -> Iterator[Application]:
+def application(folder: Path, port: int, address: str) -> Iterator[Application]:
     """One that is gone in the end."""
-    running = Application(folder, port, address, *more)
+    running = Application(folder, port, address)
     try:
         yield running
     finally:
@@ -85,26 +80,26 @@ def killed_at(folder: Path, broker: BrokerProcess, address: str, word: bytes, nt
         running.process.wait(30)
 
 
-def finish(folder: Path, broker: BrokerProcess, address: str) -> None:
-    """Starts the application again and lets it publish what is left."""
-    with application(folder, broker.port, address, "once") as running:
-        running.await_end()
+def finish(spark: SparkSession, folder: Path, broker: BrokerProcess, address: str) -> None:
+    """Starts the query again, from its checkpoint, and lets it publish what is left."""
+    again = query(spark, folder, f"tcp://127.0.0.1:{broker.port}", address).trigger(availableNow=True).start()
+    assert again.awaitTermination(90)
 
 
 @pytest.mark.timeout(180)
-def test_killed_in_a_batch(sink_broker: BrokerProcess, tmp_path: Path, place: str) -> None:
+def test_killed_in_a_batch(spark: SparkSession, sink_broker: BrokerProcess, tmp_path: Path, place: str) -> None:
     """Some transactions of the batch are committed, one is open, one is committed and not confirmed."""
     lines = files_in(tmp_path, 3)
     killed_at(tmp_path, sink_broker, place, b"RECEIPT", 17, from_broker=True)
     committed = len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*")))
     assert committed == 1, "the kill was to fall into the second batch"
-    finish(tmp_path, sink_broker, place)
+    finish(spark, tmp_path, sink_broker, place)
     assert sorted(bodies(drained(sink_broker, place, len(lines)))) == sorted(lines)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_killed_again_and_again(tmp_path: Path, place: str, rng: random.Random) -> None:
+def test_killed_again_and_again(spark: SparkSession, tmp_path: Path, place: str, rng: random.Random) -> None:
     """In batches at words drawn by the seed, and between batches; now and then the broker is killed, too."""
     lines: list[str] = []
     with crashing_broker(tmp_path) as crashing:
@@ -121,7 +116,7 @@ def test_killed_again_and_again(tmp_path: Path, place: str, rng: random.Random) 
             if rng.random() < 0.5:
                 crashing.crash()
                 crashing.start_again()
-        finish(tmp_path, crashing.broker, place)
+        finish(spark, tmp_path, crashing.broker, place)
         assert sorted(bodies(drained(crashing.broker, place, len(lines)))) == sorted(lines)
 
 

@@ -181,6 +181,23 @@ def test_a_cursor_says_how_far_a_query_is(broker: LiveBroker, streams: Streams, 
     assert sink.batches[0][-1].offset <= cursor()["lsn"] < sink.batches[1][0].offset
 
 
+def test_a_cursor_that_moved_is_no_batch(broker: LiveBroker, place: str) -> None:
+    """Else a query with a cursor would never rest: each batch moves it, and that is something new in the log."""
+    given = {"url": broker.url, "startingOffsets": "earliest", "cursor": place}
+    reader = LogStreamReader(read_options(given, streaming=True))
+    other = LogStreamReader(read_options({**given, "cursor": f"{place}.other"}, streaming=True))
+    with broker.client() as client:
+        send_many(client, place, 0, 5)
+        end = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
+        for one in (reader, other, reader):
+            assert one.partitions(reader.initialOffset(), end)
+            one.commit(end)
+            assert [reader.latestOffset(end, ReadAllAvailable()) for _ in range(2)] == [end, end]
+        send_many(client, place, 5, 1)
+    later = reader.latestOffset(end, ReadAllAvailable())
+    assert later["e2e"] > end["e2e"]
+
+
 def test_a_broker_that_is_killed_and_starts_again_under_a_query(tmp_path: Path, streams: Streams) -> None:
     sink = Sink()
     with live_broker(tmp_path / "broker") as broker:
@@ -282,6 +299,30 @@ def test_a_checkpoint_of_another_log_is_refused(tmp_path: Path, streams: Streams
     query = streams.start(Sink(), now=True, journal=tmp_path / "log", broker="other", startingOffsets="earliest")
     with pytest.raises(Exception, match="the query's checkpoint is of broker b, and there is other"):
         query.awaitTermination(WAIT_S)
+
+
+@pytest.mark.parametrize("options", [{"cursor": "waiting"}, {"failOnDataLoss": "false"}], ids=str)
+def test_retention_waits_for_the_cursor_of_a_query(tmp_path: Path, streams: Streams, options: dict[str, str]) -> None:
+    """A query that stands still while four times as much passes as the broker keeps."""
+    sink = Sink()
+    with live_broker(tmp_path / "broker", limits='storage-limit="200K"') as broker, broker.client() as client:
+        given = {"url": broker.url, "subscribe": "orders", "startingOffsets": "earliest", **options}
+        send_many(client, "orders", 0, 10)
+        streams.run(sink, **given)
+        client.subscribe("/queue/orders", id="all", ack="auto")
+        for number in range(10, 1000, 110):
+            send_many(client, "orders", number, 110, 1000)
+            for _ in range(110 if number > 10 else 120):
+                client.expect("MESSAGE")
+        query = streams.run(sink, **given)
+    found = [int(value) for value in sink.values]
+    lost = json.loads(query.lastProgress["sources"][0]["endOffset"]).get("#lost")
+    if "cursor" in options:
+        assert found == list(range(1000))
+        assert lost is None
+    else:
+        assert len(found) < 900
+        assert lost is not None
 
 
 # ---- SIGKILL -------------------------------------------------------------------------------------

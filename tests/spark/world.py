@@ -11,7 +11,7 @@ from artemis_py.spark.jobs.source import TIME_COLUMNS, Source, Span
 from tests.spark.traffic import Life, Sent, World
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 
 @dataclass
@@ -27,6 +27,28 @@ class Frames(Source):
     def table(self, spark: SparkSession, name: str, columns: Sequence[str]) -> DataFrame:
         """From memory."""
         return self.span.cut(self.tables[name], TIME_COLUMNS[name]).select(*columns)
+
+
+class Counted(Frames):
+    """Counts how often all rows of a table are read."""
+
+    def __init__(self, spark: SparkSession, tables: dict[str, DataFrame]) -> None:
+        super().__init__(tables)
+        self._rows = {name: spark.sparkContext.accumulator(0) for name in tables}
+
+    def table(self, spark: SparkSession, name: str, columns: Sequence[str]) -> DataFrame:
+        """From memory, past a counter."""
+        frame, rows = super().table(spark, name, columns), self._rows[name]
+
+        def counted(row: Row) -> Row:
+            rows.add(1)
+            return row
+
+        return spark.createDataFrame(frame.rdd.map(counted), frame.schema)
+
+    def passes(self) -> dict[str, float]:
+        """For each table."""
+        return {name: rows.value / self.tables[name].count() for name, rows in self._rows.items()}
 
 
 def lives(world: World, queue: str) -> Iterator[tuple[Sent, Life]]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 TABLES: Final = ("messages", "events")
 _ROWS_PER_FILE: Final = 5_000_000
 _CONF: Final = {
+    # Dates are those of UTC, whatever zone a session shows times in.
+    "spark.sql.session.timeZone": "UTC",
     # Every reader of Parquet understands these; Spark's own default is a type of its past.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.compression.codec": "zstd",

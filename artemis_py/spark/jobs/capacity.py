@@ -2,7 +2,7 @@
 
 How it is worked out, per queue and second: *arrivals* and *acknowledged* are counted, the backlog is followed record by
 record. A queue's consumers work at their *service rate*: the median of what was acknowledged in seconds at whose end
-there was more to do; where they always kept up, the most they did in a second.
+there was more to do; where they always kept up, the most they did in a second, and they may be able to do more.
 """
 
 from __future__ import annotations
@@ -18,12 +18,25 @@ from artemis_py.config.wildcards import is_wildcard
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES
 from artemis_py.spark.jobs import names
 from artemis_py.spark.jobs.frames import ACCURACY, at, bucket
-from artemis_py.spark.jobs.result import BYTES, COUNT, RATE, Column, Plot, Result, Table, Text, collected, lines
+from artemis_py.spark.jobs.result import (
+    BYTES,
+    COUNT,
+    RATE,
+    ROWS_SHOWN_MAX,
+    SECONDS,
+    Column,
+    Plot,
+    Result,
+    Table,
+    Text,
+    collected,
+    lines,
+)
 from artemis_py.spark.jobs.sizing import MIB, Advice, Need, advise, as_xml
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
     from artemis_py.spark.jobs.source import Source
 
@@ -44,7 +57,7 @@ _QUEUE_SHOWN: Final = (
     Column("serviceRate", "service per s", RATE),
     Column("peakDepth", "most at once", COUNT), Column("replaced", "lost by the ring", COUNT),
     Column("ring", "ring to hold all", COUNT), Column("outageBacklog", "after the outage", COUNT),
-    Column("drainS", "s to drain", COUNT),
+    Column("drainS", "time to drain", SECONDS),
 )  # fmt: skip
 
 
@@ -67,18 +80,10 @@ def capacity(spark: SparkSession, source: Source, *, outage_s: int = 600, memory
     advices = [advise(need, memory_bytes) for need in _needs(of_addresses, of_queues)]
     texts = [Text("broker.xml", "Settings that would have held it", as_xml(advices))] if advices else []
     facts = [
-        (Column("outage", "outage", COUNT), outage_s),
+        (Column("outageS", "outage", SECONDS), outage_s),
         (Column("memory", "memory in all", BYTES), sum(advice.max_size_bytes for advice in advices)),
         (Column("disk", "pages after the outage", BYTES), sum(advice.disk_bytes for advice in advices)),
     ]
-    notes = [
-        f"{row[2]}: more comes ({row[4]:.1f} per s) than its consumers do ({row[5]:.1f}): a backlog never drains"
-        for row in of_queues.rows
-        if row[5] and row[10] is None
-    ]
-    idle = [row[2] for row in of_queues.rows if not row[5]]
-    if idle:
-        notes.append(f"nobody acknowledged anything in {', '.join(idle)}: what comes there stays")
     busiest = [row[2] for row in of_queues.rows[:8]]
     tops = seconds.where(F.col("queue").isin(busiest)).select("queue", F.unix_seconds("second"), "top_n")
     points = tops.collect()
@@ -89,9 +94,26 @@ def capacity(spark: SparkSession, source: Source, *, outage_s: int = 600, memory
             lines([(q, float(t), float(n)) for q, t, n in points]),
         )
     ]
+    notes = _notes(queues.orderBy(F.desc("peakDepth"), *_QUEUE).take(ROWS_SHOWN_MAX))
     frames = {"capacity_addresses": addresses, "capacity_queues": queues}
     tables = [of_addresses, of_queues, _advice_table(advices)]
     return Result("capacity", "Capacity", facts, tables, plots if points else [], texts, notes, frames)
+
+
+def _notes(queues: Sequence[Row]) -> list[str]:
+    """What the numbers of some queues do not say, or not loud enough."""
+    notes: list[str] = []
+    for row in queues:
+        if row.serviceRate and row.drainS is None and row.hadBacklog:
+            rates = f"({row.arrivalRate:.1f} per s) than its consumers do ({row.serviceRate:.1f})"
+            notes.append(f"{row.queue}: more comes {rates}: a backlog never drains")
+    steady = [row.queue for row in queues if row.serviceRate and row.drainS is None and not row.hadBacklog]
+    if steady:
+        notes.append(f"consumers of {', '.join(steady)} kept up with what came: how fast they would drain is not known")
+    idle = [row.queue for row in queues if not row.serviceRate]
+    if idle:
+        notes.append(f"nobody acknowledged anything in {', '.join(idle)}: what comes there stays")
+    return notes
 
 
 def _timeline(
@@ -125,6 +147,7 @@ def _queues(seconds: DataFrame, outage_s: int) -> DataFrame:
         F.sum("arrivals").alias("arrivals"),
         (F.sum("arrivals") / span_s).alias("arrivalRate"),
         F.max("service").cast("double").alias("serviceRate"),
+        F.max("hadBacklog").alias("hadBacklog"),
         F.max("top_n").alias("peakDepth"),
         F.sum("replaced").alias("replaced"),
         F.ceil(F.max("waiting")).alias("ring"),
@@ -159,11 +182,13 @@ def _seconds(events: DataFrame, outage_s: int) -> DataFrame:
         F.max(acked).over(all_of_it),
         F.lit(0),
     )
+    had_backlog = F.max(busy.isNotNull()).over(all_of_it)
     elapsed = F.unix_seconds("second") - F.min(F.unix_seconds("second")).over(all_of_it)
     earlier = F.coalesce(F.sum("arrivals").over(in_order.rowsBetween(Window.unboundedPreceding, -1)), F.lit(0))
     # A queue that is served at a fixed rate holds what came since it was empty, less what was served since then; it was
     # last empty where this sum was lowest (Lindley's recursion, written without recursion).
-    seconds = seconds.withColumn("service", service).withColumn("sum", earlier - F.col("service") * elapsed)
+    seconds = seconds.withColumn("hadBacklog", had_backlog).withColumn("service", service)
+    seconds = seconds.withColumn("sum", earlier - F.col("service") * elapsed)
     lowest = F.min("sum").over(in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow))
     return seconds.withColumn("waiting", F.col("sum") + F.col("arrivals") - lowest).withColumn(
         "inOutage", F.sum("arrivals").over(in_order.rangeBetween(1 - outage_s, Window.currentRow))

@@ -23,8 +23,9 @@ _INTERVAL_S_DEFAULT: Final = 60
 
 def fairness(spark: SparkSession, source: Source, *, interval_s: int = _INTERVAL_S_DEFAULT) -> Result:
     """Shares of each consumer, and Jain's index of each queue: (Σx)² / (n · Σx²) over what each of n consumers was
-    delivered, which is 1 when all got the same and 1/n when one got everything. A consumer starves in an interval in
-    which others of its queue were served and it was not, although it had been before and was again later.
+    delivered, which is 1 when all got the same and 1/n when one got everything (null where this time span has only
+    acknowledgements). A consumer starves in an interval in which others of its queue were served and it was not,
+    although it had been before and was again later.
     """
     seen = source.table(spark, "events", _COLUMNS).where(
         F.col("event").isin(names.DELIVERED, names.ACKED) & F.col("consumer").isNotNull()
@@ -50,7 +51,8 @@ def fairness(spark: SparkSession, source: Source, *, interval_s: int = _INTERVAL
     frames = {"fairness_queues": queues, "fairness_consumers": consumers}
     bars = [(f"{row[2]} · {row[3]}", float(row[4])) for row in tables[1].rows[:24]]
     plots = [Plot("Delivered per consumer", COUNT, bars=bars)] if bars else []
-    return Result("fairness", "Fairness between consumers", tables=tables, plots=plots, frames=frames)
+    notes = ["a consumer that never got anything is not in the log, and does not count"] if tables[1].rows else []
+    return Result("fairness", "Fairness between consumers", tables=tables, plots=plots, notes=notes, frames=frames)
 
 
 _QUEUE_COLUMNS: Final = (
@@ -62,7 +64,7 @@ _QUEUE_COLUMNS: Final = (
 )  # fmt: skip
 _CONSUMER_COLUMNS: Final = (
     Column("broker", "broker"), Column("address", "address"), Column("queue", "queue"), Column("consumer", "consumer"),
-    Column("delivered", "delivered", COUNT), Column("acked", "acked", COUNT), Column("returned", "returned", COUNT),
+    Column("delivered", "delivered", COUNT), Column("acked", "acked", COUNT), Column("unacked", "not acked", COUNT),
     Column("share", "share", SHARE), Column("hold50", "hold p50", MS), Column("hold99", "hold p99", MS),
     Column("starved", "starved intervals", COUNT), Column("firstAt", "first seen", TIME),
     Column("lastAt", "last seen", TIME),
@@ -70,7 +72,7 @@ _CONSUMER_COLUMNS: Final = (
 
 
 def _consumers(handled: DataFrame, starved: DataFrame) -> DataFrame:
-    """A row per consumer. Returned: delivered to it, and not acknowledged by it (yet)."""
+    """A row per consumer. Unacked: deliveries that it gave back, or did not acknowledge in this time span."""
     hold = F.unix_millis("ackedAt") - F.unix_millis("deliveredAt")
     counted = (
         handled.withColumn("hold", F.when(F.col("acked") > 0, hold))
@@ -78,11 +80,11 @@ def _consumers(handled: DataFrame, starved: DataFrame) -> DataFrame:
         .agg(
             F.sum("delivered").alias("delivered"),
             F.sum("acked").alias("acked"),
+            F.sum(F.greatest(F.col("delivered") - F.col("acked"), F.lit(0))).alias("unacked"),
             percentiles("hold", (0.5, 0.99)).alias("holds"),
             F.min("firstAt").alias("firstAt"),
             F.max("lastAt").alias("lastAt"),
         )
-        .withColumn("returned", F.col("delivered") - F.col("acked"))
         .withColumn("hold50", F.element_at("holds", 1))
         .withColumn("hold99", F.element_at("holds", 2))
         .drop("holds")
@@ -99,7 +101,7 @@ def _queues(consumers: DataFrame) -> DataFrame:
         .agg(
             F.count("*").alias("consumers"),
             F.sum("delivered").alias("delivered"),
-            (F.sum(got) * F.sum(got) / (F.count("*") * F.sum(got * got))).alias("jain"),
+            F.try_divide(F.sum(got) * F.sum(got), F.count("*") * F.sum(got * got)).alias("jain"),
             F.min("share").alias("shareMin"),
             F.max("share").alias("shareMax"),
             F.sum("starved").alias("starved"),

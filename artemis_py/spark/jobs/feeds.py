@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from artemis_py.spark.directory_log import DirectoryLog
 from artemis_py.spark.jobs.archive import Feed
-from artemis_py.spark.jobs.source import JobError, LogTables, Source
+from artemis_py.spark.jobs.source import JobError, LogTables, Source, Span
 from artemis_py.spark.options import read_options
 from artemis_py.spark.plan import opened
 
@@ -74,5 +74,10 @@ def feeds_of(source: Source, cursor: str, *, accepts_gap: bool = False) -> list[
     """A feed for each broker of a source. Raises JobError for sources that are no log."""
     if not isinstance(source, LogTables):
         raise JobError("an archive is made of a log: give --journal DIR or --url URL")
+    if source.span != Span() or "subscribe" in source.options:
+        raise JobError(
+            "an archive has the whole log, as the broker drops what it is told is archived: leave out --from, --to and"
+            " --addresses, and give them to the jobs that read the archive"
+        )
     logs = opened(read_options(source.options))
     return [LogFeed(log, source.options, cursor, accepts_gap=accepts_gap) for _, log in logs.values()]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from artemis_py.spark.jobs.source import Source
 
 _EVENT_COLUMNS: Final = (
-    "broker", "address", "queue", "messageId", "event", "reason", "origin", "count", "bytes", "timestamp",
+    "broker", "address", "queue", "messageId", "event", "reason", "origin", "count", "bytes", "timestamp", "offset",
 )  # fmt: skip
 _MESSAGE_COLUMNS: Final = (
     "broker", "messageId", "address", "origin", "user", "bodyBytes", "publishedAt", "originalMessageId",
@@ -61,47 +61,53 @@ def losses(spark: SparkSession, source: Source, *, interval_s: int = 60) -> Resu
 
 
 def _lost(spark: SparkSession, source: Source) -> DataFrame:
-    """A row per message and queue that is done with it (per turn, of refusals), with what is known of its sender."""
+    """A row per message and queue that is done with it (per turn, of refusals), with what is known of its sender. One
+    pass over each table.
+    """
     events = source.table(spark, "events", _EVENT_COLUMNS).where(F.col("event").isin(*names.LOSSES)).alias("e")
-    messages = source.table(spark, "messages", _MESSAGE_COLUMNS)
-    sent = messages.select("broker", "messageId", "origin", "user", "bodyBytes", "publishedAt").alias("m")
-    copies = (
-        messages.where("originalMessageId is not null and reason is not null")
-        .select(
-            "broker",
-            F.col("originalMessageId").cast("long").alias("messageId"),
-            F.col("originalQueue").alias("queue"),
-            F.col("address").alias("keptIn"),
-            F.col("reason").alias("copyReason"),
-        )
-        .dropDuplicates(["broker", "messageId", "queue"])
-        .alias("c")
-    )
-    joined = events.join(
-        sent, (F.col("e.broker") == F.col("m.broker")) & (F.col("e.messageId") == F.col("m.messageId")), "left"
-    ).join(
-        copies,
-        (F.col("e.broker") == F.col("c.broker"))
-        & (F.col("e.messageId") == F.col("c.messageId"))
-        & (F.col("e.queue") == F.col("c.queue")),
-        "left",
-    )
-    count = F.coalesce("e.count", F.lit(1))
-    return joined.select(
-        "e.broker",
-        F.col("e.event").alias("cause"),
-        F.coalesce("c.copyReason", "e.reason").alias("reason"),
-        "e.address",
-        "e.queue",
-        F.coalesce("e.origin", "m.origin").alias("origin"),
-        "m.user",
+    told = _told(source.table(spark, "messages", _MESSAGE_COLUMNS)).alias("t")
+    same = (F.col("e.broker") == F.col("t.broker")) & (F.col("e.messageId") == F.col("t.messageId"))
+    of_queue = F.col("t.copiedFrom").isNull() | (F.col("t.copiedFrom") == F.col("e.queue"))
+    joined = events.join(told, same & of_queue, "left").groupBy(*(F.col(f"e.{name}") for name in _EVENT_COLUMNS))
+    known = joined.agg(*(F.max(f"t.{name}").alias(f"told_{name}") for name in _TOLD))
+    count = F.coalesce("count", F.lit(1))
+    return known.select(
+        "broker",
+        F.col("event").alias("cause"),
+        F.coalesce("told_copyReason", "reason").alias("reason"),
+        "address",
+        "queue",
+        F.coalesce("origin", "told_origin").alias("origin"),
+        F.col("told_user").alias("user"),
         count.alias("count"),
-        F.when(F.col("keptIn").isNotNull(), count).otherwise(0).alias("kept"),
-        "keptIn",
-        F.coalesce("e.bytes", "m.bodyBytes", F.lit(0)).alias("bytes"),
-        F.col("e.timestamp").alias("lostAt"),
-        (F.unix_millis("e.timestamp") - F.unix_millis("m.publishedAt")).alias("age"),
+        F.when(F.col("told_keptIn").isNotNull(), count).otherwise(0).alias("kept"),
+        F.col("told_keptIn").alias("keptIn"),
+        F.coalesce("bytes", "told_bodyBytes", F.lit(0)).alias("bytes"),
+        F.col("timestamp").alias("lostAt"),
+        (F.unix_millis("timestamp") - F.unix_millis("told_publishedAt")).alias("age"),
     )
+
+
+_TOLD: Final = ("origin", "user", "bodyBytes", "publishedAt", "keptIn", "copyReason")
+
+
+def _told(messages: DataFrame) -> DataFrame:
+    """What each row of ``messages`` tells of a message: of its own who sent it and when; a copy, also where the message
+    is kept that left the queue ``copiedFrom``, and why.
+    """
+    is_copy = F.col("originalMessageId").isNotNull() & F.col("reason").isNotNull()
+    sent = F.struct(
+        "messageId", F.lit(None).cast("string").alias("copiedFrom"), "origin", "user", "bodyBytes", "publishedAt",
+        F.lit(None).cast("string").alias("keptIn"), F.lit(None).cast("string").alias("copyReason"),
+    )  # fmt: skip
+    copied = F.struct(
+        F.expr("try_cast(originalMessageId as bigint)").alias("messageId"),
+        F.coalesce("originalQueue", F.lit("")).alias("copiedFrom"), F.lit(None).cast("string").alias("origin"),
+        F.lit(None).cast("string").alias("user"), F.lit(None).cast("bigint").alias("bodyBytes"),
+        F.lit(None).cast("timestamp").alias("publishedAt"), F.col("address").alias("keptIn"),
+        F.col("reason").alias("copyReason"),
+    )  # fmt: skip
+    return messages.select("broker", F.inline(F.when(is_copy, F.array(sent, copied)).otherwise(F.array(sent))))
 
 
 def _groups(lost: DataFrame) -> DataFrame:

@@ -110,4 +110,4 @@ def _in_comment(text: str) -> str:
 
 
 def _size(size_bytes: int) -> str:
-    return f"{size_bytes / MIB:,.1f} MiB"
+    return f"{size_bytes / MIB:,.1f} MiB" if size_bytes >= MIB else f"{size_bytes / 1024:,.1f} KiB"

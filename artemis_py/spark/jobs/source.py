@@ -37,6 +37,14 @@ class Source(ABC):
     def check(self) -> None:
         """Looks, before Spark is started, whether there is anything to read. Raises PipelineError."""
 
+    def extent(self) -> str:
+        """In words what there is to be read: for somebody who found nothing in it."""
+        return "what was read"
+
+    def caveats(self) -> list[str]:
+        """What somebody has to know to read any result of it right."""
+        return []
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -68,13 +76,33 @@ class LogTables(Source):
         from artemis_py.spark.options import read_options
         from artemis_py.spark.plan import opened
 
-        logs = opened(read_options(self.options))
-        if not any(log.listing().segments for _, log in logs.values()):
-            where = self.options.get("journal") or self.options.get("url")
-            raise JobError(
-                f"there is no log in {where}: a retention directory gets a file when that is closed, the current ones"
-                " are in journal-directory (give both, with a comma between)"
-            )
+        for _, log in opened(read_options(self.options)).values():
+            log.listing()
+            log.close()
+
+    def extent(self) -> str:
+        """The times of the first and the last thing in the logs."""
+        from artemis_py.spark.options import read_options
+        from artemis_py.spark.plan import opened
+
+        segments = [one for _, log in opened(read_options(self.options)).values() for one in log.listing().segments]
+        times_ms = [at_ms for one in segments for at_ms in (one.first_ms, one.last_ms) if at_ms is not None]
+        if not times_ms:
+            return "the log, which is empty"
+        first, last = (datetime.fromtimestamp(at_ms // 1000, UTC) for at_ms in (min(times_ms), max(times_ms)))
+        return f"the log, which goes from {first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S} UTC"
+
+    def caveats(self) -> list[str]:
+        """Whose logs tell nothing of deliveries and of what is done with."""
+        from artemis_py.spark.options import read_options
+        from artemis_py.spark.plan import is_retained, opened
+
+        return [
+            f"the log of {broker} is kept without journal-retention-directory: it has what the broker still needs, and"
+            " not who got what"
+            for broker, (_, log) in opened(read_options(self.options)).items()
+            if not is_retained(log, log.listing())
+        ]
 
     def table(self, spark: SparkSession, name: str, columns: Sequence[str]) -> DataFrame:
         """Read by the data source ``artemis``, which leaves out segments outside of the time span."""
@@ -103,6 +131,11 @@ class ArchiveTables(Source):
         """Is it there?"""
         if not (self.directory / "_archive").is_dir():
             raise JobError(f"{self.directory} is no archive: artemis-py pipeline archive makes one")
+
+    def extent(self) -> str:
+        """The first and the last date."""
+        dates = sorted(day.name.removeprefix("date=") for day in self.directory.glob("*/date=*"))
+        return f"the archive, which goes from {dates[0]} to {dates[-1]}" if dates else "the archive, which is empty"
 
     def table(self, spark: SparkSession, name: str, columns: Sequence[str]) -> DataFrame:
         """Read from Parquet; the dates outside of the time span are left out."""

@@ -56,13 +56,7 @@ def trace(spark: SparkSession, source: Source, message_id: str, *, broker: str |
     the log does not have it, or when several brokers do and ``broker`` does not say which is meant.
     """
     number = message_number(message_id)
-    messages = source.table(spark, "messages", _MESSAGE_COLUMNS)
-    if broker is not None:
-        messages = messages.where(F.col("broker") == broker)
-    family = _family(messages, number)
-    if not family:
-        raise JobError(f"message {number} is not in the log: look in an archive, or widen --from and --to")
-    events = _events(source.table(spark, "events", _EVENT_COLUMNS), next(iter(family.values()))["broker"], family)
+    family, events = _found(spark, source, number, broker)
     roots = _stories(family, events)
     picture = "\n\n".join(picture_of(root) for root in roots)
     columns = (
@@ -85,8 +79,35 @@ def trace(spark: SparkSession, source: Source, message_id: str, *, broker: str |
     )
 
 
-def _family(messages: DataFrame, number: int) -> dict[int, dict[str, Any]]:
-    """The message and its relatives by number. One pass over the log for each generation."""
+def _found(
+    spark: SparkSession, source: Source, number: int, broker: str | None
+) -> tuple[dict[int, dict[str, Any]], list[dict[str, Any]]]:
+    """The message and its relatives by number, and what happened to them. One pass over each table, whatever it was
+    copied to; where the message that is asked for is itself a copy, the first one is read at its own place.
+    """
+    messages = source.table(spark, "messages", _MESSAGE_COLUMNS)
+    if broker is not None:
+        messages = messages.where(F.col("broker") == broker)
+    copies = messages.where((F.col("messageId") == number) | F.col("originalMessageId").isNotNull()).persist()
+    try:
+        family, first = _family(copies, number)
+    finally:
+        copies.unpersist()
+    if not family:
+        raise JobError(f"message {number} is not in the log: look in an archive, or widen --from and --to")
+    named = next(iter(family.values()))["broker"]
+    events = _events(source.table(spark, "events", _EVENT_COLUMNS), named, {*family, *first})
+    published = [row["offset"] for row in events if row["event"] == names.PUBLISHED and row["messageId"] in first]
+    if published:
+        originals = messages.where((F.col("broker") == named) & F.col("offset").isin(published))
+        family |= {row["messageId"]: row for row in map(in_utc, originals.collect()) if row["messageId"] in first}
+    return family, [row for row in events if row["messageId"] in family]
+
+
+def _family(copies: DataFrame, number: int) -> tuple[dict[int, dict[str, Any]], set[int]]:
+    """What is among the copies, by number, and the number of the message that all of them come from, where it is not.
+    One look at the copies for each generation.
+    """
     known: dict[int, dict[str, Any]] = {}
     asked: set[int] = set()
     frontier = {number}
@@ -94,13 +115,22 @@ def _family(messages: DataFrame, number: int) -> dict[int, dict[str, Any]]:
         asked |= frontier
         texts = [str(each) for each in sorted(frontier)]
         wanted = F.col("messageId").isin(sorted(frontier)) | F.col("originalMessageId").isin(texts)
-        found = [in_utc(row) for row in messages.where(wanted).take(_RELATIVES_MAX)]
+        found = [in_utc(row) for row in copies.where(wanted).take(_RELATIVES_MAX)]
         if not known:
-            messages = messages.where(F.col("broker") == _only_broker(found, number))
+            copies = copies.where(F.col("broker") == _only_broker(found, number))
         known |= {row["messageId"]: row for row in found}
-        originals = {int(row["originalMessageId"]) for row in found if row["originalMessageId"]}
-        frontier = (set(known) | originals) - asked
-    return known
+        frontier = (set(known) | _originals(known)) - asked
+    return known, _originals(known) - set(known)
+
+
+def _originals(known: dict[int, dict[str, Any]]) -> set[int]:
+    return {number for number in map(_original, known.values()) if number is not None}
+
+
+def _original(row: dict[str, Any]) -> int | None:
+    """The number of what a message is a copy of. A client may have written anything there."""
+    text = row["originalMessageId"]
+    return int(text) if text and text.isdecimal() else None
 
 
 def _only_broker(found: list[dict[str, Any]], number: int) -> str:
@@ -124,7 +154,8 @@ def _stories(family: dict[int, dict[str, Any]], events: list[dict[str, Any]]) ->
         stories[event["messageId"]].events.append(event)
     roots: list[_Story] = []
     for story in stories.values():
-        original = stories.get(int(story.message["originalMessageId"] or -1))
+        number = _original(story.message)
+        original = None if number is None else stories.get(number)
         (roots if original is None else original.copies).append(story)
     return roots
 

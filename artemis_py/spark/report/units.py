@@ -6,9 +6,9 @@ from datetime import datetime
 from html import escape
 from typing import Any, Final
 
-from artemis_py.spark.jobs.result import BYTES, COUNT, MS, RATE, SHARE, TEXT, TIME
+from artemis_py.spark.jobs.result import BYTES, COUNT, MS, RATE, SECONDS, SHARE, TEXT, TIME
 
-NUMBERS: Final = frozenset({COUNT, BYTES, MS, RATE, SHARE})
+NUMBERS: Final = frozenset({COUNT, BYTES, MS, SECONDS, RATE, SHARE})
 """Kinds that stand at the right of their column."""
 _SIZES: Final = ("KiB", "MiB", "GiB", "TiB")
 
@@ -53,14 +53,15 @@ def _size(value: float) -> str:
 
 
 def _duration(value: float) -> str:
-    if value < 10_000:
-        return f"{value:,.0f} ms"
-    seconds = value / 1000
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    if seconds < 7200:
-        return f"{seconds / 60:.1f} min"
-    return f"{seconds / 3600:.1f} h"
+    return f"{value:,.0f} ms" if value < 10_000 else _seconds(value / 1000)
+
+
+def _seconds(value: float) -> str:
+    if value < 120:
+        return f"{value:.1f} s"
+    if value < 7200:
+        return f"{value / 60:.1f} min"
+    return f"{value / 3600:.1f} h"
 
 
 def _rate(value: float) -> str:
@@ -75,4 +76,4 @@ def _share(value: float) -> str:
     return f"{value:.3f}"
 
 
-_NUMBERS_SHOWN: Final = {COUNT: _count, BYTES: _size, MS: _duration, RATE: _rate, SHARE: _share}
+_NUMBERS_SHOWN: Final = {COUNT: _count, BYTES: _size, MS: _duration, SECONDS: _seconds, RATE: _rate, SHARE: _share}

@@ -51,8 +51,11 @@ class _Rows:
 
     def noted(self, name: str) -> list[Any]:
         """What stands beside the columns, for each row."""
-        notes = self.facts.notes
-        return [notes[record].get(name) if record in notes else None for record in self.facts.record.tolist()]
+        notes, records = self.facts.notes, self.facts.record
+        found: list[Any] = [None] * len(records)
+        for place in np.flatnonzero(np.isin(records, list(notes))).tolist():
+            found[place] = notes[int(records[place])].get(name)
+        return found
 
     def address(self) -> pa.Array:
         """Of a message the one that it was published to, of a queue its own."""

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark.columns import Numbers, by_number, constant, field_numbers, lists, looked_up, numbers, times
+from artemis_py.spark.filters import HEADER_COLUMNS
 from artemis_py.spark.log import GoneError
 from artemis_py.spark.published import Published, header_values, originals, unescaped
 from artemis_py.spark.reading import Reading, unknown_name
@@ -21,7 +22,7 @@ from artemis_py.spark.schema import HEADERS, TEXTS
 
 _ROUTING_TYPES: Final = (None, "ANYCAST", "MULTICAST")
 _GROUP: Final = (b"JMSXGroupID", b"_AMQ_GROUP_ID")
-_ORIGINAL_ADDRESS: Final = (b"_AMQ_ORIG_ADDRESS",)
+_ORIGINAL_ADDRESS: Final = HEADER_COLUMNS["originalAddress"]
 _BATCH_BYTES_MAX: Final = 16 << 20
 _logger = logging.getLogger(__name__)
 
@@ -88,7 +89,7 @@ class _Rows:
         """The header of this name, where the message is a copy that the broker made."""
         codes, blocks = self.messages.heads
         values = header_values(blocks, (b"reason",))
-        origins = header_values(blocks, _ORIGINAL_ADDRESS)
+        origins = header_values(blocks, (_ORIGINAL_ADDRESS,))
         told = [None if origin is None else value for value, origin in zip(values, origins, strict=True)]
         return looked_up(codes, told, pa.string())
 
@@ -127,12 +128,12 @@ class _Rows:
         bodies = self.messages.bodies()
         if not self.messages.is_large.any():
             return bodies
-        large = [self._large_body(number) for number in self.messages.large["number"].tolist()]
+        large = [self._large_body(*one) for one in self.messages.large.tolist()]
         return pc.replace_with_mask(bodies, pa.array(self.messages.is_large), pa.array(large, pa.binary()))
 
-    def _large_body(self, number: int) -> bytes | None:
+    def _large_body(self, number: int, size_bytes: int) -> bytes | None:
         try:
-            return self.reading.log.body(number)
+            return self.reading.log.body(number, size_bytes)
         except GoneError as error:
             if self.reading.fails_on_loss:
                 raise PipelineError(
@@ -144,14 +145,16 @@ class _Rows:
 
 def _headers(block: bytes) -> list[dict[str, object]]:
     found: list[dict[str, object]] = []
-    for line in block[:-2].split(b"\n"):
-        name, _, value = line.partition(b":")
+    for line in block.rstrip(b"\n").split(b"\n"):
+        name, colon, value = line.partition(b":")
+        if not colon:  # a block without a line
+            continue
         found.append({"key": unescaped(name), "value": unescaped(value).encode()})
     return found
 
 
 _MAKERS: Final[dict[str, Callable[[_Rows], pa.Array]]] = {
-    "key": lambda rows: rows.header(*_GROUP),
+    "key": lambda rows: rows.header(*_GROUP).cast(pa.binary()),
     "value": _Rows.value,
     "topic": lambda rows: rows.address,
     "partition": lambda rows: rows.constant(0, pa.int32()),
@@ -171,9 +174,9 @@ _MAKERS: Final[dict[str, Callable[[_Rows], pa.Array]]] = {
     "origin": lambda rows: rows.session("client"),
     "user": _Rows.user,
     "transaction": _Rows.transaction,
-    "originalAddress": lambda rows: rows.header(*_ORIGINAL_ADDRESS),
-    "originalQueue": lambda rows: rows.header(b"_AMQ_ORIG_QUEUE"),
-    "originalMessageId": lambda rows: rows.header(b"_AMQ_ORIG_MESSAGE_ID"),
+    "originalAddress": lambda rows: rows.header(_ORIGINAL_ADDRESS),
+    "originalQueue": lambda rows: rows.header(HEADER_COLUMNS["originalQueue"]),
+    "originalMessageId": lambda rows: rows.header(HEADER_COLUMNS["originalMessageId"]),
     "reason": _Rows.reason,
     "broker": lambda rows: rows.constant(rows.reading.log.broker, pa.string()),
     "segment": lambda rows: rows.constant(rows.reading.segment, pa.int64()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -103,6 +104,11 @@ class Series:
         """Leave out intervals that end before this time."""
         if time_ms is not None:
             self.rows = {key: row for key, row in self.rows.items() if key[1] + self.interval_ms > time_ms}
+
+    def keep(self, takes: Callable[[str], bool], names: Names) -> None:
+        """Leave out queues of other addresses."""
+        kept = {queue for queue, address in names.queue_addresses().items() if takes(address)}
+        self.rows = {key: row for key, row in self.rows.items() if key[0] in kept}
 
     def batch(self, schema: pa.Schema, broker: str, names: Names) -> pa.RecordBatch:
         """The rows in the order of queues and times."""

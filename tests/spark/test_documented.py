@@ -1,0 +1,135 @@
+"""What README and docs/pipeline.md show of Spark, run as written, on the broker.xml that comes with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e.broker_process import BrokerProcess, eventually
+from tests.e2e.stomp_socket import connected
+from tests.spark.brokers import bodies, drained, url_of
+from tests.spark.live import send_many
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+pytestmark = pytest.mark.e2e
+
+ROOT = Path(__file__).resolve().parents[2]
+WAIT_S = 60.0
+
+
+def blocks(document: str, heading: str, language: str) -> list[str]:
+    """The code of one language below a heading, up to the next heading of any depth."""
+    text = (ROOT / document).read_text("utf-8")
+    section = re.split(r"^#+ ", text.partition(f"\n{heading}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+    return re.findall(rf"^```{language}\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+
+
+class Reader:
+    """Somebody who copies what the documents show, with a broker and a place of their own."""
+
+    def __init__(self, spark: SparkSession, broker: BrokerProcess, folder: Path) -> None:
+        self.spark = spark
+        self.broker = broker
+        self.queries: list[StreamingQuery] = []
+        self._folder = folder
+        self._places = {
+            "http://localhost:8161": f"http://127.0.0.1:{broker.ports['http']}",
+            "tcp://localhost:61613": url_of(broker),
+            "tcp://one:61613,tcp://two:61613": url_of(broker),
+            ".awaitTermination()": "",
+        }
+
+    def run(self, code: str, **names: Any) -> dict[str, Any]:
+        """The code's names; a query that it starts is under ``query``."""
+        code = re.sub(r'"/(data|tmp)/', f'"{self._folder}/', code)
+        for shown, own in self._places.items():
+            code = code.replace(shown, own)
+        found: dict[str, Any] = {"spark": self.spark, **names}
+        exec(f"query = {code}" if code.startswith("(") else code, found)
+        if ".start()" in code:
+            self.queries.append(found["query"])
+        return found
+
+    def send(self, address: str, first: int, count: int) -> None:
+        with connected(self.broker.port) as client:
+            send_many(client, address, first, count)
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """The one of the README, with the two lines that it shows."""
+    folder = tmp_path_factory.mktemp("documented")
+    [lines] = blocks("README.md", "## Spark", "xml")
+    text = (ROOT / "broker.xml").read_text("utf-8").replace("<persistence-enabled>false</persistence-enabled>", lines)
+    assert lines in text
+    (folder / "broker.xml").write_text(re.sub(r"\$\{(STOMP|HTTP)_PORT:\d+\}", "0", text), "utf-8")
+    process = BrokerProcess(["run", "broker.xml"], folder / "broker.log", folder=folder)
+    try:
+        process.await_ready()
+        yield process
+        assert process.stop() == 0, process.said
+    finally:
+        process.kill()
+
+
+@pytest.fixture
+def reader(spark: SparkSession, broker: BrokerProcess, tmp_path: Path) -> Iterator[Reader]:
+    one = Reader(spark, broker, tmp_path)
+    yield one
+    for query in one.queries:
+        query.stop()
+
+
+def planned(query: StreamingQuery) -> None:
+    eventually("planned", lambda: query.lastProgress, lambda seen: seen is not None, WAIT_S)
+
+
+def test_the_readme(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
+    table, stream = blocks("README.md", "## Spark", "python")
+    reader.send("orders", 0, 7)
+    reader.run(table)
+    assert re.search(r"\|\s*orders\|\s*7\|", capsys.readouterr().out)
+    planned(reader.run(stream)["query"])
+    reader.send("orders", 7, 5)
+    assert bodies(drained(reader.broker, "orders.copy", 5)) == ["7", "8", "9", "10", "11"]
+
+
+def test_reading_and_streaming(reader: Reader, tmp_path: Path) -> None:
+    [read] = blocks("docs/pipeline.md", "## Read", "python")
+    before = reader.run(read)["orders"].count()
+    [stream] = blocks("docs/pipeline.md", "### Streams", "python")
+    query = reader.run(stream)["query"]
+    planned(query)
+    reader.send("orders", 100, 3)
+    eventually("rows", lambda: sum(one.numInputRows for one in query.recentProgress), lambda count: count == 3, WAIT_S)
+    rows = reader.spark.read.parquet(str(tmp_path / "orders")).orderBy("offset").collect()
+    assert [bytes(row.value) for row in rows] == [b"100", b"101", b"102"]
+    assert reader.run(read)["orders"].count() == before + 3
+
+
+def test_writing(reader: Reader, tmp_path: Path) -> None:
+    batch, stream = blocks("docs/pipeline.md", "## Write", "python")
+    before = int(reader.broker.metric("artemis_messages_added", queue="orders"))
+    reader.run(batch, df=reader.spark.createDataFrame([("v", "k", 1)], "value string, key string, more int"))
+    assert reader.broker.metric("artemis_messages_added", queue="orders") == before + 1
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "lines.txt").write_text("a\nb\n")
+    lines = reader.spark.readStream.format("text").load(str(tmp_path / "in"))
+    reader.run(stream, stream=lines)["query"].processAllAvailable()
+    assert sorted(bodies(drained(reader.broker, "alerts", 2))) == ["a", "b"]
+
+
+def test_every_test_that_the_document_names_is_there() -> None:
+    text = (ROOT / "docs" / "pipeline.md").read_text("utf-8")
+    named = set(re.findall(r"`(test_\w+)`", text))
+    sources = [path.read_text("utf-8") for path in ROOT.glob("tests/**/test_*.py")]
+    found = {name for source in sources for name in re.findall(r"^def (test_\w+)", source, re.MULTILINE)}
+    assert len(named) > 15
+    assert named - found == set()
