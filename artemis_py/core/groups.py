@@ -14,7 +14,7 @@ from zlib import crc32
 from artemis_py.config.queue_settings import QueueSettings
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.order import Place
-from artemis_py.message import Head, HeaderName, Message
+from artemis_py.message import HeaderName, Message
 
 SHARED: Final = "SHARED_GROUPS"
 _NONE: Final = "NONE"
@@ -71,15 +71,11 @@ class GroupRule:
                 return group if self.buckets <= 0 else str(crc32(group.encode()) % self.buckets)
         return self.fallback
 
-    def may_name_group(self, head: Head) -> bool:
-        """Is the head worth looking at? False is certain. This is asked of every message of a plain queue."""
-        if self.fallback is not None:
-            return True
-        block = head.block
-        for mark in self.marks:  # noqa: SIM110 - no generator: every message of a plain queue comes here
-            if mark in block:
-                return True
-        return False
+    def may_name_group(self, blocks: bytes) -> bool:
+        """Are messages with these header blocks worth looking at? False is certain. This is asked of every batch that
+        comes to a plain queue.
+        """
+        return self.fallback is not None or any(mark in blocks for mark in self.marks)
 
     def closes(self, message: Message) -> bool:
         """Is this the last message that its group's consumer must get (Artemis: group sequence -1)?"""

@@ -15,7 +15,7 @@ from artemis_py.core.queue_groups import QueueGroups
 from artemis_py.core.queue_pages import READY_MIN
 from artemis_py.core.queue_times import not_before_ms
 from artemis_py.errors import LimitError
-from artemis_py.message import Head, Message
+from artemis_py.message import Message
 from artemis_py.paged import PagedMessage
 from artemis_py.records import Actor
 
@@ -71,17 +71,12 @@ class Queue(QueueGroups):
         tally.added += len(entries)
         tally.size_bytes += size_bytes
         special = self.lifetime is not None
-        rule = None if self.groups is not None else self.group_rule
-        last_head: Head | None = None
+        if self.groups is None and self.group_rule is not None:
+            self._look_for_groups([entry.message for entry in entries])
         for entry in entries:
             message = entry.message
             message.refs += 1
             head = message.head
-            if rule is not None and head is not last_head:
-                last_head = head
-                if rule.may_name_group(head):
-                    self._begin_groups()
-                    rule = None
             if head.persistent:
                 tally.durable_count += 1
                 tally.durable_size_bytes += head.size_bytes + len(message.body)

@@ -8,12 +8,16 @@ A queue that no message with a group ever came to does nothing of this; the firs
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Final
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import Entry
 from artemis_py.core.group_views import GroupViews
 from artemis_py.core.queue_pages import QueuePages
 from artemis_py.message import Head, Message
+
+_LOOKS_AT: Final = 1000
+"""How many header blocks are searched at once: a restart may bring millions."""
 
 
 class QueueGroups(QueuePages):
@@ -32,14 +36,17 @@ class QueueGroups(QueuePages):
         rule = self.group_rule
         if rule is None or self.groups is not None:
             return
+        blocks: list[bytes] = []
         last_head: Head | None = None
         for message in messages:
             head = message.head
             if head is not last_head:
-                if rule.may_name_group(head):
-                    self._begin_groups()
-                    return
                 last_head = head
+                blocks.append(head.block)
+        for start in range(0, len(blocks), _LOOKS_AT):
+            if rule.may_name_group(b"".join(blocks[start : start + _LOOKS_AT])):
+                self._begin_groups()
+                return
 
     def _begin_groups(self) -> None:
         rule = self.group_rule
