@@ -79,28 +79,34 @@ def measure_pipeline(messages: int, rounds: int, seconds: float, say: Say) -> Pi
         return pipeline
     from pyspark.errors import PySparkException
 
-    from bench.pipeline_live import measure_live
+    from bench.pipeline_live import Live
 
-    with tempfile.TemporaryDirectory(prefix="bench-pipeline-", ignore_cleanup_errors=True) as home, _spark() as spark:
-        parts: tuple[Callable[[], None], ...] = (
-            lambda: measure_reads(spark, Path(home), messages, rounds, say, pipeline.findings),
-            lambda: measure_live(spark, Path(home), rounds, seconds, say, pipeline.findings),
+    with tempfile.TemporaryDirectory(prefix="bench-pipeline-", ignore_cleanup_errors=True) as folder:
+        home, found = Path(folder), pipeline.findings
+        parts: tuple[
+            tuple[int, Callable[[Live], None]], ...
+        ] = (  # with the processors that Spark leaves free
+            (0, lambda live: measure_reads(live.spark, home, messages, rounds, say, found)),
+            (0, lambda live: live.lag(rounds)),
+            (0, lambda live: live.sink(rounds)),
+            (1, lambda live: live.cost(rounds)),
         )
-        for measure in parts:
+        for number, (leave, measure) in enumerate(parts):
             try:
-                measure()
+                with _spark(leave) as spark:
+                    measure(Live(spark, home / f"part{number}", seconds, say, found))
             except (ArtemisError, PySparkException) as error:
                 pipeline.problems.append(f"failed: {str(error).splitlines()[0]}")
     return pipeline
 
 
 @contextmanager
-def _spark() -> Iterator[SparkSession]:
+def _spark(leave_processors: int) -> Iterator[SparkSession]:
     """Local Spark as users get it; workers find the yardstick, too."""
     from artemis_py.spark import session
 
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    spark = session("artemis_py bench")
+    spark = session("artemis_py bench", leave_processors=leave_processors)
     spark.sparkContext.setLogLevel("FATAL")  # a stopped query tells of the batch it was in
     try:
         yield spark

