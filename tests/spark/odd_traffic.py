@@ -110,7 +110,10 @@ def _transactions(odd: Odd, sender: StompSocket) -> None:
 
 def _expired(odd: Odd, sender: StompSocket) -> None:
     """Gone before anybody came."""
-    _send(sender, "/queue/gone", expires=int(time.time() * 1000) + 1)
+    expires_ms = int(time.time() * 1000) + 1
+    _send(sender, "/queue/gone", expires=expires_ms)
+    while time.time() * 1000 <= expires_ms:
+        time.sleep(0.001)
     odd.client().subscribe("/queue/gone", id="gone")
     process = odd.broker.process
     process.eventually(
