@@ -545,12 +545,14 @@ class Journal(ActorLog):
 
     @property
     def wants_compaction(self) -> bool:
-        """Are there many segments, and does too little in them live?"""
+        """Are there many segments, and does too little in them live? Bindings do: or with many of them
+        the journal would move messages out of their way for ever.
+        """
         settings = self._settings
         if not settings.compact_files_min or len(self.segments) <= settings.compact_files_min:
             return False
         total = sum(segment.written_bytes for segment in self.segments)
-        live = sum(segment.live_bytes for segment in self.segments)
+        live = self._bindings_bytes + sum(segment.live_bytes for segment in self.segments)
         return live * 100 < total * settings.compact_percentage
 
     def _compact(self) -> None:

@@ -264,6 +264,31 @@ def test_rewritten_duplicate_ids_are_whole_or_absent() -> None:
     assert rewritten
 
 
+def test_a_journal_with_more_bindings_than_a_file_comes_to_rest() -> None:
+    """They did not count as living, so messages were moved out of their way, and they behind the messages, for ever."""
+    settings = JournalSettings(file_bytes=4096, compact_files_min=2, compact_percentage=90)
+    journal, committer, _ = open_journal(SimDisk(random.Random(1)), settings)
+
+    def rests() -> bool:
+        for _ in range(20):
+            if not journal.has_pending:
+                return True
+            journal.poll()
+            journal.seal()
+            committer.stop()
+        return False
+
+    for number in range(1, 61):
+        journal.queue_changed(QUEUE | {"id": number, "name": f"q{number}"})
+    for number in range(1, 61):
+        journal.published(message(number, bytes(200)), [QUEUE_ID], 0)
+        assert rests()
+    for number in range(1, 55):
+        journal.settled(QUEUE_ID, [message(number)], "acked")
+        assert rests()
+    assert len(journal.segments) < 10, "what is empty goes all the same"
+
+
 def test_a_repeated_message_is_confirmed_no_sooner_than_the_first() -> None:
     """The sender lost its connection and sends again; what it is told rests on the first record, not durable yet."""
     life = _life()
