@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -19,12 +18,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.broker_process import eventually
 from tests.tidy.sources import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 WAIT_S = 30.0
-POLL_S = 0.05
 
 CONFIGURATION = """\
 <?xml version="1.0"?>
@@ -79,13 +78,18 @@ class Server:
 
     def eventually(self, what: str, probe: Callable[[], object], expected: object) -> None:
         """Asks until the answer is the expected one; fails with the last answer, or when the process has ended."""
-        until = time.monotonic() + WAIT_S
-        seen = probe()
-        while seen != expected and time.monotonic() < until:
-            assert self.process.poll() is None, f"ended with {self.process.returncode}: {self.log.read_text()}"
-            time.sleep(POLL_S)
+
+        def probe_alive() -> object:
             seen = probe()
-        assert seen == expected, f"{what}: {self.log.read_text()}"
+            if seen != expected:
+                code = self.process.poll()
+                assert code is None, f"ended with {code}: {self.log.read_text()}"
+            return seen
+
+        try:
+            eventually(what, probe_alive, lambda seen: seen == expected, WAIT_S)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.log.read_text()}") from None
 
 
 def http_status(url: str) -> int:

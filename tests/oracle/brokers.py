@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import socket
 import subprocess
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from tests.e2e.broker_process import eventually
 from tests.oracle.client import LOOPBACK
 
-POLL_S = 0.02
 STOP_S = 20.0
 
 
@@ -83,14 +81,6 @@ def free_ports(names: tuple[str, ...]) -> dict[str, int]:
         return {name: each.getsockname()[1] for name, each in zip(names, sockets, strict=True)}
 
 
-def eventually(what: str, wait_s: float, holds: Callable[[], bool]) -> None:
-    """Asks until the answer is yes; fails with ``what`` when it stays no."""
-    until = time.monotonic() + wait_s
-    while not holds():
-        assert time.monotonic() < until, f"not within {wait_s} s: {what}"
-        time.sleep(POLL_S)
-
-
 def accepts_connections(port: int) -> bool:
     """Does somebody listen there?"""
     try:
@@ -108,7 +98,7 @@ def wait_until_listening(process: subprocess.Popen[bytes], ports: dict[str, int]
         return all(accepts_connections(port) for port in ports.values())
 
     try:
-        eventually("the broker listens", wait_s, listening)
+        eventually("the broker listens", listening, bool, wait_s)
     except AssertionError as error:
         raise AssertionError(f"{error}\n{tail(log)}") from None
 

@@ -400,17 +400,6 @@ def test_Q_64_a_better_one_is_first_of_the_next_batch(cut: bool) -> None:
     assert bench.one_by_one("c") == ["a", "c", "b"]
 
 
-def test_Q_65_one_at_a_time_the_order_is_exact(cut: bool) -> None:
-    bench = Bench("queue-type='priority'", cut=cut)
-    for body in "abc":
-        bench.send(body, "priority:1")
-    bench.subscribe("c", ONE_AT_A_TIME)
-    (frame,) = bench.messages("c")
-    bench.send("high", "priority:9")
-    bench.settle("c", frame)
-    assert bench.one_by_one("c") == ["high", "b", "c"]
-
-
 # ---- configuration -------------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.e2e.broker_process import eventually
 from tests.e2e.stomp_socket import StompSocket
 from tests.spark.live import LiveBroker, live_broker
 
@@ -112,8 +113,7 @@ def _expired(odd: Odd, sender: StompSocket) -> None:
     """Gone before anybody came."""
     expires_ms = int(time.time() * 1000) + 1
     _send(sender, "/queue/gone", expires=expires_ms)
-    while time.time() * 1000 <= expires_ms:
-        time.sleep(0.001)
+    eventually("its time is over", lambda: time.time() * 1000 > expires_ms, bool)
     odd.client().subscribe("/queue/gone", id="gone")
     process = odd.broker.process
     process.eventually(

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pyspark.sql.datasource import IsNotNull
 
 from artemis_py.message import LargeBody
+from artemis_py.spark.directory_log import DirectoryLog
 from artemis_py.spark.filters import HEADER_COLUMNS, Pushed
-from artemis_py.spark.log import Listing, Log
 from artemis_py.spark.reading import Names, Reading, Wanted
 from artemis_py.spark.schema import EVENTS, MESSAGES, arrow_schema
 from artemis_py.spark.tables.events import event_batches
@@ -39,25 +39,14 @@ QUEUES = {
 }
 
 
-class BodiesOnly(Log):
-    """Large bodies that tell their number."""
+class NumberedBodies(DirectoryLog):
+    """Large bodies that tell their number, of a log without files."""
 
-    broker = "b"
-
-    def listing(self, after_lsn: int = 0) -> Listing:
-        raise NotImplementedError
-
-    def read(self, segment: int, begin: int, end: int) -> bytes:
-        raise NotImplementedError
+    def __init__(self) -> None:
+        super().__init__("b", [])
 
     def body(self, number: int, size_bytes: int) -> bytes:
         return b"large %d" % number
-
-    def set_cursor(self, name: str, lsn: int, ttl_s: int) -> None:
-        raise NotImplementedError
-
-    def close(self) -> None:
-        raise NotImplementedError
 
 
 def rows_of(
@@ -69,7 +58,7 @@ def rows_of(
     columns = list(MESSAGES if table == "messages" else EVENTS)
     known = names or Names(QUEUES, SESSIONS, CONSUMERS)
     reading = Reading(
-        found, 64, 7, BodiesOnly(), known, wanted or Wanted(), arrow_schema(table, columns), True, 3, True
+        found, 64, 7, NumberedBodies(), known, wanted or Wanted(), arrow_schema(table, columns), True, 3, True
     )
     batches = message_batches if table == "messages" else event_batches
     rows: list[Row] = []
@@ -277,7 +266,7 @@ def test_a_large_body_makes_a_batch_of_its_own(monkeypatch: pytest.MonkeyPatch) 
     data = codec.encode_record(codec.BATCH, 9, codec.encode_batch(codec.Batch(1, 1, 1, 1))) + data
     found = walk(Piece("f", data, 64, None, is_last=False), [])
     reading = Reading(
-        found, 64, 7, BodiesOnly(), Names(), Wanted(), arrow_schema("messages", ["value"]), True, 100, True
+        found, 64, 7, NumberedBodies(), Names(), Wanted(), arrow_schema("messages", ["value"]), True, 100, True
     )
     batches = [batch.to_pylist() for batch in message_batches(reading)]
     assert batches == [[{"value": b"large %d" % lsn}] for lsn in range(1, 5)]

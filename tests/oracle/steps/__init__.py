@@ -6,6 +6,7 @@ from tests.oracle.steps.base import Either, Step, play
 from tests.oracle.steps.connections import Beat, Closed, Connect, Disconnect, Drop, HalfClose, Open, StaysOpen
 from tests.oracle.steps.counts import AddressExists, Counts, Exists, Routed
 from tests.oracle.steps.frames import (
+    ONE_BY_ONE,
     Answer,
     Plain,
     Raw,
@@ -29,6 +30,7 @@ from tests.oracle.steps.messages import AnyOrder, Messages, Nothing, messages
 from tests.oracle.steps.world import ManySenders, PassTime, Pause, Resize
 
 __all__ = [
+    "ONE_BY_ONE",
     "AddressExists",
     "Answer",
     "AnyOrder",

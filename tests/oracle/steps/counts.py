@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from tests.oracle.brokers import eventually
+from tests.e2e.broker_process import eventually
 from tests.oracle.stage import Stage
 from tests.oracle.steps.base import Step
 
@@ -38,7 +38,7 @@ class Counts(Step):
             return times > int(stage.broker.counts_twice)
 
         try:
-            eventually("counts", stage.wait_s, reached)
+            eventually("counts", reached, bool, stage.wait_s)
         except AssertionError as error:
             raise AssertionError(f"{error}: {self.queue} has {seen}, expected {wanted}") from None
 
@@ -60,7 +60,7 @@ class Routed(Step):
             return seen is not None and asdict(seen) == {"routed": self.routed, "unrouted": self.unrouted}
 
         try:
-            eventually("counts", stage.wait_s, reached)
+            eventually("counts", reached, bool, stage.wait_s)
         except AssertionError as error:
             raise AssertionError(f"{error}: {seen}, expected {self}") from None
 
@@ -73,7 +73,7 @@ class Exists(Step):
     yes: bool = True
 
     def play(self, stage: Stage) -> None:
-        eventually(f"{self}", stage.wait_s, lambda: (stage.broker.queue(self.queue) is not None) == self.yes)
+        eventually(f"{self}", lambda: (stage.broker.queue(self.queue) is not None) == self.yes, bool, stage.wait_s)
 
 
 @dataclass(frozen=True)
@@ -84,4 +84,4 @@ class AddressExists(Step):
     yes: bool = True
 
     def play(self, stage: Stage) -> None:
-        eventually(f"{self}", stage.wait_s, lambda: (stage.broker.address(self.address) is not None) == self.yes)
+        eventually(f"{self}", lambda: (stage.broker.address(self.address) is not None) == self.yes, bool, stage.wait_s)

@@ -11,6 +11,9 @@ from tests.oracle.stage import Stage, is_closed, now_ms
 from tests.oracle.steps.base import Either, Step
 from tests.oracle.values import Expected, Value, check_headers, given
 
+ONE_BY_ONE = 0
+"""The window of a consumer that gets the next message when it has acknowledged the one before."""
+
 
 class Request(Step):
     """Frames that are answered by RECEIPT when all is well."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.oracle import xml_parts as xml
 from tests.oracle.scenario import Scenario
 from tests.oracle.steps import (
+    ONE_BY_ONE,
     Connect,
     Counts,
     Disconnect,
@@ -20,8 +21,6 @@ from tests.oracle.steps import (
     unsubscribe,
 )
 from tests.oracle.values import ABSENT
-
-ONE_BY_ONE = 0
 
 
 def of(group: str, to: str, *bodies: str, **headers: str) -> Send:

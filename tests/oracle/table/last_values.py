@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.oracle import xml_parts as xml
 from tests.oracle.scenario import Scenario
 from tests.oracle.steps import (
+    ONE_BY_ONE,
     Connect,
     Counts,
     Drop,
@@ -18,8 +19,6 @@ from tests.oracle.steps import (
     messages,
     unsubscribe,
 )
-
-ONE_BY_ONE = 0
 
 
 def value(to: str, *bodies: str, key: str = "a", header: str = "k", who: str = "c") -> Send:
