@@ -55,20 +55,16 @@ class CursorDesk:
 
     def all(self) -> list[CursorView]:
         """Every cursor, by name."""
-        found = [] if self._cursors is None else self._cursors.all()
-        if not found:
-            return []
-        spans = self._spans()
-        lag = Lag(spans)
-        return [self._view(cursor, lag, spans) for cursor in found]
+        return self._viewed([] if self._cursors is None else self._cursors.all())
 
     def get(self, name: str) -> CursorView | None:
         """One cursor."""
         cursor = None if self._cursors is None else self._cursors.get(name)
-        if cursor is None:
-            return None
-        spans = self._spans()
-        return self._view(cursor, Lag(spans), spans)
+        return None if cursor is None else self._viewed([cursor])[0]
+
+    def is_set(self, name: str) -> bool:
+        """Is there one of that name?"""
+        return name in self._journal.index.cursors
 
     def put(self, name: str, given: object) -> int:
         """Set or move a cursor as JSON describes it; returns the lsn of the record that says so. Raises CursorError for
@@ -99,27 +95,43 @@ class CursorDesk:
         cursors = self._cursors
         return {
             "retained_files": len(kept),
-            "retained_bytes": sum(one.size_bytes for one in kept),
+            "retained_bytes": 0 if self._retention is None else self._retention.kept_bytes,
             "overrun_files": 0 if cursors is None else cursors.overrun_files,
             "overrun_bytes": 0 if cursors is None else cursors.overrun_bytes,
         }
 
-    def _view(self, cursor: Cursor, lag: Lag, spans: list[tuple[int, int, int]]) -> CursorView:
+    def _viewed(self, cursors: list[Cursor]) -> list[CursorView]:
+        if not cursors:
+            return []
         now_ms = self._clock_ms()
-        is_overtaken = cursor.lsn + 1 < spans[0][0]
-        idle_ms = max(now_ms - cursor.moved_ms, 0)
-        return CursorView(cursor, cursor.holds(now_ms), lag.bytes_behind(cursor.lsn), is_overtaken, idle_ms)
+        spans = self._spans(min(cursor.lsn for cursor in cursors))
+        lag, first_lsn = Lag(spans), self._first_lsn(spans)
+        return [
+            CursorView(
+                cursor,
+                holds=cursor.holds(now_ms),
+                lag_bytes=lag.bytes_behind(cursor.lsn),
+                is_overtaken=cursor.lsn + 1 < first_lsn,
+                idle_ms=max(now_ms - cursor.moved_ms, 0),
+            )
+            for cursor in cursors
+        ]
 
-    def _spans(self) -> list[tuple[int, int, int]]:
-        """First lsn, last lsn and bytes of everything there is. What leaves the journal is looked at before what was
-        retained: so a segment on its way is in one of them.
+    def _first_lsn(self, spans: list[tuple[int, int, int]]) -> int:
+        """Where the log begins: with the oldest retained file, or with what there is."""
+        kept = () if self._retention is None else self._retention.kept
+        return min(kept[0].first_lsn, spans[0][0]) if kept else spans[0][0]
+
+    def _spans(self, after_lsn: int) -> list[tuple[int, int, int]]:
+        """First lsn, last lsn and bytes of all that has something behind an lsn. What leaves the journal is looked at
+        before what was retained: so a segment on its way is in one of them.
         """
         journal = self._journal
         found = {
             one.number: (one.first_lsn, one.written_bytes) for one in [*journal.leaving.values(), *journal.segments]
         }
         if self._retention is not None:
-            found |= {one.file.number: (one.first_lsn, one.size_bytes) for one in self._retention.kept}
+            found |= {one.file.number: (one.first_lsn, one.size_bytes) for one in self._retention.since(after_lsn)}
         begun = [found[number] for number in sorted(found)]
         ends = [first_lsn - 1 for first_lsn, _ in begun[1:]] + [journal.last_lsn]
         return [(first_lsn, end, size_bytes) for (first_lsn, size_bytes), end in zip(begun, ends, strict=True)]

@@ -7,8 +7,10 @@ another thread, which reads the files. A segment that moves to the retention dir
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +18,7 @@ from artemis_py.errors import ArtemisError
 from artemis_py.storage.body_names import find_body
 from artemis_py.storage.codec import CodecError
 from artemis_py.storage.journal import Journal
-from artemis_py.storage.retention import Retention, retained_pattern
+from artemis_py.storage.retention import Kept, Retention, retained_pattern
 from artemis_py.storage.segment_index import encode_index
 from artemis_py.storage.sidecars import index_beside
 
@@ -66,54 +68,64 @@ class LogView:
 
     def listing(self, broker_name: str, now_ms: int, after_lsn: int) -> Callable[[], list[bytes]]:
         """What there is behind an lsn, as JSON in pieces, at this moment; call the result in another thread."""
-        listed = self._listed()
+        journal, kept = self._in_journal(), self._retained(after_lsn)
         head = {
             "broker": broker_name,
             "id": self.log_id,
             "durable_lsn": self._journal.durable_lsn,
-            "first_lsn": listed[0].first_lsn if listed else self._journal.durable_lsn + 1,
+            "first_lsn": self._first_lsn(journal),
             "now_ms": now_ms,
         }
-        return lambda: self._pieces(head, listed, after_lsn)
+        return lambda: self._pieces(head, _merged(journal, kept), after_lsn)
 
     def opening(self, number: int) -> Callable[[], tuple[int, int]]:
         """A function for another thread that opens a segment: a descriptor, and how many bytes of it may be read. It
         raises NotInLogError.
         """
-        listed = self._listed()
-        wanted = next((one for one in listed if one.number == number), None)
+        journal = self._in_journal()
+        retained = () if self._retention is None else self._retention.kept
+        wanted = next((one for one in journal if one.number == number), None)
+        place = bisect_left(retained, number, key=_number)
+        if place < len(retained) and _number(retained[place]) == number:
+            wanted = _listed(retained[place])
         if wanted is None:
-            is_gone = bool(listed) and number < listed[0].number
+            first = min([one.number for one in journal] + [_number(one) for one in retained[:1]], default=number)
+            is_gone = number < first
             raise NotInLogError(_missing(f"segment {number}", is_gone), is_gone=is_gone)
         return lambda: self._open(wanted)
 
     def indexing(self) -> Callable[[], None]:
         """A function for another thread that makes the indexes which a crash left out."""
-        listed = self._listed()
-        return lambda: self._make_missing(listed)
+        journal, kept = self._in_journal(), self._retained(-1)
+        return lambda: self._make_missing(_merged(journal, kept))
 
     def stop(self) -> None:
         """The broker ends: indexes that are still missing are for the next start."""
         self._is_stopping = True
 
-    def _listed(self) -> list[_Listed]:
-        """Every segment with something durable in it, in order. What leaves the journal is looked at before what was
-        retained: so a segment on its way is in one of them.
+    def _in_journal(self) -> list[_Listed]:
+        """Its segments with something durable in them, and those that leave it: ask for these before asking what was
+        retained, so that a segment on its way is in one of both.
         """
         journal = self._journal
         current = journal.segments[-1]
-        found: dict[int, _Listed] = {}
+        found: list[_Listed] = []
         for segment in [*journal.leaving.values(), *journal.segments]:
             index = segment.index
-            if index is not None and not index.records:
-                continue
-            fields = None if index is None else index.fields()
-            path = self._directory / segment.name
-            found[segment.number] = _Listed(segment.number, path, segment.first_lsn, fields, segment is current)
-        for kept in () if self._retention is None else self._retention.kept:
-            number = kept.file.number
-            found[number] = _Listed(number, kept.file.path, kept.first_lsn, None, is_current=False)
-        return [found[number] for number in sorted(found)]
+            if index is None or index.records:
+                fields = None if index is None else index.fields()
+                path = self._directory / segment.name
+                found.append(_Listed(segment.number, path, segment.first_lsn, fields, segment is current))
+        return found
+
+    def _retained(self, after_lsn: int) -> tuple[Kept, ...]:
+        return () if self._retention is None else self._retention.since(after_lsn)
+
+    def _first_lsn(self, journal: list[_Listed]) -> int:
+        """Where the log begins."""
+        oldest = [] if self._retention is None else [_listed(one) for one in self._retention.kept[:1]]
+        first = min([*journal, *oldest], key=attrgetter("number"), default=None)
+        return self._journal.durable_lsn + 1 if first is None else first.first_lsn
 
     # ---- in another thread -----------------------------------------------------------------------
 
@@ -184,6 +196,20 @@ class LogView:
                 continue
             return descriptor, os.fstat(descriptor).st_size
         raise NotInLogError(f"there is no body {number} (any more)", is_gone=False)
+
+
+def _number(kept: Kept) -> int:
+    return kept.file.number
+
+
+def _listed(kept: Kept) -> _Listed:
+    return _Listed(kept.file.number, kept.file.path, kept.first_lsn, None, is_current=False)
+
+
+def _merged(journal: list[_Listed], kept: tuple[Kept, ...]) -> list[_Listed]:
+    """All of them in order, a segment that moved meanwhile as it is now."""
+    found = {one.number: one for one in journal} | {_number(one): _listed(one) for one in kept}
+    return [found[number] for number in sorted(found)]
 
 
 def _missing(what: str, is_gone: bool) -> str:

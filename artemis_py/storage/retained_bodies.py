@@ -1,7 +1,8 @@
 """Large bodies that the retained log speaks of: they move to a folder of their own when no queue needs them any more.
 
 A retained body's name ends with the time of the move: ``0000000100000002-20260131T235959.999Z.body``. Whatever record
-speaks of it was written before that time.
+speaks of it was written before that time. What is kept is remembered: taking over one more costs the same however many
+there are.
 """
 
 from __future__ import annotations
@@ -9,25 +10,45 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Callable
+import threading
+from bisect import insort
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from artemis_py.storage.body_names import RETAINED_FOLDER, read_name, start_of
+from artemis_py.storage.directory_stamp import DirectoryStamp
 from artemis_py.storage.disk import Disk, DiskError
 
 _UNFINISHED: Final = ".part"
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class _Body:
+    """A retained body. They sort by when they were retired, which the name tells as text."""
+
+    retired: str
+    path: Path
+    size_bytes: int
+
+
 class RetainedBodies:
-    """Keeps bodies of ``body_directory`` below the directory of the retained log. Every method may raise DiskError."""
+    """Keeps bodies of ``body_directory`` below the directory of the retained log. The thread that writes bodies retires
+    them, that of the journal purges. Every method may raise DiskError.
+    """
 
     def __init__(self, disk: Disk, body_directory: Path, log_directory: Path, clock_ms: Callable[[], int]) -> None:
         self._disk = disk
         self._body_directory = body_directory
         self._directory = log_directory / RETAINED_FOLDER
         self._clock_ms = clock_ms
+        self._lock = threading.Lock()
+        self._kept: list[_Body] = []
+        self._kept_bytes = 0
+        self._stamp = DirectoryStamp(self._directory)
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             for path in self._directory.glob(f"*{_UNFINISHED}"):
@@ -38,50 +59,68 @@ class RetainedBodies:
     def retire(self, name: str) -> None:
         """Take over a body that nothing but the log needs."""
         stem, dot, kind = name.partition(".")
-        target = self._directory / f"{stem}-{shown_time(self._clock_ms())}{dot}{kind}"
-        try:
+        with self._looked() as kept:
+            target = self._directory / f"{stem}-{shown_time(self._clock_ms())}{dot}{kind}"
             move(self._body_directory / name, target, _UNFINISHED)
-        except OSError as error:
-            raise self._failed(error) from None
+            self._stamp.note()
+            body = _body(target)
+            if body is not None:
+                insort(kept, body)
+                self._kept_bytes += body.size_bytes
         self._disk.delete(name)
 
     @property
     def start_min(self) -> int:
         """The lowest start whose numbers no retained body has."""
-        return max((start_of(path.name) or 0 for path in self._paths()), default=0) + 1
+        with self._looked() as kept:
+            return max((start_of(body.path.name) or 0 for body in kept), default=0) + 1
 
     @property
     def size_bytes(self) -> int:
         """What all of them take."""
-        return sum(path.stat().st_size for path in self._paths())
+        with self._looked():
+            return self._kept_bytes
 
     def purge_before(self, time_ms: int) -> None:
         """Delete those that were retired before a time."""
         limit = shown_time(time_ms)
-        for path in self._paths():
-            if _retired(path) < limit:
-                path.unlink(missing_ok=True)
+        with self._looked() as kept:
+            while kept and kept[0].retired < limit:
+                self._remove_oldest()
 
     def purge_to(self, bytes_max: int) -> None:
         """Delete the oldest until the others are no more than this."""
-        paths = self._paths()
-        total = self.size_bytes
-        while total > bytes_max:
-            total -= paths[0].stat().st_size
-            paths.pop(0).unlink(missing_ok=True)
+        with self._looked() as kept:
+            while kept and self._kept_bytes > bytes_max:
+                self._remove_oldest()
 
-    def _paths(self) -> list[Path]:
-        """All of them, oldest first."""
-        return sorted((path for path in self._directory.iterdir() if _retired(path)), key=_retired)
+    def _remove_oldest(self) -> None:
+        body = self._kept.pop(0)
+        self._kept_bytes -= body.size_bytes
+        body.path.unlink(missing_ok=True)
+        self._stamp.note()
+
+    @contextmanager
+    def _looked(self) -> Iterator[list[_Body]]:
+        """All of them, oldest first, for one thread; the directory is listed if somebody else changed it."""
+        try:
+            with self._lock:
+                if self._stamp.is_foreign():
+                    self._stamp.note()  # before the listing: what comes after it is a change again
+                    self._kept = sorted(filter(None, map(_body, self._directory.iterdir())))
+                    self._kept_bytes = sum(body.size_bytes for body in self._kept)
+                yield self._kept
+        except OSError as error:
+            raise self._failed(error) from None
 
     def _failed(self, error: OSError) -> DiskError:
         return DiskError(f"{error.filename or self._directory}: {error.strerror or error}")
 
 
-def _retired(path: Path) -> str:
-    """When it was retired, as text that sorts; empty for other files."""
-    body = read_name(path.name)
-    return "" if body is None else body.retired or ""
+def _body(path: Path) -> _Body | None:
+    """None for other files."""
+    name = read_name(path.name)
+    return None if name is None or name.retired is None else _Body(name.retired, path, path.stat().st_size)
 
 
 def shown_time(time_ms: int) -> str:

@@ -4,19 +4,22 @@ A retained file's name tells its number and when it was written to for the last 
 ``artemis-journal-000000000012-20260131T235959.999Z.log``. Files go oldest first and only oldest first, so what is kept
 has no holes. Large bodies are kept as long as a journal file that may speak of them. A file that somebody still has to
 read (``Holds``) is not removed, and so none behind it, until the disk is too full for that.
+
+What is kept is remembered: taking over one more file costs the same however many there are.
 """
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from artemis_py.storage import codec
 from artemis_py.storage.codec import Batch, CodecError
+from artemis_py.storage.directory_stamp import DirectoryStamp
 from artemis_py.storage.disk import Disk, DiskError
 from artemis_py.storage.journal import segment_name
 from artemis_py.storage.retained_bodies import RetainedBodies, move, shown_time
@@ -92,6 +95,8 @@ class Retention:
     ) -> None:
         self.kept: tuple[Kept, ...] = ()
         """What is there, oldest first. Other threads may read it: it is replaced, never changed."""
+        self.kept_bytes = 0
+        """What all of it takes."""
         self._disk = disk
         self._journal_directory = journal_directory
         self._settings = settings
@@ -99,6 +104,7 @@ class Retention:
         self._bodies = bodies
         self._holds = holds
         self.directory = settings.directory
+        self._stamp = DirectoryStamp(self.directory)
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
             for path in self.directory.glob(f"*{_UNFINISHED}"):
@@ -116,28 +122,37 @@ class Retention:
         """
         source = self._journal_directory / name
         try:
+            self._look()
             closed_ms = source.stat().st_mtime_ns // 1_000_000
             target = self.directory / retained_name(name, closed_ms)
             beside = self._journal_directory / index_name(name)
             if beside.exists():
                 move(beside, target.with_name(index_name(target.name)), _UNFINISHED)
             move(source, target, _UNFINISHED)
+            self._take_in(target)
         except OSError as error:
             raise self._failed(error) from None
         self._disk.delete(index_name(name))
         self._disk.delete(name)
         self.purge()
 
+    def since(self, lsn: int) -> tuple[Kept, ...]:
+        """The newest of the retained files: all with anything behind an lsn, oldest first. Any thread may ask."""
+        kept = self.kept
+        for place in range(len(kept) - 1, -1, -1):
+            if 0 < kept[place].first_lsn <= lsn + 1:
+                return kept[place:]
+        return kept
+
     def purge(self) -> None:
         """Delete what is too old, and the oldest of what is too much."""
         try:
-            kept = self._look()
-            while kept and self._is_too_old(kept[0].file) and self._may_remove(kept):
-                self._remove_oldest(kept)
-            self._purge_bodies(kept)
+            self._look()
+            while self.kept and self._is_too_old(self.kept[0].file) and self._may_remove():
+                self._remove_oldest()
+            self._purge_bodies()
             if self._settings.bytes_max is not None:
-                self._purge_to(kept, self._settings.bytes_max)
-            self.kept = tuple(kept)
+                self._purge_to(self._settings.bytes_max)
         except OSError as error:
             raise self._failed(error) from None
 
@@ -145,53 +160,72 @@ class Retention:
         period_ms = self._settings.period_ms
         return period_ms is not None and (file.closed_ms or 0) < self._clock_ms() - period_ms
 
-    def _purge_to(self, kept: list[Kept], bytes_max: int) -> None:
-        total = sum(one.size_bytes for one in kept)
+    def _purge_to(self, bytes_max: int) -> None:
         body_bytes = 0 if self._bodies is None else self._bodies.size_bytes
-        while kept and total + body_bytes > bytes_max:
-            if not self._may_remove(kept):
+        while self.kept and self.kept_bytes + body_bytes > bytes_max:
+            if not self._may_remove():
                 return
-            total -= kept[0].size_bytes
-            self._remove_oldest(kept)
-            body_bytes = self._purge_bodies(kept)
+            self._remove_oldest()
+            body_bytes = self._purge_bodies()
         if self._bodies is not None and body_bytes > bytes_max:
             self._bodies.purge_to(bytes_max)
 
-    def _may_remove(self, kept: list[Kept]) -> bool:
+    def _may_remove(self) -> bool:
         """May the oldest go? Tells ``holds`` when it goes although somebody held it back."""
         if self._holds is None:
             return True
         held_from = self._holds.held_from()
         if held_from is None:
             return True
-        last_lsn = _last_lsn(kept)
+        last_lsn = _last_lsn(self.kept)
         if last_lsn < held_from:
             return True
         if not self._holds.is_crowded():
             return False
-        self._holds.overrun(kept[0].file.path.name, kept[0].size_bytes, last_lsn)
+        self._holds.overrun(self.kept[0].file.path.name, self.kept[0].size_bytes, last_lsn)
         return True
 
-    def _remove_oldest(self, kept: list[Kept]) -> None:
-        path = kept.pop(0).file.path
-        self.kept = tuple(kept)  # before the file goes: nobody is told of one that is not there
+    def _remove_oldest(self) -> None:
+        oldest = self.kept[0]
+        self.kept_bytes -= oldest.size_bytes
+        self.kept = self.kept[1:]  # before the file goes: nobody is told of one that is not there
+        path = oldest.file.path
         path.unlink(missing_ok=True)
         path.with_name(index_name(path.name)).unlink(missing_ok=True)
+        self._stamp.note()
 
-    def _purge_bodies(self, kept: list[Kept]) -> int:
+    def _purge_bodies(self) -> int:
         """Delete bodies of which no file that is left can speak; returns what the others take."""
         if self._bodies is None:
             return 0
-        if kept:
-            self._bodies.purge_before(kept[0].begun_ms)
+        if self.kept:
+            self._bodies.purge_before(self.kept[0].begun_ms)
         elif self._settings.period_ms is not None:
             self._bodies.purge_before(self._clock_ms() - self._settings.period_ms)
         return self._bodies.size_bytes
 
-    def _look(self) -> list[Kept]:
-        """The retained files. Of those known from the last look nothing is read again."""
+    def _look(self) -> None:
+        """List the directory if somebody else changed it."""
+        if self._stamp.is_foreign():
+            self._list()
+
+    def _list(self) -> None:
+        """Of files that are known nothing is read again."""
+        self._stamp.note()  # before the listing: what comes after it is a change again
         known = {one.file.path: one for one in self.kept}
-        return [known.get(file.path) or _kept(file) for file in self._files()]
+        self.kept = tuple(known.get(file.path) or _kept(file) for file in self._files())
+        self.kept_bytes = sum(one.size_bytes for one in self.kept)
+
+    def _take_in(self, path: Path) -> None:
+        """A file that is there now."""
+        file = log_file(path)
+        if file is None or (self.kept and file.number <= self.kept[-1].file.number):  # a crash left it in both places
+            self._list()
+            return
+        new = _kept(file)
+        self._stamp.note()
+        self.kept_bytes += new.size_bytes
+        self.kept = (*self.kept, new)
 
     def mark(self) -> Mark | None:
         """How far the retained files go; None when there are none."""
@@ -227,7 +261,7 @@ def _kept(file: LogFile) -> Kept:
     return Kept(file, header.first_lsn, header.created_ms, size_bytes)
 
 
-def _last_lsn(kept: list[Kept]) -> int:
+def _last_lsn(kept: Sequence[Kept]) -> int:
     """No lsn in the oldest file is higher: the next one begins behind it. The only one tells by its index."""
     for following in kept[1:]:
         if following.first_lsn:

@@ -72,6 +72,20 @@ def test_a_listing_says_what_is_in_the_files(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_a_listing_behind_an_lsn_is_the_end_of_the_whole_one(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.write(6)
+    desk.keep(2)
+    assert len(desk.retention.kept) > 3
+    whole = desk.listed()
+    for after_lsn in range(desk.journal.durable_lsn + 2):
+        assert desk.listed(after_lsn) == [one for one in whole if one["last_lsn"] > after_lsn]
+    for one in whole:
+        descriptor, size_bytes = desk.view.opening(one["segment"])()
+        os.close(descriptor)
+        assert size_bytes == one["bytes"]
+
+
 def test_a_segment_that_moved_since_is_found(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.keep(3)

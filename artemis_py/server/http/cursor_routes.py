@@ -38,7 +38,7 @@ class _CursorRoutes:
 
     def put(self, request: Request) -> Answer:
         name = request.parameters["name"]
-        is_new = self._desk.get(name) is None
+        is_new = not self._desk.is_set(name)
         try:
             lsn = self._desk.put(name, json.loads(request.body))
         except ValueError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 
@@ -295,8 +296,6 @@ class Keeping:
 
     def retire_segment(self, begun_ms: int, closed_ms: int) -> None:
         """A journal file of 1000 bytes."""
-        import os
-
         self._number += 1
         name = f"artemis-journal-{self._number:012}.log"
         header = codec.encode_file_header(codec.FileHeader(codec.KIND_JOURNAL, self._number, 1, begun_ms))
@@ -349,6 +348,48 @@ def test_retained_bodies_count_for_the_storage_limit(tmp_path: Path) -> None:
     assert (len(kept.numbers), list(kept.folder.glob("*.log"))) == (3, [])
     assert kept.bodies.start_min == 1
     assert kept.now_ms > start_ms
+
+
+def test_one_more_body_costs_no_listing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Keeping(tmp_path, bytes_max=3500)
+    kept.retire_body(1)
+
+    def list_files(_directory: Path) -> list[Path]:
+        raise AssertionError("a directory that only retention changed was listed again")
+
+    with monkeypatch.context() as no_listing:
+        no_listing.setattr(Path, "iterdir", list_files)
+        for number in (2, 3, 4, 5):
+            kept.now_ms += 1000
+            kept.retire_body(number)
+        assert kept.bodies.size_bytes == 5000
+        kept.log.purge()
+        assert kept.bodies.size_bytes == 3000
+        kept.bodies.purge_before(kept.now_ms)
+        assert kept.bodies.size_bytes == 1000
+    assert kept.numbers == [5]
+
+
+def test_a_body_that_others_removed_does_not_count(tmp_path: Path) -> None:
+    kept = Keeping(tmp_path)
+    kept.retire_body(1)
+    kept.retire_body(2)
+    folder = kept.folder / "large"
+    next(folder.iterdir()).unlink()
+    changed_ns = folder.stat().st_mtime_ns + 1_000_000_000  # later than ours, however coarse the file system's clock is
+    os.utime(folder, ns=(changed_ns, changed_ns))
+    assert kept.bodies.size_bytes == 1000
+    kept.retire_body(3)
+    assert kept.bodies.size_bytes == 2000
+
+
+def test_a_clock_that_goes_back_keeps_bodies_in_order(tmp_path: Path) -> None:
+    kept = Keeping(tmp_path)
+    kept.retire_body(1)
+    kept.now_ms -= 60_000
+    kept.retire_body(2)
+    kept.bodies.purge_before(kept.now_ms + 30_000)
+    assert kept.numbers == [1]
 
 
 def test_numbers_go_on_behind_retained_ones(tmp_path: Path) -> None:

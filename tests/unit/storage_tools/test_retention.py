@@ -9,6 +9,7 @@ from random import Random
 
 import pytest
 
+from artemis_py.storage import retention
 from artemis_py.storage.disk import DiskError, FileDisk
 from artemis_py.storage.index import Index
 from artemis_py.storage.journal import Journal, JournalSettings
@@ -37,6 +38,11 @@ class Shelf:
         os.utime(self.journal / name, ns=(closed_ms * 1_000_000, closed_ms * 1_000_000))
         self.retention.retire(name)
         assert self.disk.names() == []
+
+    def time_passes(self) -> None:
+        """The last change of the directory was later than ours, by more than a file system's clock ticks."""
+        changed_ns = self.kept.stat().st_mtime_ns + 1_000_000_000
+        os.utime(self.kept, ns=(changed_ns, changed_ns))
 
     @property
     def numbers(self) -> list[int]:
@@ -81,6 +87,67 @@ def test_the_oldest_of_too_much_goes(tmp_path: Path) -> None:
     for number in range(1, 6):
         shelf.close_segment(number, START_MS)
     assert shelf.numbers == [4, 5]
+
+
+def test_one_more_file_costs_no_listing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf = Shelf(tmp_path, bytes_max=450, period_ms=DAY_MS)
+    shelf.close_segment(1, START_MS)
+
+    def list_files(_directories: object) -> list[object]:
+        raise AssertionError("a directory that only retention changed was listed again")
+
+    monkeypatch.setattr(retention, "log_files", list_files)
+    for number in range(2, 8):
+        shelf.close_segment(number, START_MS)
+    assert shelf.numbers == [4, 5, 6, 7]
+    assert [one.file.number for one in shelf.retention.kept] == shelf.numbers
+    assert shelf.retention.kept_bytes == 400
+    shelf.now_ms += DAY_MS + 1
+    shelf.retention.purge()
+    assert (shelf.numbers, shelf.retention.kept, shelf.retention.kept_bytes) == ([], (), 0)
+
+
+def test_what_others_remove_or_bring_is_noticed(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    for number in range(1, 5):
+        shelf.close_segment(number, START_MS)
+    shelf.retention.kept[1].file.path.unlink()
+    shelf.time_passes()
+    shelf.retention.purge()
+    assert [one.file.number for one in shelf.retention.kept] == [1, 3, 4]
+    shelf.retention.kept[0].file.path.unlink()
+    shelf.time_passes()
+    shelf.close_segment(5, START_MS)
+    assert [one.file.number for one in shelf.retention.kept] == [3, 4, 5]
+    assert shelf.retention.kept_bytes == 300
+    (shelf.kept / retained_name("artemis-journal-000000000002.log", START_MS)).write_bytes(bytes(50))
+    shelf.time_passes()
+    shelf.retention.purge()
+    assert [one.file.number for one in shelf.retention.kept] == [2, 3, 4, 5]
+    assert shelf.retention.kept_bytes == 350
+
+
+def test_a_file_that_a_crash_left_in_both_places_is_kept_once(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    shelf.close_segment(1, START_MS)
+    shelf.close_segment(2, START_MS)
+    shelf.close_segment(1, START_MS)
+    assert [one.file.number for one in shelf.retention.kept] == shelf.numbers == [1, 2]
+    assert shelf.retention.kept_bytes == 200
+
+
+def test_what_is_behind_an_lsn(tmp_path: Path, rng: Random) -> None:
+    settings = RetentionSettings(tmp_path / "kept", None, None)
+    story = Story(tmp_path / "journal", settings)
+    story.generate(rng, 60)
+    kept = Retention(story.disk, story.folder, settings, lambda: story.now_ms)
+    assert len(kept.kept) > 3
+    third = kept.kept[2]
+    assert kept.since(-1) == kept.since(0) == kept.kept
+    assert kept.since(third.first_lsn - 1) == kept.kept[2:]
+    assert kept.since(third.first_lsn - 2) == kept.kept[1:]
+    assert kept.since(kept.kept[-1].first_lsn + 1000) == kept.kept[-1:]
+    assert Shelf(tmp_path / "empty").retention.since(7) == ()
 
 
 def test_a_directory_on_another_file_system_gets_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
