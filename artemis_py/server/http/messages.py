@@ -78,6 +78,8 @@ class HttpLimits:
     idle_ms_max: int = 60_000
     file_bytes_per_second_max: int = -1
     """Of parts of files, over all connections; -1: any speed."""
+    near_bytes_per_second_max: int = -1
+    """Of parts of files to clients on the same machine, while the broker is busy; -1: as to all."""
 
 
 def text_response(status: int, text: str, headers: tuple[tuple[str, str], ...] = ()) -> Response:

@@ -18,7 +18,8 @@ class HttpService:
     """Give ``connect`` to ``loop.create_server``; call ``tick`` now and then, and ``stop`` at the end.
 
     ``now_ms`` is the clock of the server. ``call_soon`` runs a function in the next round of the event loop, and
-    ``call_threadsafe`` does so from other threads. Nothing here knows what the routes do.
+    ``call_threadsafe`` does so from other threads. ``is_busy`` is asked by other threads whether those who read on this
+    machine have to wait for others. Nothing here knows what the routes do.
     """
 
     def __init__(
@@ -29,10 +30,11 @@ class HttpService:
         call_soon: Callable[[Callable[[], None]], object],
         call_threadsafe: Callable[[Callable[[], None]], object],
         limits: HttpLimits | None = None,
+        is_busy: Callable[[], bool] = lambda: False,
     ) -> None:
         self.limits = limits or HttpLimits()
         self.routes = Routes(routes)
-        self.files = FileSender(call_threadsafe, self.limits.file_bytes_per_second_max)
+        self.files = FileSender(call_threadsafe, self.limits, is_busy)
         self.now_ms = now_ms
         self.call_soon = call_soon
         self.is_stopping = False

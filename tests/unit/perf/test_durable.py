@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.errors import PerfError
+from artemis_py.perf.durable import RECEIPTS_OPEN_MAX, UNSENT_BYTES_MIN, Source, group_of
 from artemis_py.perf.link import Link
 from artemis_py.perf.recovery import Recovery
 from artemis_py.perf.scenario import Options, Run
@@ -180,6 +181,23 @@ def test_messages_that_do_not_come_back_are_noticed(tmp_path: Path) -> None:
 def test_the_start_command_is_needed(scenario: str) -> None:
     with pytest.raises(PerfError, match="--start-command"):
         measure(scenario, Run(Target("127.0.0.1", 1)))
+
+
+def test_a_sender_has_more_ready_while_more_receipts_may_be_awaited(broker: FakeBroker) -> None:
+    run = load(broker)
+    groups = iter(range(1000))
+    with Link(run.target) as link:
+        source = Source(link, group_of(run.target, "/queue/q", bytes(100)))
+        source.fill(groups)
+        assert UNSENT_BYTES_MIN <= len(source.unsent) < 2 * UNSENT_BYTES_MIN
+        while source.awaited < RECEIPTS_OPEN_MAX:
+            source.unsent.clear()  # the socket took it
+            source.fill(groups)
+            assert source.unsent
+        source.unsent.clear()
+        source.fill(groups)
+        assert not source.unsent
+        assert source.awaited == RECEIPTS_OPEN_MAX
 
 
 def test_all_receipts_at_once_do_not_end_the_filling(broker: FakeBroker, monkeypatch: pytest.MonkeyPatch) -> None:

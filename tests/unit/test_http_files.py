@@ -1,0 +1,146 @@
+"""How fast parts of files leave, and for whom they wait: the sender's own thread on real sockets."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from artemis_py.server.http.connection import is_near
+from artemis_py.server.http.files import CHUNK_BYTES, FileSender
+from artemis_py.server.http.messages import FileBody, HttpLimits
+from artemis_py.server.load import BUSY_SHARE, WINDOW_NS, Load
+from artemis_py.server.stats import ServerStats
+
+WAIT_S = 30.0
+PIECES = 4
+SLOW = HttpLimits(near_bytes_per_second_max=8 * CHUNK_BYTES)
+NEVER = HttpLimits(near_bytes_per_second_max=1)
+
+
+class Reader:
+    """Takes everything that a sender sends it; ``ended`` when its transfer is done."""
+
+    def __init__(self, sender: FileSender, path: Path, *, near: bool) -> None:
+        self.ours, self._theirs = socket.socketpair()
+        self._theirs.setblocking(False)
+        self.ended = threading.Event()
+        self.ended_s = 0.0
+        threading.Thread(target=self._take, daemon=True).start()
+        body = FileBody(os.open(path, os.O_RDONLY), 0, path.stat().st_size)
+        self.transfer = sender.send(self._theirs.fileno(), body, near, self._end)
+
+    def _take(self) -> None:
+        while self.ours.recv(CHUNK_BYTES):
+            pass
+
+    def _end(self, failure: OSError | None) -> None:
+        assert failure is None
+        self.ended_s = time.monotonic()
+        self.ended.set()
+
+    def close(self) -> None:
+        """Both ends."""
+        self._theirs.close()
+        self.ours.close()
+
+
+@contextmanager
+def sending(limits: HttpLimits, is_busy: Callable[[], bool], path: Path) -> Iterator[Callable[[bool], Reader]]:
+    """Makes readers, near ones or far ones, of a file of four pieces."""
+    path.write_bytes(bytes(PIECES * CHUNK_BYTES))
+    sender = FileSender(lambda call: call(), limits, is_busy)
+    readers: list[Reader] = []
+
+    def make(near: bool) -> Reader:
+        readers.append(Reader(sender, path, near=near))
+        return readers[-1]
+
+    try:
+        yield make
+    finally:
+        sender.stop()
+        for reader in readers:
+            reader.close()
+
+
+def test_near_readers_share_what_a_busy_broker_leaves_them(tmp_path: Path) -> None:
+    with sending(SLOW, lambda: True, tmp_path / "file") as make:
+        began_s = time.monotonic()
+        readers = [make(True) for _ in range(2)]
+        assert all(reader.ended.wait(WAIT_S) for reader in readers)
+        assert max(reader.ended_s for reader in readers) - began_s >= (2 * PIECES - 1) / 8
+
+
+def test_far_readers_do_not_wait_with_near_ones(tmp_path: Path) -> None:
+    with sending(NEVER, lambda: True, tmp_path / "file") as make:
+        near = make(True)
+        assert make(False).ended.wait(WAIT_S)
+        assert make(False).ended.wait(WAIT_S)
+        assert not near.ended.is_set()
+
+
+def test_nobody_waits_for_a_broker_that_is_not_busy(tmp_path: Path) -> None:
+    with sending(NEVER, lambda: False, tmp_path / "file") as make:
+        assert make(True).ended.wait(WAIT_S)
+
+
+def test_a_transfer_that_waits_can_be_given_up(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(PIECES * CHUNK_BYTES))
+    before = len(os.listdir("/proc/self/fd"))
+    sender = FileSender(lambda call: call(), NEVER, lambda: True)
+    readers = [Reader(sender, path, near=True) for _ in range(2)]
+    until_s = time.monotonic() + WAIT_S
+    while len(sender._paused) < 2 and time.monotonic() < until_s:
+        time.sleep(0.001)
+    assert len(sender._paused) == 2
+    sender.cancel(readers[0].transfer)
+    while sender._paused != {readers[1].transfer} and time.monotonic() < until_s:
+        time.sleep(0.001)
+    assert sender._paused == {readers[1].transfer}
+    sender.stop()
+    for reader in readers:
+        assert not reader.ended.is_set()
+        reader.close()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize(
+    ("peer", "own", "near"),
+    [
+        (("127.0.0.1", 5), ("127.0.0.1", 6), True),
+        (("127.0.0.1", 5), ("127.0.0.2", 6), True),
+        (("::1", 5, 0, 0), ("::1", 6, 0, 0), True),
+        (("192.0.2.7", 5), ("192.0.2.7", 6), True),
+        (("192.0.2.8", 5), ("192.0.2.7", 6), False),
+        (("fe80::1%eth0", 5, 0, 2), ("fe80::2%eth0", 6, 0, 2), False),
+        (None, ("192.0.2.7", 6), False),
+    ],
+)
+def test_who_reads_on_the_same_machine(peer: object, own: object, near: bool) -> None:
+    assert is_near(peer, own) is near
+
+
+def test_a_broker_is_busy_while_turns_take_most_of_the_time() -> None:
+    now_ns = [0]
+    stats = ServerStats()
+    load = Load(stats, lambda: now_ns[0])
+    assert not load.is_busy()
+
+    def pass_time(share: float, windows: float = 1) -> bool:
+        now_ns[0] += int(windows * WINDOW_NS)
+        stats.turn_took(int(share * windows * WINDOW_NS))
+        return load.is_busy()
+
+    assert pass_time(BUSY_SHARE + 0.01)
+    assert pass_time(0, windows=0.5), "too early to tell"
+    assert not pass_time(1, windows=0.5), "half of the window"
+    assert not pass_time(BUSY_SHARE - 0.01, windows=20)
+    assert pass_time(1)
