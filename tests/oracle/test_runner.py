@@ -61,8 +61,8 @@ WRONG: dict[str, tuple[tuple[Step, ...], str]] = {
     "ended": ((Connect(), Refused(commit(), closes=True), StaysOpen()), "step 3"),
     "another count": ((Connect(), anycast("runner", "m"), Counts("runner", messages=99)), "expected {'messages': 99}"),
     "no such queue": ((Counts("nowhere", 0),), "there is no queue nowhere"),
-    "a queue after all": ((Exists("runner", yes=False),), "not within"),
-    "another route": ((Routed("runner", routed=-1),), "not within"),
+    "a queue after all": ((Exists("runner", yes=False),), "still False after"),
+    "another route": ((Routed("runner", routed=-1),), "still False after"),
     "inside either": ((Either(ours=(Counts("nowhere", 0),), artemis=()),), "there is no queue nowhere"),
 }
 
