@@ -105,7 +105,8 @@ class CursorDesk:
             return []
         now_ms = self._clock_ms()
         spans = self._spans(min(cursor.lsn for cursor in cursors))
-        lag, first_lsn = Lag(spans), self._first_lsn(spans)
+        lag = Lag(spans)
+        first_lsn = spans[0][0]  # of the log, or of what the first of them has read
         return [
             CursorView(
                 cursor,
@@ -116,11 +117,6 @@ class CursorDesk:
             )
             for cursor in cursors
         ]
-
-    def _first_lsn(self, spans: list[tuple[int, int, int]]) -> int:
-        """Where the log begins: with the oldest retained file, or with what there is."""
-        kept = () if self._retention is None else self._retention.kept
-        return min(kept[0].first_lsn, spans[0][0]) if kept else spans[0][0]
 
     def _spans(self, after_lsn: int) -> list[tuple[int, int, int]]:
         """First lsn, last lsn and bytes of all that has something behind an lsn. What leaves the journal is looked at
