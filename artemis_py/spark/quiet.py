@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from artemis_py.errors import ArtemisError, PipelineError
 
@@ -37,10 +37,9 @@ def quiet_session(master: str, conf: Mapping[str, str], *, is_verbose: bool) -> 
     if running is not None:  # somebody calls the command from a program that uses Spark itself
         yield running
         return
-    settings: dict[str, Any] = {_SHUFFLE: _shuffle_partitions(master), **conf}
     with _standard_error(into_file=not is_verbose) as said:
         try:
-            spark = session("artemis-py pipeline", master, **settings)
+            spark = session("artemis-py pipeline", master, **{_SHUFFLE: _shuffle_partitions(master), **conf})
         except ArtemisError:
             raise
         except Exception as problem:

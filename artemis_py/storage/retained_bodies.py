@@ -11,7 +11,7 @@ import errno
 import os
 import shutil
 import threading
-from bisect import insort
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -59,15 +59,26 @@ class RetainedBodies:
     def retire(self, name: str) -> None:
         """Take over a body that nothing but the log needs."""
         stem, dot, kind = name.partition(".")
-        with self._looked() as kept:
-            target = self._directory / f"{stem}-{shown_time(self._clock_ms())}{dot}{kind}"
-            move(self._body_directory / name, target, _UNFINISHED)
-            self._stamp.note()
-            body = _body(target)
-            if body is not None:
-                insort(kept, body)
-                self._kept_bytes += body.size_bytes
+        target = self._directory / f"{stem}-{shown_time(self._clock_ms())}{dot}{kind}"
+        with self._looked():
+            pass
+        try:
+            move(self._body_directory / name, target, _UNFINISHED)  # a copy takes its time: nobody waits for it
+            self._take_in(target)
+        except OSError as error:
+            raise self._failed(error) from None
         self._disk.delete(name)
+
+    def _take_in(self, path: Path) -> None:
+        """A body that is there now. The other thread may have listed it already."""
+        body = _body(path)
+        assert body is not None
+        with self._lock:
+            self._stamp.note()
+            place = bisect_left(self._kept, body)
+            if self._kept[place : place + 1] != [body]:
+                self._kept.insert(place, body)
+                self._kept_bytes += body.size_bytes
 
     @property
     def start_min(self) -> int:

@@ -74,4 +74,5 @@ def test_a_leftover_is_found() -> None:
 def test_a_path_of_a_machine_is_found() -> None:
     for folder in ("root", "home", "Users"):
         assert machine_paths("x.md", f"see /{folder}/somebody/file\n") == [f"x.md:1: /{folder}/somebody"]
-    assert machine_paths("x.md", "/var/lib/artemis https://example.org/home/page ./home/x/y docs/root/z") == []
+        assert machine_paths("x.md", f"./{folder}/x/y docs/{folder}/z https://example.org/{folder}/page") == []
+    assert machine_paths("x.md", "/var/lib/artemis") == []

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import random
+import threading
 from pathlib import Path
 
 import pytest
 
 from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
-from artemis_py.storage import codec
+from artemis_py.storage import codec, retained_bodies
 from artemis_py.storage.body_names import body_name, read_name
 from artemis_py.storage.body_recovery import take_over
 from artemis_py.storage.codec import CodecError, Kept
@@ -368,6 +369,32 @@ def test_one_more_body_costs_no_listing(tmp_path: Path, monkeypatch: pytest.Monk
         kept.bodies.purge_before(kept.now_ms)
         assert kept.bodies.size_bytes == 1000
     assert kept.numbers == [5]
+
+
+def test_nobody_waits_while_a_body_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To another file system that takes its time, and what is durable must not wait for it."""
+    kept = Keeping(tmp_path)
+    kept.retire_body(1)
+    moving, go_on = threading.Event(), threading.Event()
+    move = retained_bodies.move
+
+    def move_slowly(source: Path, target: Path, suffix: str) -> None:
+        move(source, target, suffix)
+        moving.set()
+        assert go_on.wait(30)
+
+    monkeypatch.setattr(retained_bodies, "move", move_slowly)
+    writer = threading.Thread(target=kept.retire_body, args=(2,))
+    writer.start()
+    assert moving.wait(30)
+    asker = threading.Thread(target=kept.log.purge, daemon=True)
+    asker.start()
+    asker.join(30)
+    assert not asker.is_alive()
+    go_on.set()
+    writer.join(30)
+    assert kept.numbers == [1, 2]
+    assert kept.bodies.size_bytes == 2000, "once, although the other thread saw it first"
 
 
 def test_a_body_that_others_removed_does_not_count(tmp_path: Path) -> None:
