@@ -55,22 +55,25 @@ soak: $(VENV)/.installed-test fresh ## run the model and slow tests with many mo
 	$(PY) -m pytest -m "model or slow" --hypothesis-profile=soak --timeout=3600 $(ARGS)
 	$(PY) -m pytest tests/spark --spark-cluster -m "not slow" --timeout=600
 
-docs: $(VENV)/.installed ## regenerate docs/configuration.md from the settings
+docs: $(VENV)/.installed ## regenerate docs/configuration.md and the list of modules
 	@mkdir -p docs
 	$(PY) -m artemis_py.config.reference > docs/.configuration.md
 	@mv docs/.configuration.md docs/configuration.md
+	$(PY) tools/module_index.py
 
 clean: ## remove .venv, caches and build results (never the broker's data)
 	rm -f *__mypyc.*.so && find artemis_py -name '*.so' -delete
 	rm -rf $(VENV) .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
 	find artemis_py tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# Until its name was found to be somebody else's the distribution was called artemis_py; a checkout of then has it still.
 # Stamps: a second `make run` is instant, and a changed pyproject.toml installs again.
 $(PY):
 	@sh tools/venv.sh $(VENV)
 
 $(VENV)/.installed: pyproject.toml | $(PY)
 	@echo "Installing artemis_py into $(VENV) …"
+	@$(PY) -m pip uninstall --quiet --yes --disable-pip-version-check artemis_py 2>/dev/null
 	@$(PIP) --editable .
 	@touch $@
 

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from artemis_py.cli.main import main
+from artemis_py.cli.start import main
 
 sys.exit(main())

@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from artemis_py.shown import escaped
+
 
 class ArtemisError(Exception):
     """Root of every error that artemis_py raises on purpose."""
+
+
+class AdviceError(ArtemisError):
+    """An error with lines of our own below it: what can be done."""
+
+    def __init__(self, message: str, advice: str) -> None:
+        super().__init__(message)
+        self.advice = advice
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +25,7 @@ class Problem:
     """One finding in a configuration file.
 
     ``severity`` is ``error`` (the file is refused), ``warning`` or ``note``; ``line`` counts from 1, 0 when unknown.
+    ``code`` is the kind of a warning or note, by which it can be silenced; errors have none.
     """
 
     severity: str
@@ -24,16 +35,22 @@ class Problem:
     value: str | None = None
     allowed: str | None = None
     suggestion: str | None = None
+    code: str = ""
+
+    @property
+    def place(self) -> str:
+        """The file with the line, as far as it is known."""
+        return f"{self.file}:{self.line}" if self.line else self.file
 
     def __str__(self) -> str:
-        parts = [f"{self.file}:{self.line}: {self.message}"]
+        parts = [f"{self.place}: {self.message}"]
         if self.value is not None:
             parts.append(f"found {self.value!r}")
         if self.allowed is not None:
             parts.append(f"allowed: {self.allowed}")
         if self.suggestion is not None:
             parts.append(f"did you mean {self.suggestion!r}?")
-        return "; ".join(parts)
+        return escaped("; ".join(parts))
 
 
 class ConfigError(ArtemisError):
@@ -45,16 +62,21 @@ class ConfigError(ArtemisError):
 
 
 class SelectorError(ArtemisError):
-    """A filter text that does not parse; ``line`` and ``column`` count from 1."""
+    """A filter text that does not parse, ``reason`` says why; ``line`` and ``column`` count from 1."""
 
     def __init__(self, message: str, line: int, column: int) -> None:
-        super().__init__(f"{message} (line {line}, column {column})")
+        self.reason = f"{message} (line {line}, column {column})"
+        super().__init__(f"selector: {self.reason}")
         self.line = line
         self.column = column
 
 
 class MatchError(ArtemisError):
     """A ``match`` that no address-setting or security-setting may have."""
+
+
+class StorageError(ArtemisError):
+    """What was promised cannot be kept on the disk. No step of a turn survives it: the broker stops."""
 
 
 class BrokerError(ArtemisError):

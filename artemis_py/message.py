@@ -60,6 +60,24 @@ class HeaderName:
         self.line_inside = b"\n" + self.line
 
 
+_HEADER_NAMES_MAX: Final = 4096
+_HEADER_NAME_MAX: Final = 256
+_header_names: Final[dict[str, HeaderName]] = {}
+"""Names that selectors ask for; clients choose them, so there is a bound."""
+
+
+def header_name(text: str) -> HeaderName:
+    """The name of a header, ready to be looked for."""
+    name = _header_names.get(text)
+    if name is None:
+        if len(_header_names) >= _HEADER_NAMES_MAX:
+            _header_names.clear()
+        name = HeaderName(text)
+        if len(text) <= _HEADER_NAME_MAX:
+            _header_names[text] = name
+    return name
+
+
 class Account:
     """How much one address holds in memory: messages counted once, however many of its queues refer to them. ``total``
     is the account of all addresses together.
@@ -93,7 +111,6 @@ class Head:
     """
 
     __slots__ = (
-        "_properties",
         "address",
         "block",
         "duplicate_id",
@@ -123,7 +140,6 @@ class Head:
         self.routing_type = routing_type
         self.duplicate_id = duplicate_id
         self.size_bytes = len(block)
-        self._properties: dict[str, str] | None = None
 
     def headers(self) -> Iterator[tuple[str, str]]:
         """Every header of the block, decoded, in order."""
@@ -133,19 +149,16 @@ class Head:
 
     @property
     def properties(self) -> dict[str, str]:
-        """The headers by name; of repeated ones the first counts (STOMP 1.2, "Repeated Header Entries")."""
-        properties = self._properties
-        if properties is None:
-            properties = {}
-            for name, value in self.headers():
-                properties.setdefault(name, value)
-            self._properties = properties
+        """The headers by name; of repeated ones the first counts (STOMP 1.2, "Repeated Header Entries"). They are
+        decoded each time: kept beside the block they would take seven times its memory.
+        """
+        properties: dict[str, str] = {}
+        for name, value in self.headers():
+            properties.setdefault(name, value)
         return properties
 
     def first(self, name: HeaderName) -> str | None:
         """The value of one header, None when it is absent; the others are not decoded for it."""
-        if self._properties is not None:
-            return self._properties.get(name.text)
         block = self.block
         if block.startswith(name.line):
             start = len(name.line)
@@ -200,14 +213,16 @@ class BodyFiles(ABC):
 class LargeBody:
     """A body in a file of its own, which is there as long as somebody has this object.
 
-    ``files`` is None where a log or a page is only read: then the object has nothing to do with the file.
+    ``files`` is None where a log or a page is only read: then the object has nothing to do with the file. ``checksum``
+    is the CRC-32 of all of it, -1 where nobody noted one.
     """
 
-    __slots__ = ("files", "number", "size_bytes")
+    __slots__ = ("checksum", "files", "number", "size_bytes")
 
-    def __init__(self, number: int, size_bytes: int, files: BodyFiles | None = None) -> None:
+    def __init__(self, number: int, size_bytes: int, files: BodyFiles | None = None, checksum: int = -1) -> None:
         self.number = number
         self.size_bytes = size_bytes
+        self.checksum = checksum
         self.files: BodyFiles | None = None
         if files is not None:
             self.keep_in(files)
@@ -278,7 +293,7 @@ class Message:
             builtin = self._builtin(name)
             if builtin is not None:
                 return builtin
-        return self.head.properties.get(name)
+        return self.head.first(header_name(name))
 
     def _builtin(self, name: str) -> str | int | None:
         if name == "AMQPriority":
@@ -294,7 +309,7 @@ class Message:
         if name == "AMQAddress":
             return self.head.address
         if name == "AMQGroupID":
-            return self.head.properties.get("_AMQ_GROUP_ID")
+            return self.head.first(header_name("_AMQ_GROUP_ID"))
         if name == "AMQUserID":
-            return self.head.properties.get("JMSXUserID")
+            return self.head.first(header_name("JMSXUserID"))
         return None

@@ -262,7 +262,7 @@ class RecordLog(ABC):
 
     @abstractmethod
     def queue_deleted(self, queue_id: int) -> int:
-        """A durable queue was removed; what it held was settled before."""
+        """A durable queue was removed. What it held is settled behind this, and no restart finds it."""
 
     @abstractmethod
     def duplicate_id(self, address: str, duplicate_id: str) -> int:
@@ -277,6 +277,10 @@ class RecordLog(ABC):
     @abstractmethod
     def end_group(self) -> int:
         """The group is complete."""
+
+    @abstractmethod
+    def close_groups(self) -> None:
+        """Somebody broke off in the middle of groups: they end here, so that what others write is no part of them."""
 
     @property
     def failure(self) -> ArtemisError | None:
@@ -410,6 +414,9 @@ class MemoryLog(RecordLog):
         return 0
 
     def begin_group(self, *, transactional: bool = False) -> None:
+        return
+
+    def close_groups(self) -> None:
         return
 
     def end_group(self) -> int:

@@ -15,6 +15,7 @@ from bench.artemis import Artemis
 from bench.broker import Broker
 from bench.coilmq import CoilMq
 from bench.comparison import text, verdict
+from bench.day import DAY, SEGMENTS, Day, measure_day
 from bench.deep_queues import DEPTH, DEPTHS, DeepQueues, measure_depths
 from bench.driver import Measured, measure
 from bench.own import ArtemisPy, Relay
@@ -22,10 +23,10 @@ from bench.pipeline import PIPELINE, Pipeline, measure_pipeline
 from bench.rabbitmq import RabbitMq
 
 BROKERS = (ArtemisPy, ActiveMqClassic, CoilMq, Artemis, RabbitMq, Relay)
-Part = Pipeline | DeepQueues
+Part = Pipeline | DeepQueues | Day
 """What is measured without peers."""
 DEFAULT_BROKERS = "artemis_py,activemq,coilmq,artemis,rabbitmq"
-DEFAULT_SCENARIOS = "1,1u,2,5,6,8,12,3,3i,4,11,7,9,10,recovery,pipeline,depth"
+DEFAULT_SCENARIOS = "1,1u,2,5,6,8,12,3,3i,4,11,7,9,10,recovery,pipeline,depth,day"
 
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -39,11 +40,12 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--scenario",
         default=DEFAULT_SCENARIOS,
         help="ids with commas between (default %(default)s); pipeline is Spark on the broker's log, depth every type "
-        "of queue, deep and not",
+        "of queue, deep and not, day questions about 24 hours of log",
     )
     parser.add_argument("--rounds", type=int, default=3, help="default 3")
     parser.add_argument("--seconds", type=float, default=3.0, help="measured time per scenario (default 3)")
     parser.add_argument("--messages", type=int, help="a fixed number of messages instead")
+    parser.add_argument("--segments", type=int, help=f"of the log of scenario day (default {SEGMENTS:,}, quick 1,000)")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds a scenario may take at most (default 60)")
     parser.add_argument("--quick", action="store_true", help="one round of one second: a look, not a measurement")
     parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
@@ -94,7 +96,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     rounds, seconds = (1, 1.0) if args.quick else (args.rounds, args.seconds)
     options = Options(messages=args.messages, seconds=seconds, limit_s=args.limit)
     names = args.scenario.split(",")
-    scenarios = [name for name in names if name not in (PIPELINE, DEPTH)]
+    scenarios = [name for name in names if name not in (PIPELINE, DEPTH, DAY)]
     found: list[Measured] = []
     absent: list[str] = []
     if scenarios:
@@ -108,6 +110,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         parts[PIPELINE] = measure_pipeline(messages, rounds, seconds, _say)
     if DEPTH in names:
         parts[DEPTH] = measure_depths(DEPTHS[:2] if args.quick else DEPTHS, rounds, _say)
+    if DAY in names:
+        parts[DAY] = measure_day(args.segments or (1_000 if args.quick else SEGMENTS), _say)
     if args.json:
         print(as_json(found, absent, parts))
     else:

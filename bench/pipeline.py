@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from artemis_py.errors import ArtemisError, PipelineError
 from artemis_py.perf.process import ProcessTree
 from artemis_py.perf.result import MILLION
+from artemis_py.spark.java import INSTALL, ensure_java
 from bench import findings
 from bench.findings import Finding
 
@@ -60,9 +61,7 @@ def absent() -> str | None:
     """What this machine lacks to run Spark, None when it can."""
     missing = [name for name in ("pyspark", "pyarrow") if find_spec(name) is None]
     if missing:
-        return f"{' and '.join(missing)} not installed: pip install 'artemis_py[spark]'"
-    from artemis_py.spark.java import ensure_java
-
+        return f"{' and '.join(missing)} not installed: {INSTALL}"
     try:
         ensure_java(dict(os.environ))
     except PipelineError as lacking:

@@ -23,6 +23,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``--seed N`` repeats a run: fixtures and Hypothesis draw from it."""
     parser.addoption("--spark-cluster", action="store_true", help="tests of Spark on a master and two workers")
+    parser.addoption("--churn-minutes", type=float, help="how long clients come and go in tests/e2e/test_churn.py")
     parser.addoption("--seed", type=int, default=None, metavar="N", help="repeat the run that printed this seed")
 
 

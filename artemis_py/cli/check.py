@@ -3,54 +3,77 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final
 
 from artemis_py.cli import colour
+from artemis_py.cli.configuration import (
+    add_properties,
+    add_strictness,
+    file_or_default,
+    print_ports,
+    print_problems,
+    summary,
+)
+from artemis_py.config.codes import told
 from artemis_py.config.reader import load
+from artemis_py.config.settings import BrokerConfig
 from artemis_py.errors import ConfigError, Problem
+from artemis_py.shown import as_json as json_text
+from artemis_py.shown import escaped, say_made
 
 HELP = "report every problem of a broker.xml"
-
-_COLOURS: Final = {"error": colour.RED, "warning": colour.YELLOW, "note": colour.CYAN}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of ``check``."""
-    parser.add_argument("file", metavar="FILE", type=Path, help="the configuration, for example broker.xml")
-    parser.add_argument(
-        "--properties",
-        metavar="FILE",
-        type=str,
-        action="append",
-        default=[],
-        help="a broker.properties laid over the configuration; may be repeated, later files win",
-    )
+    parser.add_argument("file", metavar="FILE", type=Path, nargs="?", help="the configuration; by default broker.xml")
+    add_properties(parser)
+    add_strictness(parser)
+    parser.add_argument("--quiet", action="store_true", help="print errors only, and nothing for a file without any")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="for people or for machines")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints all problems and a summary; returns 0 when the broker would start with this file, else 2."""
+    """Prints all problems, a verdict and where the broker would listen; returns 0 when it would start with this file,
+    else 2. With ``--strict`` also 2 when there is a warning.
+    """
+    file = file_or_default(args.file, "check")
+    config: BrokerConfig | None = None
     problems: Sequence[Problem]
     try:
-        problems = load(args.file, properties=args.properties).notices
-        valid = True
+        config = load(file, properties=args.properties)
+        problems = config.notices
     except ConfigError as error:
         problems = error.problems
-        valid = False
+    shown = told(problems, args.silence)
+    valid = config is not None and not (args.strict and any(each.severity == "warning" for each in shown))
+    places = ports_of(config) if config is not None else []
     if args.format == "json":
-        print(json.dumps(as_json(str(args.file), problems, valid=valid), indent=2, ensure_ascii=False))
-    else:
-        print_text(str(args.file), problems, valid=valid)
+        say_made(json_text(as_json(str(file), shown, places, valid=valid), indent=2))
+    elif not args.quiet:
+        print_problems(shown, sys.stdout)
+        print_verdict(str(file), shown, valid=valid)
+        if config is not None:
+            print_ports(places)
+    elif not valid:
+        print_problems([each for each in shown if args.strict or each.severity == "error"], sys.stdout)
     return 0 if valid else 2
 
 
-def as_json(file: str, problems: Sequence[Problem], *, valid: bool) -> dict[str, object]:
+def ports_of(config: BrokerConfig) -> list[str]:
+    """Where the broker would listen, and for what."""
+    return [
+        f"{each.place} for {', '.join(each.protocols)} (acceptor {each.name})"
+        for each in config.acceptors
+        if each.is_opened
+    ]
+
+
+def as_json(file: str, problems: Sequence[Problem], places: Sequence[str], *, valid: bool) -> dict[str, object]:
     """Return what ``--format json`` prints."""
     counts = Counter(problem.severity for problem in problems)
     return {
@@ -59,21 +82,13 @@ def as_json(file: str, problems: Sequence[Problem], *, valid: bool) -> dict[str,
         "errors": counts["error"],
         "warnings": counts["warning"],
         "notes": counts["note"],
+        "listening": list(places),
         "problems": [asdict(problem) | {"text": str(problem)} for problem in problems],
     }
 
 
-def print_text(file: str, problems: Sequence[Problem], *, valid: bool) -> None:
-    """Print one line for each problem, errors marked as such, and a summary."""
+def print_verdict(file: str, problems: Sequence[Problem], *, valid: bool) -> None:
+    """Print whether the broker would start, and how much there is of what."""
     paint = colour.painter(sys.stdout)
-    for problem in problems:
-        place = f"{problem.file}:{problem.line}: "
-        severity = paint(_COLOURS[problem.severity], problem.severity)
-        print(f"{place}{severity}: {str(problem).removeprefix(place)}")
-    counts = Counter(problem.severity for problem in problems)
-    summary = ", ".join(
-        f"{counts[severity]} {severity}{'' if counts[severity] == 1 else 's'}"
-        for severity in ("error", "warning", "note")
-    )
     verdict = paint(colour.GREEN, "valid") if valid else paint(colour.RED, "refused")
-    print(f"{file}: {verdict} ({summary})")
+    say_made(f"{escaped(file)}: {verdict} ({summary(problems)})")

@@ -6,15 +6,20 @@ import os
 from collections.abc import Callable
 from typing import Final, TextIO
 
+from artemis_py.shown import escaped
+
 RED: Final = "31"
 GREEN: Final = "32"
 YELLOW: Final = "33"
 CYAN: Final = "36"
 BOLD: Final = "1"
+DIM: Final = "2"
 
 
 def painter(stream: TextIO) -> Callable[[str, str], str]:
-    """Return a function that colours a text, or leaves it alone when ``stream`` is no terminal or NO_COLOR is set."""
+    """Return a function that colours a text of one line, or only shows it when ``stream`` is no terminal or NO_COLOR is
+    set.
+    """
     if not stream.isatty() or os.environ.get("NO_COLOR"):
-        return lambda _colour, text: text
-    return lambda colour, text: f"\x1b[{colour}m{text}\x1b[0m"
+        return lambda _colour, text: escaped(text)
+    return lambda colour, text: f"\x1b[{colour}m{escaped(text)}\x1b[0m"

@@ -14,10 +14,13 @@ from urllib.parse import quote
 from artemis_py.cli.journal_records import shown_time
 from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
+from artemis_py.shown import as_json, say, say_made
 from artemis_py.storage.committer import ThreadCommitter
 from artemis_py.storage.cursors import Cursor, check_name
 from artemis_py.storage.disk import DirectoryLock, FileDisk, LockedError
-from artemis_py.storage.journal import Journal, JournalSettings
+from artemis_py.storage.examination import examine
+from artemis_py.storage.journal import Journal
+from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.recovery import recover
 from artemis_py.storage.scan import log_files
 
@@ -43,12 +46,12 @@ def run(args: argparse.Namespace) -> int:
     broker = _RunningBroker(args.where) if "://" in args.where else _StoppedBroker(Path(args.where))
     if args.command == "drop":
         broker.drop(check_name(args.name))
-        print(f"dropped {args.name}")
+        say(f"dropped {args.name}")
         return 0
     found = broker.cursors()
     if args.format == "json":
         for fields in found:
-            print(json.dumps(fields, ensure_ascii=False))
+            say_made(as_json(fields))
     else:
         _print_table(found)
     return 0
@@ -96,8 +99,8 @@ class _StoppedBroker:
 
     def cursors(self) -> list[dict[str, Any]]:
         now_ms = int(time.time() * 1000)
-        recovered = recover(ReadOnlyDisk(self._directory))
-        found = [Cursor(**fields) for _, fields in sorted(recovered.index.cursors.items())]
+        examined = examine(ReadOnlyDisk(self._directory))
+        found = [Cursor(**fields) for _, fields in sorted(examined.index.cursors.items())]
         return [{**cursor.fields(), "holds": cursor.holds(now_ms)} for cursor in found]
 
     def drop(self, name: str) -> None:
@@ -127,13 +130,13 @@ class _StoppedBroker:
 
 def _print_table(found: list[dict[str, Any]]) -> None:
     width = max([4, *(len(fields["name"]) for fields in found)])
-    print(f"{'name':<{width}}  {'lsn':>12}  {'behind MiB':>10}  {'holds':<5}  {'moved':<24}  owner")
+    say(f"{'name':<{width}}  {'lsn':>12}  {'behind MiB':>10}  {'holds':<5}  {'moved':<24}  owner")
     for fields in found:
         behind = f"{fields['lag_bytes'] / 1048576:.1f}" if "lag_bytes" in fields else "-"
         note = "  (overtaken: something it had not read is gone)" if fields.get("is_overtaken") else ""
         moved = shown_time(fields["moved_ms"])
         holds = "yes" if fields["holds"] else "no"
-        print(
+        say(
             f"{fields['name']:<{width}}  {fields['lsn']:>12}  {behind:>10}  {holds:<5}  {moved:<24}"
             f"  {fields['owner']}{note}"
         )

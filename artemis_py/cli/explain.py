@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from artemis_py.cli import colour
+from artemis_py.cli.configuration import add_properties, file_or_default
 from artemis_py.config.explain import Explained, Explanation, explain
 from artemis_py.config.fields import HONOURED
+from artemis_py.config.problems import nearest
 from artemis_py.config.reader import load
+from artemis_py.config.settings import BrokerConfig
+from artemis_py.shown import as_json as json_text
+from artemis_py.shown import escaped, say, say_made
 
 HELP = "show where each setting of an address or queue comes from"
 
@@ -21,28 +25,57 @@ Composition = Sequence[tuple[str, str, str]]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of ``explain``."""
-    parser.add_argument("name", metavar="ADDRESS[::QUEUE]", help="an address, or a queue of it; need not exist")
-    parser.add_argument("--config", metavar="FILE", type=Path, default=Path("broker.xml"), help="the configuration")
     parser.add_argument(
-        "--properties",
-        metavar="FILE",
-        type=str,
-        action="append",
-        default=[],
-        help="a broker.properties laid over the configuration; may be repeated, later files win",
+        "name", metavar="ADDRESS[::QUEUE]", type=name_of, help="an address, or a queue of it; need not exist"
     )
+    parser.add_argument("--config", metavar="FILE", type=Path, help="the configuration; by default broker.xml")
+    add_properties(parser)
+    parser.add_argument("--all", action="store_true", help="show the settings that have their defaults, too")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="for people or for machines")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the explanation and returns 0. Raises ConfigError when the configuration is refused."""
-    explanation = explain(load(args.config, properties=args.properties), args.name)
+    """Prints the explanation and returns 0. Raises ConfigError when the configuration is refused, and
+    NoFileError.
+    """
+    config = load(file_or_default(args.config, f"explain {args.name} --config"), properties=args.properties)
+    explanation = explain(config, args.name)
     composition = compose(explanation)
     if args.format == "json":
-        print(json.dumps(as_json(explanation, composition), indent=2, ensure_ascii=False))
+        say_made(json_text(as_json(explanation, composition), indent=2))
     else:
-        print_text(explanation, composition)
+        print_text(explanation, composition, show_all=args.all)
+        for hint in hints(config, args.name):
+            say()
+            say(hint)
     return 0
+
+
+def name_of(text: str) -> str:
+    """The name that an argument gives. Raises ArgumentTypeError for one that nothing can have."""
+    address, separator, queue = text.partition("::")
+    if not address or (separator and not queue) or "::" in queue:
+        raise argparse.ArgumentTypeError(f"{text!r} is no name of an address, and no ADDRESS::QUEUE")
+    return text
+
+
+def hints(config: BrokerConfig, name: str) -> list[str]:
+    """What else the name may have been meant for: a declared name that looks like it, or a queue of that name."""
+    address, _, queue = name.partition("::")
+    queues = {each.name: each.address for declared in config.addresses for each in declared.queues}
+    addresses = [declared.name for declared in config.addresses]
+    found: list[str] = []
+    if address not in addresses:
+        guess = nearest(address, addresses)
+        if guess is not None:
+            found.append(f"{address} is not declared; did you mean {guess}?")
+    if queue and queue not in queues:
+        guess = nearest(queue, queues)
+        if guess is not None:
+            found.append(f"queue {queue} is not declared; did you mean {queues[guess]}::{guess}?")
+    elif not queue and address in queues:
+        found.append(f"there is a queue {address}, too: artemis-py explain {queues[address]}::{address}")
+    return found
 
 
 def compose(explanation: Explanation) -> Composition:
@@ -94,13 +127,16 @@ def _row_as_json(row: Explained) -> dict[str, object]:
     }
 
 
-def print_text(explanation: Explanation, composition: Composition) -> None:
-    """Print the explanation as tables."""
+def print_text(explanation: Explanation, composition: Composition, *, show_all: bool = False) -> None:
+    """Print the explanation as tables, what a queue is composed of first. Defaults stand there only with
+    ``show_all``.
+    """
     paint = colour.painter(sys.stdout)
-    print(paint(colour.BOLD, f"address {explanation.address}"), f"({_declaration(explanation)})")
-    _print_rows(explanation.settings, paint)
     if explanation.queue_config is not None:
-        _print_queue(explanation, composition, paint)
+        _print_queue(explanation, composition, paint, show_all)
+        say()
+    _print_head(paint, f"address {explanation.address}", f"({_declaration(explanation)})")
+    _print_rows(explanation.settings, paint, show_all)
     _print_security(explanation, paint)
 
 
@@ -112,29 +148,38 @@ def _declaration(explanation: Explanation) -> str:
     return f"{address.origin}; {' and '.join(address.routing_types) or 'no routing type'}; queues: {queues}"
 
 
-def _print_queue(explanation: Explanation, composition: Composition, paint: Paint) -> None:
+def _print_queue(explanation: Explanation, composition: Composition, paint: Paint, show_all: bool) -> None:
     queue = explanation.queue_config
     if queue is None:
         return
     where = str(queue.origin) if explanation.queue_declared else "not declared; as it would be created by itself"
-    print()
-    print(paint(colour.BOLD, f"queue {queue.name}"), f"({where}; {queue.routing_type})")
-    _print_rows(explanation.queue_attributes, paint)
-    print()
-    print(paint(colour.BOLD, "composed of"))
+    _print_head(paint, f"queue {queue.name}", f"({where}; {queue.routing_type})")
+    say_made(paint(colour.BOLD, "composed of"))
     _print_table([(f"{axis}:", choice, why) for axis, choice, why in composition])
+    say_made(paint(colour.BOLD, "attributes"))
+    _print_rows(explanation.queue_attributes, paint, show_all)
 
 
 def _print_security(explanation: Explanation, paint: Paint) -> None:
     security = explanation.security
     where = f"match {security.match}, {security.origin}" if security else "no security-setting matches"
-    print()
-    print(paint(colour.BOLD, "security"), f"({where}; this version does not enforce it)")
+    say()
+    _print_head(paint, "security", f"({where}; this version does not enforce it)")
     _print_table([(name, ", ".join(roles) or "nobody") for name, roles in explanation.permissions.items()])
 
 
-def _print_rows(rows: Sequence[Explained], paint: Paint) -> None:
-    _print_table([(row.setting.name, row.value_text, _source(row)) for row in rows], paint)
+def _print_head(paint: Paint, title: str, rest: str) -> None:
+    say_made(f"{paint(colour.BOLD, title)} {escaped(rest)}")
+
+
+def _print_rows(rows: Sequence[Explained], paint: Paint, show_all: bool) -> None:
+    shown = [row for row in rows if show_all or row.origin is not None]
+    if shown:
+        _print_table([(row.setting.name, row.value_text, _source(row)) for row in shown], paint)
+    if len(shown) < len(rows):
+        count = len(rows) - len(shown)
+        what = "1 setting has its default" if count == 1 else f"{count} settings have their defaults"
+        say_made(paint(colour.DIM, f"  {'and ' if shown else ''}{what} (--all shows them)"))
 
 
 def _source(row: Explained) -> str:
@@ -149,9 +194,10 @@ def _source(row: Explained) -> str:
 
 
 def _print_table(rows: Sequence[tuple[str, ...]], paint: Paint | None = None) -> None:
+    rows = [tuple(map(escaped, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)]
         if paint is not None and row[-1] != "default":
             cells[1] = paint(colour.CYAN, cells[1])
-        print(f"  {'  '.join(cells)}".rstrip())
+        say_made(f"  {'  '.join(cells)}".rstrip())

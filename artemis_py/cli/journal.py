@@ -1,35 +1,51 @@
-"""``artemis-py journal``: look into the files of a stopped broker, a retention directory or a copy. Changes nothing."""
+"""``artemis-py journal``: look into the files of a stopped broker, a retention directory or a copy, and repair them.
+
+Only ``repair --write`` changes anything.
+"""
 
 from __future__ import annotations
 
 import argparse
 import fcntl
-import json
-import struct
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from artemis_py.cli.journal_records import fields_of, shown_time, summary_of
+from artemis_py.cli.journal_verify import EXIT_DAMAGED, Verification, run_repair
+from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
-from artemis_py.message import LargeBody
+from artemis_py.shown import as_json as json_text
+from artemis_py.shown import say, say_made, warn
 from artemis_py.storage import codec
-from artemis_py.storage.body_names import body_name, find_body
-from artemis_py.storage.codec import FILE_HEADER_BYTES, CodecError, Record, VersionError
-from artemis_py.storage.index import Segment
-from artemis_py.storage.recovery import Recovered, apply
+from artemis_py.storage.codec import CodecError, Record, VersionError
+from artemis_py.storage.examination import MOVES_NAME
+from artemis_py.storage.extent import read_extent
 from artemis_py.storage.scan import Damage, LogFile, inner_records, log_files, whole_records
 
-HELP: Final = "verify or dump the journal files of a stopped broker"
-EXIT_DAMAGED: Final = 1
+HELP: Final = "verify, repair or dump the journal files of a stopped broker"
+EXIT_CODES: Final = (
+    "exit codes: 0 all is well; 1 damage with which a broker starts; 4 files, queues or many records are lost, and a"
+    " broker does not start without --accept-loss"
+)
 _CODES: Final = {name: code for code, name in codec.RECORD_NAMES.items()}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``verify DIR`` and ``dump DIR [--format json] [--type message,settled] [--lsn A..B]``."""
-    commands = parser.add_subparsers(dest="command", required=True, metavar="verify|dump")
-    verify = commands.add_parser("verify", help="check every record; exit code 1 when something is damaged")
+    """``verify DIR``, ``repair DIR [--write]`` and ``dump DIR [--format json] [--type NAMES] [--lsn A..B]``."""
+    commands = parser.add_subparsers(dest="command", required=True, metavar="verify|repair|dump")
+    verify = commands.add_parser("verify", help="check every file and record", epilog=EXIT_CODES)
+    repair = commands.add_parser(
+        "repair",
+        help="tell what a clean journal would have of a damaged one; with --write, make it and keep the old files",
+        epilog=EXIT_CODES,
+    )
+    repair.add_argument("directory", type=Path, metavar="DIR", help="journal-directory of a stopped broker")
+    repair.add_argument(
+        "--write",
+        action="store_true",
+        help="do it; the old files are kept, in a folder lost+found-… in DIR",
+    )
     dump = commands.add_parser("dump", help="print every record on a line of its own")
     for each in (verify, dump):
         each.add_argument("directory", type=Path, metavar="DIR", help="journal-directory, or where files were retained")
@@ -69,13 +85,16 @@ def run(args: argparse.Namespace) -> int:
     directory: Path = args.directory
     try:
         files = log_files([directory])
-        if not files:
+        is_half_repaired = (directory / MOVES_NAME).exists()
+        if not files and not is_half_repaired and read_extent(ReadOnlyDisk(directory)).extent is None:
             raise ArtemisError(f"{directory} has no journal files")
+        if args.command == "repair":
+            return run_repair(directory, write=args.write)
         holder = _holder(directory)
         if holder is not None:
-            print(f"note: a broker{holder} is using {directory}: its last batch may be unfinished", file=sys.stderr)
+            warn(f"note: a broker{holder} is using {directory}: its last batch may be unfinished")
         if args.command == "verify":
-            return Verification(files, _body_directories(directory, args.large)).run()
+            return Verification(directory, files, _body_directories(directory, args.large)).run()
         return _dump(files, args.format == "json", args.type, args.lsn)
     except BrokenPipeError:
         raise
@@ -105,132 +124,24 @@ def _body_directories(directory: Path, told: Path | None) -> list[Path]:
     return [path for path in (beside / "largemessages", beside / "large") if path.is_dir()]
 
 
-# ---- verify --------------------------------------------------------------------------------------
-
-
-class Verification:
-    """Goes through files and tells of each, then of what lives in all of them together."""
-
-    def __init__(self, files: list[LogFile], body_directories: list[Path]) -> None:
-        self._files = files
-        self._body_directories = body_directories
-        self._recovered = Recovered()
-        self._damage_count = 0
-        self._record_count = 0
-
-    def run(self) -> int:
-        """Prints what it finds; returns the exit code."""
-        for file in self._files:
-            self._check(file, is_last=file is self._files[-1])
-        if not any(file.closed_ms is not None for file in self._files):
-            self._tell_of_queues()
-            self._tell_of_bodies()
-        verdict = f"{self._damage_count} DAMAGED places" if self._damage_count else "no damage"
-        print(f"in all: {len(self._files)} files, {self._record_count} records, {verdict}")
-        return EXIT_DAMAGED if self._damage_count else 0
-
-    def _check(self, file: LogFile, *, is_last: bool) -> None:
-        data = file.path.read_bytes()
-        name = file.path.name
-        damages: list[Damage] = []
-        if not any(data):
-            print(f"{name}: made and never written to")
-            return
-        try:
-            header = codec.decode_file_header(data)
-            made = f"format {codec.FORMAT_VERSION}, made {shown_time(header.created_ms)}"
-            if header.number != file.number:
-                damages.append(Damage(name, 16, f"the header says segment {header.number}", torn=False))
-        except CodecError as error:
-            made = "no header"
-            damages.append(Damage(name, 0, str(error), torn=is_last and codec.is_blank(data)))
-            if isinstance(error, VersionError):
-                data = b""
-        print(f"{name}: {made}, {self._records_of(file, data, damages, is_last=is_last)}")
-        for damage in damages:
-            self._tell_of_damage(damage)
-
-    def _records_of(self, file: LogFile, data: bytes, damages: list[Damage], *, is_last: bool) -> str:
-        name = file.path.name
-        segment = Segment(file.number, name, 0)
-        lsns: list[int] = []
-        times: list[int] = []
-        end = FILE_HEADER_BYTES
-        for record in whole_records(name, data, damages, is_last=is_last):
-            end = record.end
-            lsns.append(record.lsn)
-            try:
-                if record.type_code == codec.BATCH:
-                    times.append(codec.decode_batch(record.payload).now_ms)
-                apply(self._recovered, record, segment)
-            except (CodecError, ValueError, LookupError, struct.error) as error:
-                damages.append(Damage(name, record.offset, f"a payload that says nothing: {error}", torn=False))
-        self._record_count += len(lsns)
-        parts = [f"{len(lsns)} records"]
-        if lsns:
-            parts.append(f"lsn {min(lsns)} to {max(lsns)}")
-        if times:
-            parts.append(f"{shown_time(min(times))} to {shown_time(max(times))}")
-        return ", ".join([*parts, f"{end} of {len(data)} bytes used"])
-
-    def _tell_of_damage(self, damage: Damage) -> None:
-        what = "an unfinished write" if damage.torn else "DAMAGED"
-        self._damage_count += not damage.torn
-        print(f"  at byte {damage.offset}: {what}: {damage.reason}")
-
-    def _tell_of_queues(self) -> None:
-        index = self._recovered.index
-        index.drop_orphans()
-        counts = dict.fromkeys(index.queues, 0)
-        for message_id, segment in index.home.items():
-            for queue_id in segment.live[message_id].queue_ids:
-                counts[queue_id] += 1
-        print(f"live: {len(index.home)} messages in {len(counts)} durable queues")
-        pages = index.pages.pages()
-        for page in pages:
-            for queue_id in page.durable:
-                counts[queue_id] += index.pages.left_of(queue_id, page)
-        if pages:
-            print(f"and {sum(map(index.pages.left, pages))} in {len(pages)} pages: see artemis-py pages list")
-        for queue_id, count in counts.items():
-            print(f"  {index.queues[queue_id].get('name', '?')} (queue {queue_id}): {count} messages")
-
-    def _tell_of_bodies(self) -> None:
-        """Large bodies that living messages need."""
-        index = self._recovered.index
-        messages = [segment.live[message_id].message for message_id, segment in index.home.items()]
-        large = [(message.id, message.body) for message in messages if isinstance(message.body, LargeBody)]
-        if not large:
-            return
-        if not self._body_directories:
-            print(f"large: {len(large)} bodies, not looked at: --large DIR tells where they are")
-            return
-        print(f"large: {len(large)} bodies, {sum(len(body) for _, body in large)} bytes")
-        for message_id, body in large:
-            path = find_body(body.number, self._body_directories)
-            found = 0 if path is None else path.stat().st_size
-            if found < body.size_bytes:
-                self._damage_count += 1
-                fault = "is missing" if path is None else f"has {found} bytes"
-                name = body_name(body.number, durable=True)
-                print(f"  DAMAGED: message {message_id} needs {body.size_bytes} bytes of {name}, which {fault}")
-
-
 # ---- dump ----------------------------------------------------------------------------------------
 
 
 def _dump(files: list[LogFile], as_json: bool, types: frozenset[int], lsns: tuple[int, int | None]) -> int:
     code = 0
     if not as_json:
-        print(f"{'lsn':>12}  {'time':<24}  {'type':<21}  what")
+        say(f"{'lsn':>12}  {'time':<24}  {'type':<21}  what")
     for file in files:
         damages: list[Damage] = []
         for record, time_ms, group in _records(file, damages, is_last=file is files[-1]):
             is_near = record.lsn >= lsns[0] and (lsns[1] is None or record.lsn <= lsns[1])
             if is_near and record.type_code in types:
-                print(_json(file, record, time_ms, group) if as_json else _line(record, time_ms, group))
+                if as_json:
+                    say_made(_json(file, record, time_ms, group))
+                else:
+                    say(_line(record, time_ms, group))
         for damage in damages:
-            print(damage, file=sys.stderr)
+            warn(damage)
             code = code if damage.torn else EXIT_DAMAGED
     return code
 
@@ -265,4 +176,4 @@ def _json(file: LogFile, record: Record, time_ms: int, group: int) -> str:
     place = {"file": file.path.name, "offset": None if group else record.offset}
     name = codec.RECORD_NAMES.get(record.type_code, str(record.type_code))
     fields = {"lsn": record.lsn, "time_ms": time_ms, "type": name, "group": group or None, **place}
-    return json.dumps({**fields, **fields_of(record)}, ensure_ascii=False)
+    return json_text({**fields, **fields_of(record)})

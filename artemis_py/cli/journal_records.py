@@ -44,6 +44,8 @@ def fields_of(record: Record) -> dict[str, Any]:
     if kind == codec.ATTEMPTED:
         names = ("queue", "message_id", "attempts", "due_ms", "consumer", "cause")
         return _with_actor(dict(zip(names, codec.decode_attempted(payload), strict=True)))
+    if kind == codec.TRANSACTION:
+        return {}
     if kind == codec.GROUP:
         return {"payload_bytes": len(payload)}
     if kind == codec.ORIGIN:

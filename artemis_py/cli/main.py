@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import argparse
-import importlib
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
-from typing import Final, Protocol, cast
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
-from artemis_py.errors import ArtemisError, ConfigError
+from artemis_py.cli.interrupt import EXIT_INTERRUPTED, PROGRAM, end_at_once
+from artemis_py.errors import AdviceError, ArtemisError, ConfigError
+from artemis_py.shown import say, say_made, warn, warn_made
 from artemis_py.version import IS_COMPILED, VERSION
 
-PROGRAM: Final = "artemis-py"
+if TYPE_CHECKING:
+    import argparse
+
 EXIT_OK: Final = 0
 EXIT_FAILED: Final = 1
 EXIT_REFUSED: Final = 2
-EXIT_INTERRUPTED: Final = 130
 
 # name -> (module, its HELP): repeated here so that listing the commands imports none of them.
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
@@ -24,7 +27,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "check": ("artemis_py.cli.check", "report every problem of a broker.xml"),
     "explain": ("artemis_py.cli.explain", "show where each setting of an address or queue comes from"),
     "perf": ("artemis_py.cli.perf", "measure a STOMP broker"),
-    "journal": ("artemis_py.cli.journal", "verify or dump the journal files of a stopped broker"),
+    "journal": ("artemis_py.cli.journal", "verify, repair or dump the journal files of a stopped broker"),
     "pipeline": ("artemis_py.cli.pipeline", "analyse, archive or replay the broker's log, on Spark"),
     "cursors": ("artemis_py.cli.cursors", "list or drop the cursors in a broker's log"),
     "pages": ("artemis_py.cli.pages", "list the pages of a stopped broker, and what is in them"),
@@ -65,31 +68,54 @@ def nearest(name: str) -> str | None:
 
 def run_command(name: str, arguments: Sequence[str]) -> int:
     """Imports the command, parses its arguments and runs it. Raises what the command raises."""
-    command = cast(Command, importlib.import_module(COMMANDS[name][0]))
-    parser = argparse.ArgumentParser(prog=f"{PROGRAM} {name}", description=command.HELP)
-    command.add_arguments(parser)
-    return command.run(parser.parse_args(arguments))
+    with _interrupted_at_once(at_the_end=name == "run"):
+        import argparse
+        import importlib
+
+        command = cast(Command, importlib.import_module(COMMANDS[name][0]))
+        parser = argparse.ArgumentParser(prog=f"{PROGRAM} {name}", description=command.HELP)
+        command.add_arguments(parser)
+        parsed = parser.parse_args(arguments)
+        if name == "run":  # until the broker handles signals itself
+            return command.run(parsed)
+    return command.run(parsed)
+
+
+@contextmanager
+def _interrupted_at_once(*, at_the_end: bool) -> Iterator[None]:
+    """Ctrl-C ends the process with one line while nothing has begun: a KeyboardInterrupt in the middle of an import
+    would be a traceback. With ``at_the_end`` it says nothing any more behind that.
+    """
+    try:
+        end_at_once()
+    except ValueError:  # not the main thread: somebody else's program
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN if at_the_end else signal.default_int_handler)
 
 
 def dispatch(arguments: Sequence[str]) -> int:
     """Answers help and version itself, refuses unknown commands, hands over the rest."""
     if not arguments:
-        print(usage(), file=sys.stderr)
+        warn_made(usage())
         return EXIT_REFUSED
     name, *rest = arguments
     if name in COMMANDS:
         return run_command(name, rest)
     if name in ("--version", "-V"):
-        print(f"{PROGRAM} {VERSION} ({'compiled' if IS_COMPILED else 'interpreted'})")
+        say(f"{PROGRAM} {VERSION} ({'compiled' if IS_COMPILED else 'interpreted'})")
         return EXIT_OK
     if name in ("help", "--help", "-h"):
         if rest and rest[0] in COMMANDS:
             return run_command(rest[0], ["--help"])
-        print(usage())
+        say_made(usage())
         return EXIT_OK
     guess = nearest(name)
     hint = f"did you mean {guess!r}?" if guess else f"the commands are {', '.join(COMMANDS)}"
-    print(f"{PROGRAM}: unknown command {name!r}; {hint}", file=sys.stderr)
+    warn(f"{PROGRAM}: unknown command {name!r}; {hint}")
     return EXIT_REFUSED
 
 
@@ -100,12 +126,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except ConfigError as error:
         for problem in error.problems:
-            print(problem, file=sys.stderr)
+            warn(problem)
         return EXIT_REFUSED
     except ArtemisError as error:
-        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        warn(f"{PROGRAM}: {error}")
+        if isinstance(error, AdviceError):
+            warn_made(error.advice)
         return EXIT_FAILED
     except KeyboardInterrupt:
+        warn(f"{PROGRAM}: interrupted")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader went away (`artemis-py … | head`). Python flushes once more at exit: give that a place to go.

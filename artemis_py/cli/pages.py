@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,11 +11,12 @@ from typing import Final
 from artemis_py.cli.journal_records import fields_of, summary_of
 from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.errors import ArtemisError
+from artemis_py.shown import as_json, say, say_made, warn
 from artemis_py.storage import codec, page_codec
 from artemis_py.storage.codec import CodecError, Record
+from artemis_py.storage.examination import examine
 from artemis_py.storage.page_codec import page_numbers
 from artemis_py.storage.page_index import PageIndex
-from artemis_py.storage.recovery import recover
 
 HELP: Final = "list the pages of a stopped broker, and what is in them"
 EXIT_DAMAGED: Final = 1
@@ -69,16 +68,16 @@ def _list(args: argparse.Namespace) -> int:
     for directory in filter(None, (args.directory, args.journal)):
         if not directory.is_dir():
             raise ArtemisError(f"{directory} is no directory")
-    index = None if args.journal is None else recover(ReadOnlyDisk(args.journal)).index.pages
+    index = None if args.journal is None else examine(ReadOnlyDisk(args.journal)).index.pages
     found = [_look_at(path, index) for path in paths]
     if args.format == "json":
         for one in found:
-            print(json.dumps(asdict(one), ensure_ascii=False))
+            say_made(as_json(asdict(one)))
     else:
         _print_table(found, with_left=index is not None)
     for one in found:
         for damage in one.damages:
-            print(f"{one.file} {damage}", file=sys.stderr)
+            warn(f"{one.file} {damage}")
     return EXIT_DAMAGED if any(one.damages for one in found) else 0
 
 
@@ -123,17 +122,15 @@ def _records(path: Path, damages: list[str]) -> Iterator[Record]:
 
 def _print_table(found: list[Found], *, with_left: bool) -> None:
     left = f"  {'left':>8}" if with_left else ""
-    print(f"{'page':<24}  {'messages':>8}  {'transient':>9}{left}  {'KiB':>8}  {'places':<21}  address")
+    say(f"{'page':<24}  {'messages':>8}  {'transient':>9}{left}  {'KiB':>8}  {'places':<21}  address")
     for one in found:
         left = f"  {one.left:>8}" if with_left else ""
         places = f"{one.places[0]} to {one.places[1]}" if one.places else "-"
         shown = f"{one.file:<24}  {one.messages:>8}  {one.transient:>9}{left}  {one.size_bytes / 1024:>8.1f}"
-        print(f"{shown}  {places:<21}  {one.address}")
+        say(f"{shown}  {places:<21}  {one.address}")
     total = sum(one.messages for one in found)
     size = sum(one.size_bytes for one in found)
-    print(
-        f"in all: {len(found)} pages of {len({one.stream for one in found})} addresses, {total} messages, {size} bytes"
-    )
+    say(f"in all: {len(found)} pages of {len({one.stream for one in found})} addresses, {total} messages, {size} bytes")
 
 
 def _dump(args: argparse.Namespace) -> int:
@@ -141,9 +138,9 @@ def _dump(args: argparse.Namespace) -> int:
     for record in _records(args.file, damages):
         if record.type_code == codec.PAGED:
             if args.format == "json":
-                print(json.dumps({"place": record.lsn, **fields_of(record)}, ensure_ascii=False))
+                say_made(as_json({"place": record.lsn, **fields_of(record)}))
             else:
-                print(f"{record.lsn:>12}  {summary_of(record)}")
+                say(f"{record.lsn:>12}  {summary_of(record)}")
     for damage in damages:
-        print(f"{args.file.name} {damage}", file=sys.stderr)
+        warn(f"{args.file.name} {damage}")
     return EXIT_DAMAGED if damages else 0

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from artemis_py.errors import PerfError
+from artemis_py.shown import say, say_made, warn
 
 if TYPE_CHECKING:
     from artemis_py.perf.scenario import Options
@@ -66,6 +67,12 @@ def _add_load(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--consumers", type=positive(int), default=10, help="consumers of the topic in scenario 5 (default 10)"
+    )
+    group.add_argument(
+        "--neighbours",
+        type=positive(int),
+        default=20,
+        help="clients that send all they can in the scenarios of that name (default 20)",
     )
     group.add_argument(
         "--distinct", action="store_true", help="scenario 5: a subscription id of its own for each consumer"
@@ -134,13 +141,13 @@ def run(args: argparse.Namespace) -> int:
 
     if args.list:
         for scenario in SCENARIOS.values():
-            print(f"{scenario.id:<9}{scenario.title}{'' if scenario.id in DEFAULT else '  (only when asked for)'}")
+            say(f"{scenario.id:<9}{scenario.title}{'' if scenario.id in DEFAULT else '  (only when asked for)'}")
         return 0
     try:
         scenarios = choose(DEFAULT if args.scenario is None else [name.strip() for name in args.scenario.split(",")])
         target = _target(args)
     except PerfError as error:
-        print(f"artemis-py perf: {error}", file=sys.stderr)
+        warn(f"artemis-py perf: {error}")
         return 2
     if any_needs_broker(scenarios):
         check_broker(target)
@@ -148,9 +155,9 @@ def run(args: argparse.Namespace) -> int:
     load = Run(target, _options(args), process, Progress())
     outcomes = run_rounds(scenarios, load, args.rounds)
     if args.json:
-        print(as_json(target.url, args.rounds, outcomes))
+        say_made(as_json(target.url, args.rounds, outcomes))
     else:
-        print(table(outcomes, colour=sys.stdout.isatty()))
+        say_made(table(outcomes, colour=sys.stdout.isatty()))
     return 1 if any(outcome.failures for outcome in outcomes) else 0
 
 
@@ -186,6 +193,7 @@ def _options(args: argparse.Namespace) -> Options:
         rate=args.rate,
         connections=args.connections,
         consumers=args.consumers,
+        neighbours=args.neighbours,
         distinct=args.distinct,
         start_command=args.start_command,
         directory=args.directory,

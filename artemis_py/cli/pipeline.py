@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from artemis_py.cli import colour
 from artemis_py.errors import ArtemisError
+from artemis_py.shown import say_made
 from artemis_py.spark.jobs.commands import JOBS, Call
 from artemis_py.spark.jobs.moments import FORMS, moment_ms
 from artemis_py.spark.jobs.source import ArchiveTables, LogTables, Source, Span
@@ -96,7 +97,7 @@ def _moment(text: str, now_ms: int) -> int:
 def run(args: argparse.Namespace) -> int:
     """Runs one job and shows its result. Raises ArtemisError when pyspark is missing or the job cannot be done."""
     from artemis_py.spark.progress import Progress, own_stream
-    from artemis_py.spark.session import require_packages
+    from artemis_py.spark.sessions import require_packages
 
     source = source_of(args)
     require_packages()
@@ -172,9 +173,9 @@ def _show(args: argparse.Namespace, result: Result) -> None:
     if args.format == "json":
         from artemis_py.spark.report.machine import as_json
 
-        print(as_json(result))
+        say_made(as_json(result))
     else:
         from artemis_py.spark.report.terminal import as_text
 
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _UNLIMITED
-        print(as_text(result, width, colour.painter(sys.stdout)), end="")
+        say_made(as_text(result, width, colour.painter(sys.stdout)), end="")

@@ -54,6 +54,17 @@ class AcceptorConfig:
     origin: Origin = NOWHERE
     refused: str | None = None
 
+    @property
+    def is_opened(self) -> bool:
+        """Does the broker open this port when it starts?"""
+        return self.refused is None and bool(self.protocols) and self.bool_param("autoStart")
+
+    @property
+    def place(self) -> str:
+        """Where it listens, as ``host:port``."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
     def int_param(self, name: str, default: int | None = None) -> int:
         """Return a parameter as a whole number; ``default``, else the table's default, where the URI has none.
 

@@ -13,6 +13,8 @@ from artemis_py.config.problems import nearest
 from artemis_py.config.values import ValueTextError, parse_value
 
 _EVERYTHING: Final = ("STOMP",)
+_SPEAKS_NONE: Final = f"this broker speaks none of its protocols; it speaks {' and '.join(SERVED_PROTOCOLS)}"
+_NAMES_NONE: Final = f"it names no protocol that anybody knows; this broker speaks {' and '.join(SERVED_PROTOCOLS)}"
 
 
 def make_acceptors(draft: Draft, *, open_to_all: bool) -> tuple[AcceptorConfig, ...]:
@@ -23,15 +25,23 @@ def make_acceptors(draft: Draft, *, open_to_all: bool) -> tuple[AcceptorConfig, 
     foreign: dict[str, Origin] = {}
     acceptors = [_make(draft, each, foreign, open_to_all) for each in draft.acceptors]
     if foreign:
-        draft.problems.warning(
-            next(iter(foreign.values())),
-            f"protocols that this broker does not speak are left out: {', '.join(foreign)}",
-        )
+        _tell_of_foreign(draft, foreign, acceptors)
     _check_names_and_ports(draft, acceptors)
     for acceptor in acceptors:
-        if acceptor.refused is not None:
-            draft.problems.warning(acceptor.origin, f"acceptor {acceptor.name!r} is not opened: {acceptor.refused}")
+        if acceptor.refused is not None and acceptor.refused != _SPEAKS_NONE:
+            draft.problems.warning(
+                "acceptor-closed", acceptor.origin, f"acceptor {acceptor.name!r} is not opened: {acceptor.refused}"
+            )
     return tuple(acceptors)
+
+
+def _tell_of_foreign(draft: Draft, foreign: dict[str, Origin], acceptors: list[AcceptorConfig]) -> None:
+    """One warning for all that other protocols are named for: the files of Artemis have three such acceptors."""
+    what = f"protocols that this broker does not speak are left out: {', '.join(foreign)}"
+    closed = [f"{each.name!r} ({each.origin.line})" for each in acceptors if each.refused == _SPEAKS_NONE]
+    if closed:
+        what += f"; acceptors without any other are not opened: {', '.join(closed)}"
+    draft.problems.warning("foreign-protocol", next(iter(foreign.values())), what)
 
 
 def _make(draft: Draft, each: AcceptorDraft, foreign: dict[str, Origin], open_to_all: bool) -> AcceptorConfig:
@@ -41,7 +51,7 @@ def _make(draft: Draft, each: AcceptorDraft, foreign: dict[str, Origin], open_to
     params, refused = _check_params(draft, each)
     protocols = _protocols(draft, each, params, foreign)
     if refused is None and not protocols:
-        refused = f"this broker speaks none of its protocols; it speaks {' and '.join(SERVED_PROTOCOLS)}"
+        refused = _SPEAKS_NONE if foreign else _NAMES_NONE
     if refused is None and not open_to_all and not is_loopback(each.host):
         refused = (
             f"{each.host} can be reached from other machines, and this version checks no users or passwords; "
@@ -71,6 +81,7 @@ def _check_params(draft: Draft, each: AcceptorDraft) -> tuple[dict[str, str], st
         row = rows.get(name)
         if row is None:
             draft.problems.warning(
+                "left-out",
                 origin,
                 f"acceptor {each.name!r}: unknown parameter {name} is left out",
                 suggestion=nearest(name, (known for known, at in rows.items() if at.treatment != IGNORED)),
@@ -85,7 +96,11 @@ def _check_params(draft: Draft, each: AcceptorDraft) -> tuple[dict[str, str], st
             continue
         if row.kind == BOOLEAN and text.lower() not in ("true", "false"):
             draft.problems.warning(
-                origin, f"acceptor {each.name!r}: parameter {name} counts as false", value=text, allowed="true, false"
+                "doubtful-value",
+                origin,
+                f"acceptor {each.name!r}: parameter {name} counts as false",
+                value=text,
+                allowed="true, false",
             )
         if row.treatment == REFUSED and value:
             refused = f"{row.name}: {row.reason}"
@@ -96,7 +111,7 @@ def _check_params(draft: Draft, each: AcceptorDraft) -> tuple[dict[str, str], st
 
 def _note_ignored(draft: Draft, row: Any, value: object, origin: Origin) -> None:
     if row.treatment == IGNORED and not row.silent and show(value) != show(row.default):
-        draft.ignore(f"acceptor parameter {row.name}", origin, row.reason)
+        draft.ignore_setting(row, origin, f"acceptor parameter {row.name}")
 
 
 def _handshake_seconds(draft: Draft, each: AcceptorDraft, params: dict[str, str], text: str, origin: Origin) -> None:
@@ -126,7 +141,9 @@ def _protocols(
         if name in SERVED_PROTOCOLS:
             if name != word.strip():
                 draft.problems.note(
-                    origin, f"acceptor {each.name!r}: {word} counts as {name}; Artemis does not know it in this case"
+                    "doubtful-value",
+                    origin,
+                    f"acceptor {each.name!r}: {word} counts as {name}; Artemis does not know it in this case",
                 )
             if name not in served:
                 served.append(name)
@@ -134,6 +151,7 @@ def _protocols(
             foreign.setdefault(name, origin)
         elif name:
             draft.problems.warning(
+                "left-out",
                 origin,
                 f"acceptor {each.name!r}: unknown protocol is left out",
                 value=word,

@@ -130,7 +130,17 @@ _LIMITS: Final = (
         unit="bytes",
         check=OFF_OR_POSITIVE,
     ),
+    _param(LONG, "maxSelectorBytes", 8192, "longest selector of a subscription", unit="bytes", check=POSITIVE),
+    _param(LONG, "maxSelectorTerms", 1000, "most names, values, operators and keywords of a selector", check=POSITIVE),
+    _param(
+        LIST,
+        "allowedHosts",
+        (),
+        "names under which the log may be read over HTTP, beside localhost, the acceptor's host and addresses as"
+        " numbers; *: any. /metrics and /health need none",
+    ),
     _param(LONG, "maxSubscriptions", 1024, "most subscriptions of a connection", check=POSITIVE),
+    _param(LONG, "maxTemporaryDestinations", 1024, "most temporary destinations of a connection", check=POSITIVE),
     _param(LONG, "maxTransactions", 256, "most open transactions of a connection", check=POSITIVE),
     _param(
         LONG,
@@ -140,12 +150,21 @@ _LIMITS: Final = (
         unit="bytes",
         check=POSITIVE,
     ),
+    _param(
+        LONG,
+        "maxTransactionOperations",
+        10_000,
+        "most messages sent, acknowledged and refused in the open transactions of a connection: a COMMIT is one piece"
+        " of work, for which all other clients wait",
+        check=POSITIVE,
+    ),
 )
 
 _SOCKET: Final = (
     _param(LONG, "backlog", 128, "connections that wait to be accepted", check=POSITIVE),
     _param(BOOLEAN, "autoStart", True, "open the port at start"),
     _param(BOOLEAN, "tcpNoDelay", True, "send small packets at once"),
+    _param(BOOLEAN, "tcpKeepAlive", True, "let the system find clients that are gone: within 2 minutes"),
     _param(
         BOOLEAN,
         "sslEnabled",
@@ -174,8 +193,8 @@ _WITHOUT: Final = (
     ),
     _param(TEXT, "webSocketEncoderType", "binary", "text or binary WebSocket frames", ignored=_NO_WEBSOCKET),
     _param(BOOLEAN, "webSocketCompressionSupported", False, "compressed WebSocket frames", ignored=_NO_WEBSOCKET),
-    _param(LONG, "tcpSendBufferSize", 1048576, "send buffer of the socket", unit="bytes", ignored=_KERNEL),
-    _param(LONG, "tcpReceiveBufferSize", 1048576, "receive buffer of the socket", unit="bytes", ignored=_KERNEL),
+    _param(LONG, "tcpSendBufferSize", 1048576, "send buffer of the socket", unit="bytes", tuning=_KERNEL),
+    _param(LONG, "tcpReceiveBufferSize", 1048576, "receive buffer of the socket", unit="bytes", tuning=_KERNEL),
     _param(TEXT, "securityDomain", None, "realm that users log in to", ignored=NOT_ENFORCED),
     _param(TEXT, "saslMechanisms", None, "ways to log in", ignored=NOT_ENFORCED),
     _param(TEXT, "saslLoginConfigScope", None, "realm for these", ignored=NOT_ENFORCED),

@@ -111,7 +111,7 @@ class AddressSettings:
         None, "limit of a paging address, for the queue that has most", unit="messages", check=OFF_OR_POSITIVE
     )
     page_full_policy: str | None = choice(None, ("DROP", "FAIL"), "what happens when the page limit is reached")
-    page_max_cache_size: int = int32(5, "page files kept in memory", ignored=NO_EFFECT)
+    page_max_cache_size: int = int32(5, "page files kept in memory", tuning=NO_EFFECT)
     max_read_page_messages: int = int32(
         -1,
         "what a queue may have in memory of its pages, ready or with consumers",
@@ -293,16 +293,16 @@ class AddressSettings:
     config_delete_diverts: str = choice(
         "OFF", _DELETION, "delete diverts that are gone from the file", ignored=NO_RELOAD
     )
-    message_counter_history_day_limit: int = int32(0, "days of message counters", unit="days", ignored=NO_MANAGEMENT)
+    message_counter_history_day_limit: int = int32(0, "days of message counters", unit="days", tuning=NO_MANAGEMENT)
     management_browse_page_size: int = int32(200, "messages per page of management", ignored=NO_MANAGEMENT)
     management_message_attribute_size_limit: int = int32(
         256, "longest attribute that management shows", ignored=NO_MANAGEMENT
     )
-    auto_create_jms_queues: bool = boolean(True, "old name of an old setting", ignored=NO_EFFECT)
-    auto_delete_jms_queues: bool = boolean(True, "old name of an old setting", ignored=NO_EFFECT)
-    auto_create_jms_topics: bool = boolean(True, "old name of an old setting", ignored=NO_EFFECT)
-    auto_delete_jms_topics: bool = boolean(True, "old name of an old setting", ignored=NO_EFFECT)
-    initial_queue_buffer_size: int = int32(8192, "room made for a queue at first", check=POWER_OF_TWO, ignored=JAVA)
+    auto_create_jms_queues: bool = boolean(True, "old name of an old setting", tuning=NO_EFFECT)
+    auto_delete_jms_queues: bool = boolean(True, "old name of an old setting", tuning=NO_EFFECT)
+    auto_create_jms_topics: bool = boolean(True, "old name of an old setting", tuning=NO_EFFECT)
+    auto_delete_jms_topics: bool = boolean(True, "old name of an old setting", tuning=NO_EFFECT)
+    initial_queue_buffer_size: int = int32(8192, "room made for a queue at first", check=POWER_OF_TWO, tuning=JAVA)
 
     def __post_init__(self) -> None:
         """Fill in the defaults that follow from other settings."""

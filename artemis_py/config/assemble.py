@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
+from artemis_py.config.acceptor import AcceptorConfig
 from artemis_py.config.acceptor_checks import make_acceptors
 from artemis_py.config.checks import (
     check_addresses,
@@ -15,8 +17,9 @@ from artemis_py.config.checks import (
     check_rings,
     is_meant_to_page,
 )
+from artemis_py.config.circles import check_circles
 from artemis_py.config.draft import Draft, NamedDraft
-from artemis_py.config.entities import AddressConfig, DivertConfig, QueueConfig
+from artemis_py.config.entities import AddressConfig, DivertConfig, Origin, QueueConfig
 from artemis_py.config.group_checks import check_groups
 from artemis_py.config.matching import WildcardSyntax, check_literal_markers, check_match
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
@@ -58,8 +61,10 @@ def assemble(draft: Draft) -> BrokerConfig:
     pages = functools.partial(is_meant_to_page, settings)
     check_queue_types(draft, addresses, settings, pages)
     check_queue_combinations(draft, addresses, settings, pages)
+    check_circles(draft, addresses, diverts, settings)
     if not draft.problems.has_errors:
         _add_notices(draft, core)
+        _check_that_somebody_can_connect(draft, acceptors)
     return BrokerConfig(
         file=draft.file,
         addresses=addresses,
@@ -68,6 +73,7 @@ def assemble(draft: Draft) -> BrokerConfig:
         wildcards=syntax,
         address_settings=settings,
         security=security,
+        user_limits=dict(draft.user_limits),
         journal_retention=draft.retention,
         notices=tuple(draft.problems.in_order(draft.file)),
         origins=dict(draft.core.origins),
@@ -165,10 +171,35 @@ def _divert(draft: Draft, divert: NamedDraft) -> DivertConfig | None:
 
 def _add_notices(draft: Draft, core: dict[str, Any]) -> None:
     for name, (origin, reason) in draft.ignored.items():
-        draft.problems.warning(origin, f"{name} is ignored: {reason}")
+        draft.problems.warning("no-effect", origin, f"{name} is ignored: {reason}")
+    if draft.tuning:
+        draft.problems.note("tuning", *_note_of_tuning(draft))
     if core.get("security_enabled", True):
         draft.problems.warning(
+            "security",
             draft.core.origins.get("security_enabled", draft.origin),
             "security-enabled is true, but this version checks no users, passwords or permissions: "
             "it listens on loopback addresses only",
         )
+
+
+def _check_that_somebody_can_connect(draft: Draft, acceptors: Sequence[AcceptorConfig]) -> None:
+    if any(each.is_opened and "STOMP" in each.protocols for each in acceptors):
+        return
+    closed = ", ".join(f"{each.name!r} ({each.origin.line})" for each in acceptors if not each.is_opened)
+    why = f"not opened: {closed}" if closed else "the file has no acceptor for it"
+    draft.problems.warning(
+        "no-port",
+        next((each.origin for each in acceptors), draft.origin),
+        f"NO PORT IS OPENED FOR STOMP, so nobody can send or receive; {why}",
+        allowed='<acceptor name="stomp">tcp://127.0.0.1:61613?protocols=STOMP</acceptor> inside acceptors',
+    )
+
+
+def _note_of_tuning(draft: Draft) -> tuple[Origin, str]:
+    """All settings for the inside of Artemis in one note, at the first of them; the reasons are in the reference."""
+    places = sorted(draft.tuning.items(), key=lambda item: (item[1].file != draft.file, item[1].file, item[1].line))
+    first = places[0][1]
+    shown = [f"{name} ({origin.line if origin.file == first.file else origin})" for name, origin in places]
+    what = "a setting tunes" if len(shown) == 1 else f"{len(shown)} settings tune"
+    return first, f"{what} the inside of Artemis, which is built in another way here: {', '.join(shown)}"

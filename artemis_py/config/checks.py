@@ -40,6 +40,7 @@ def check_addresses(draft: Draft, settings: SettingsRepository, is_wildcard: Cal
         if target not in taken:
             name = attribute.replace("_", "-")
             draft.problems.warning(
+                "loses-messages",
                 origin,
                 f"{name} {target!r} has no queue in addresses: messages sent there are lost, unless a consumer has "
                 "made one",
@@ -52,7 +53,7 @@ def check_no_route(draft: Draft, settings: SettingsRepository) -> None:
     for entry in settings.entries:
         if entry.values.get("send_to_dla_on_no_route") and not settings.settings_for(entry.match).dead_letter_address:
             what = "send-to-dla-on-no-route without dead-letter-address: what reaches no queue is discarded"
-            draft.problems.warning(entry.origins["send_to_dla_on_no_route"], what)
+            draft.problems.warning("loses-messages", entry.origins["send_to_dla_on_no_route"], what)
 
 
 def check_filters(draft: Draft) -> None:
@@ -76,15 +77,18 @@ def _check_selector(draft: Draft, written: Values, attribute: str, name: str) ->
     try:
         compile_selector(text)
     except SelectorError as error:
-        draft.problems.error(written.origins[attribute], f"{name} does not parse: {error}", value=text)
+        draft.problems.error(written.origins[attribute], f"{name} does not parse: {error.reason}", value=text)
 
 
 def check_limits(draft: Draft, settings: SettingsRepository) -> None:
     """Look for full policies without a limit, and for page limits that are not whole."""
+    deciders = _deciders_of_limited(settings)
     for entry in settings.entries:
         policy = entry.values.get("address_full_policy")
-        if policy in ("BLOCK", "FAIL", "DROP") and not _limits_reached_by(entry, settings):
+        has_limit = entry.match in deciders or _has_limit(settings.settings_for(entry.match))
+        if policy in ("BLOCK", "FAIL", "DROP") and not has_limit:
             draft.problems.warning(
+                "without-limit",
                 entry.origins["address_full_policy"],
                 f"address-full-policy {policy} without max-size-bytes or max-size-messages: the address is full only"
                 " when global-max-size is reached",
@@ -96,11 +100,11 @@ def _check_page_limit(draft: Draft, entry: SettingsEntry, merged: AddressSetting
     """Artemis needs both a limit and a policy, and ignores one without the other; so does this broker."""
     if "page_full_policy" in entry.origins and not merged.limits_pages:
         what = "page-full-policy without page-limit-bytes or page-limit-messages: pages have no limit"
-        draft.problems.warning(entry.origins["page_full_policy"], what)
+        draft.problems.warning("without-limit", entry.origins["page_full_policy"], what)
     for name in ("page_limit_bytes", "page_limit_messages"):
         if entry.values.get(name, -1) > 0 and merged.page_full_policy is None:
             what = f"{name.replace('_', '-')} without page-full-policy (DROP or FAIL): the limit has no effect"
-            draft.problems.warning(entry.origins[name], what)
+            draft.problems.warning("without-limit", entry.origins[name], what)
 
 
 def check_persistence(draft: Draft) -> None:
@@ -109,6 +113,7 @@ def check_persistence(draft: Draft) -> None:
         return
     if draft.retention is not None:
         draft.problems.warning(
+            "no-effect",
             draft.retention_origin,
             "journal-retention-directory without persistence-enabled: there is no journal, and nothing is retained",
         )
@@ -118,15 +123,13 @@ def _has_limit(settings: AddressSettings) -> bool:
     return settings.max_size_bytes > -1 or settings.max_size_messages > -1
 
 
-def _limits_reached_by(entry: SettingsEntry, settings: SettingsRepository) -> bool:
-    """Say whether some address that gets its full policy from ``entry`` has a limit."""
-    if _has_limit(settings.settings_for(entry.match)):
-        return True
-    return any(
-        settings.trace(other.match)["address_full_policy"].match == entry.match
-        for other in settings.entries
-        if any(other.values.get(name, -1) > -1 for name in _LIMITS)
-    )
+def _deciders_of_limited(settings: SettingsRepository) -> set[str | None]:
+    """Return the matches from which addresses with a limit of their own get their full policy."""
+    return {
+        settings.decided_by(entry.match, "address_full_policy")
+        for entry in settings.entries
+        if any(entry.values.get(name, -1) > -1 for name in _LIMITS)
+    }
 
 
 def check_rings(draft: Draft, addresses: Sequence[AddressConfig], settings: SettingsRepository) -> None:
@@ -146,9 +149,12 @@ def _check_ring(
     draft: Draft, ring: int, origin: Origin, subject: str, address: str, settings: SettingsRepository
 ) -> None:
     if ring == 0:
-        draft.problems.warning(origin, f"{subject} is a ring of size 0, which keeps no message; -1 means no ring")
+        draft.problems.warning(
+            "loses-messages", origin, f"{subject} is a ring of size 0, which keeps no message; -1 means no ring"
+        )
     elif ring > 0 and is_meant_to_page(settings, address):
         draft.problems.warning(
+            "doubtful-value",
             origin,
             f"{subject} is a ring on an address with address-full-policy PAGE: in Artemis, paged messages do not "
             "count against a ring",
@@ -161,5 +167,5 @@ def is_meant_to_page(settings: SettingsRepository, address: str) -> bool:
     full.
     """
     merged = settings.settings_for(address)
-    asked_for = settings.trace(address)["address_full_policy"].match is not None
+    asked_for = settings.decided_by(address, "address_full_policy") is not None
     return merged.address_full_policy == "PAGE" and (asked_for or _has_limit(merged))

@@ -60,9 +60,9 @@ class CoreSettings:
     # The broker
     name: str = text("localhost", "name of the broker, in metrics and logs")
     system_property_prefix: str = text(
-        "brokerconfig.", "prefix of Java system properties", check=NOT_EMPTY, ignored=JAVA
+        "brokerconfig.", "prefix of Java system properties", check=NOT_EMPTY, tuning=JAVA
     )
-    internal_naming_prefix: str = text("$.artemis.internal.", "prefix of internal addresses", ignored=_NO_INTERNALS)
+    internal_naming_prefix: str = text("$.artemis.internal.", "prefix of internal addresses", tuning=_NO_INTERNALS)
     uuid_namespace: str = text(
         "",
         "settings for addresses named by a UUID are looked up under this name",
@@ -72,7 +72,7 @@ class CoreSettings:
     )
     literal_match_markers: str | None = text(None, "two characters around a match that is to be taken letter by letter")
     wild_card_routing_enabled: bool = boolean(
-        True, "old switch; write wildcard-addresses with routing-enabled instead", ignored=NO_EFFECT
+        True, "old switch; write wildcard-addresses with routing-enabled instead", tuning=NO_EFFECT
     )
     configuration_file_refresh_period: int = int64(
         5000, "how often the file is looked at for changes", unit="ms", check=OFF_OR_POSITIVE, ignored=NO_RELOAD
@@ -83,11 +83,11 @@ class CoreSettings:
     graceful_shutdown_timeout: int = int64(
         -1, "how long to wait", unit="ms", check=OFF_OR_NOT_NEGATIVE, ignored="this version stops at once"
     )
-    resolve_protocols: bool = boolean(True, "look for protocols on the class path", ignored=JAVA)
-    async_connection_execution_enabled: bool = boolean(True, "hand packets over to a thread pool", ignored=_NO_THREADS)
-    scheduled_thread_pool_max_size: int = int32(5, "threads for schedules", check=POSITIVE, ignored=_NO_THREADS)
-    thread_pool_max_size: int = int32(30, "threads for work", check=OFF_OR_POSITIVE, ignored=_NO_THREADS)
-    log_delegate_factory_class_name: str | None = text(None, "Java class for logging", ignored=NO_EFFECT)
+    resolve_protocols: bool = boolean(True, "look for protocols on the class path", tuning=JAVA)
+    async_connection_execution_enabled: bool = boolean(True, "hand packets over to a thread pool", tuning=_NO_THREADS)
+    scheduled_thread_pool_max_size: int = int32(5, "threads for schedules", check=POSITIVE, tuning=_NO_THREADS)
+    thread_pool_max_size: int = int32(30, "threads for work", check=OFF_OR_POSITIVE, tuning=_NO_THREADS)
+    log_delegate_factory_class_name: str | None = text(None, "Java class for logging", tuning=NO_EFFECT)
 
     # Connections, transactions, scans
     connection_ttl_override: int = int64(
@@ -98,7 +98,7 @@ class CoreSettings:
         "how often connections are looked at",
         unit="ms",
         check=POSITIVE,
-        ignored="silent connections are found in every turn of the broker",
+        tuning="silent connections are found in every turn of the broker",
     )
     transaction_timeout: int = int64(
         300000, "longest life of a transaction", unit="ms", check=POSITIVE, ignored=_NO_TRANSACTION_TIMEOUT
@@ -109,7 +109,7 @@ class CoreSettings:
     message_expiry_scan_period: int = int64(
         30000, "how often expired messages are taken out; -1: only when met", unit="ms", check=OFF_OR_POSITIVE
     )
-    message_expiry_thread_priority: int = int32(3, "priority of a thread", ignored=NO_EFFECT)
+    message_expiry_thread_priority: int = int32(3, "priority of a thread", tuning=NO_EFFECT)
     address_queue_scan_period: int = int64(
         30000,
         "how often queues and addresses that delete themselves are looked for; -1: never",
@@ -119,10 +119,10 @@ class CoreSettings:
     id_cache_size: int = int32(20000, "duplicate ids remembered for each address", check=NOT_NEGATIVE)
     persist_id_cache: bool = boolean(True, "keep duplicate ids over a restart")
     persist_delivery_count_before_delivery: bool = boolean(
-        False, "store delivery counts before delivery", ignored=_COUNTED_AFTER
+        False, "store delivery counts before delivery", tuning=_COUNTED_AFTER
     )
     max_redelivery_records: int = int64(
-        10, "delivery counts stored per message", check=OFF_OR_NOT_NEGATIVE, ignored=_ONE_COUNT
+        10, "delivery counts stored per message", check=OFF_OR_NOT_NEGATIVE, tuning=_ONE_COUNT
     )
 
     # Security
@@ -137,7 +137,7 @@ class CoreSettings:
     populate_validated_user: bool = boolean(False, "add the user's name to messages", ignored=NOT_ENFORCED)
     reject_empty_validated_user: bool = boolean(False, "refuse messages without a user's name", ignored=NOT_ENFORCED)
     mask_password: bool | None = boolean(None, "passwords in the file are masked", ignored=NOT_ENFORCED)
-    password_codec: str | None = text(None, "Java class that unmasks passwords", ignored=JAVA)
+    password_codec: str | None = text(None, "Java class that unmasks passwords", tuning=JAVA)
 
     # Management
     management_address: str = text(
@@ -152,9 +152,9 @@ class CoreSettings:
         "^(get|is|count|list|browse|query).*$", "operations that only look", ignored=NO_MANAGEMENT
     )
     suppress_session_notifications: bool = boolean(False, "no notifications of sessions", ignored=NO_MANAGEMENT)
-    jmx_management_enabled: bool = boolean(True, "management by JMX", ignored=JAVA)
-    jmx_domain: str = text("org.apache.activemq.artemis", "name in JMX", ignored=JAVA)
-    jmx_use_broker_name: bool = boolean(True, "use the broker's name in JMX", ignored=JAVA)
+    jmx_management_enabled: bool = boolean(True, "management by JMX", tuning=JAVA)
+    jmx_domain: str = text("org.apache.activemq.artemis", "name in JMX", tuning=JAVA)
+    jmx_use_broker_name: bool = boolean(True, "use the broker's name in JMX", tuning=JAVA)
     message_counter_enabled: bool = boolean(False, "message counters", ignored=NO_MANAGEMENT)
     message_counter_sample_period: int = int64(
         10000, "period of message counters", unit="ms", check=POSITIVE, ignored=NO_MANAGEMENT
@@ -171,10 +171,29 @@ class CoreSettings:
         shown="half of the machine's memory",
     )
     global_max_size_percent_of_jvm_max_memory: int = int32(
-        50, "the same as a share of the Java heap", check=POSITIVE, ignored=JAVA
+        50, "the same as a share of the Java heap", check=POSITIVE, tuning=JAVA
     )
     global_max_messages: int = int64(
         -1, "messages of all addresses in memory; counts only with global-max-size", check=OFF_OR_POSITIVE
+    )
+    global_max_held_size: int = size(
+        -1,
+        "memory for everything that clients make the broker hold: messages, connections, subscriptions, selectors,"
+        " queues, ids, transactions, frames not finished or not read; at the limit what is new is refused",
+        check=OFF_OR_POSITIVE,
+        shown="three quarters of the machine's memory",
+    )
+    max_addresses: int | None = int64(
+        None,
+        "addresses that clients may bring into being, with those that are there; -1: no limit (our addition)",
+        check=OFF_OR_NOT_NEGATIVE,
+        shown="a quarter of the machine's memory, at 4 KiB each",
+    )
+    max_queues: int | None = int64(
+        None,
+        "the same for queues, with those of subscriptions and temporary ones; -1: no limit (our addition)",
+        check=OFF_OR_NOT_NEGATIVE,
+        shown="a quarter of the machine's memory, at 4 KiB each",
     )
     max_disk_usage: int = int32(
         90,
@@ -188,16 +207,16 @@ class CoreSettings:
         check=OFF_OR_POSITIVE,
     )
     disk_scan_period: int = int64(5000, "how often the disk is looked at; -1: never", unit="ms", check=OFF_OR_POSITIVE)
-    memory_warning_threshold: int = int32(25, "free heap that is warned of", unit="%", check=PERCENT, ignored=JAVA)
+    memory_warning_threshold: int = int32(25, "free heap that is warned of", unit="%", check=PERCENT, tuning=JAVA)
     memory_measure_interval: int = int64(
-        -1, "how often the heap is looked at", unit="ms", check=OFF_OR_POSITIVE, ignored=JAVA
+        -1, "how often the heap is looked at", unit="ms", check=OFF_OR_POSITIVE, tuning=JAVA
     )
     server_dump_interval: int = int64(
-        -1, "how often figures of the Java process are logged", unit="ms", check=OFF_OR_POSITIVE, ignored=JAVA
+        -1, "how often figures of the Java process are logged", unit="ms", check=OFF_OR_POSITIVE, tuning=JAVA
     )
-    critical_analyzer: bool = boolean(True, "watch for threads that hang", ignored=_NO_ANALYSER)
+    critical_analyzer: bool = boolean(True, "watch for threads that hang", tuning=_NO_ANALYSER)
     critical_analyzer_timeout: int = int64(
-        120000, "when a thread hangs", unit="ms", check=NOT_NEGATIVE, ignored=_NO_ANALYSER
+        120000, "when a thread hangs", unit="ms", check=NOT_NEGATIVE, tuning=_NO_ANALYSER
     )
     critical_analyzer_check_period: int = int64(
         0,
@@ -205,54 +224,52 @@ class CoreSettings:
         unit="ms",
         check=NOT_NEGATIVE,
         shown="half of critical-analyzer-timeout",
-        ignored=_NO_ANALYSER,
+        tuning=_NO_ANALYSER,
     )
-    critical_analyzer_policy: str = choice(
-        "LOG", ("LOG", "HALT", "SHUTDOWN"), "what happens then", ignored=_NO_ANALYSER
-    )
+    critical_analyzer_policy: str = choice("LOG", ("LOG", "HALT", "SHUTDOWN"), "what happens then", tuning=_NO_ANALYSER)
 
     # Journal and paging
     persistence_enabled: bool = boolean(True, "keep durable messages over a restart")
     journal_directory: str = text("data/journal", "where the journal is", check=NOT_EMPTY)
-    bindings_directory: str = text("data/bindings", "where bindings are", check=NOT_EMPTY, ignored=_IN_JOURNAL)
+    bindings_directory: str = text("data/bindings", "where bindings are", check=NOT_EMPTY, tuning=_IN_JOURNAL)
     paging_directory: str = text("data/paging", "where pages are", check=NOT_EMPTY)
     large_messages_directory: str = text("data/largemessages", "where bodies of large messages are", check=NOT_EMPTY)
-    node_manager_lock_directory: str | None = text(None, "where the lock file is", ignored=_LOCK)
+    node_manager_lock_directory: str | None = text(None, "where the lock file is", tuning=_LOCK)
     create_journal_dir: bool = boolean(True, "make the directory when it is missing")
-    create_bindings_dir: bool = boolean(True, "make the directory when it is missing", ignored=_IN_JOURNAL)
-    journal_type: str = choice("ASYNCIO", ("ASYNCIO", "NIO", "MAPPED"), "how the journal is written", ignored=_WRITTEN)
+    create_bindings_dir: bool = boolean(True, "make the directory when it is missing", tuning=_IN_JOURNAL)
+    journal_type: str = choice("ASYNCIO", ("ASYNCIO", "NIO", "MAPPED"), "how the journal is written", tuning=_WRITTEN)
     journal_datasync: bool = boolean(True, "force the journal to disk")
     journal_sync_transactional: bool = boolean(True, "wait for the disk at COMMIT")
     journal_sync_non_transactional: bool = boolean(True, "wait for the disk at each message")
     large_message_sync: bool = boolean(True, "force bodies of large messages to disk")
     journal_file_size: int = size(10 * 1024**2, "size of a journal file", check=INT_SIZE)
     journal_min_files: int = int32(2, "journal files made ahead, with those in use", check=POSITIVE)
-    journal_pool_files: int = int32(-1, "journal files kept", check=OFF_OR_POSITIVE, ignored=_DELETED)
-    journal_buffer_size: int = size(490 * 1024, "buffer before the journal", check=INT_SIZE, ignored=_NO_BUFFER)
+    journal_pool_files: int = int32(-1, "journal files kept", check=OFF_OR_POSITIVE, tuning=_DELETED)
+    journal_buffer_size: int = size(490 * 1024, "buffer before the journal", check=INT_SIZE, tuning=_NO_BUFFER)
     journal_buffer_timeout: int | None = int64(
-        None, "longest wait of this buffer", unit="ns", check=NOT_NEGATIVE, ignored=_NO_BUFFER
+        None, "longest wait of this buffer", unit="ns", check=NOT_NEGATIVE, tuning=_NO_BUFFER
     )
-    journal_max_io: int | None = int32(None, "writes under way at once", check=POSITIVE, ignored=_ONE_BATCH)
+    journal_max_io: int | None = int32(None, "writes under way at once", check=POSITIVE, tuning=_ONE_BATCH)
     journal_compact_min_files: int = int32(10, "files before compaction", check=NOT_NEGATIVE)
     journal_compact_percentage: int = int32(
         30, "share of live records below which compaction begins", unit="%", check=PERCENT
     )
     journal_file_open_timeout: int = int32(
-        5, "longest wait for a journal file", unit="s", check=POSITIVE, ignored=_ONE_OPEN
+        5, "longest wait for a journal file", unit="s", check=POSITIVE, tuning=_ONE_OPEN
     )
     journal_device_block_size: int | None = int64(
-        None, "block size of the disk", unit="bytes", check=OFF_OR_NOT_NEGATIVE, ignored=_WRITTEN
+        None, "block size of the disk", unit="bytes", check=OFF_OR_NOT_NEGATIVE, tuning=_WRITTEN
     )
     journal_lock_acquisition_timeout: int = int64(
-        -1, "longest wait for the lock", unit="ms", check=OFF_OR_POSITIVE, ignored=_NO_WAIT
+        -1, "longest wait for the lock", unit="ms", check=OFF_OR_POSITIVE, tuning=_NO_WAIT
     )
-    log_journal_write_rate: bool = boolean(False, "log how fast the journal is written", ignored=_RATE)
+    log_journal_write_rate: bool = boolean(False, "log how fast the journal is written", tuning=_RATE)
     page_sync_timeout: int | None = int32(
-        None, "longest wait before a page is forced to disk", unit="ns", check=NOT_NEGATIVE, ignored=_PAGE_SYNCED
+        None, "longest wait before a page is forced to disk", unit="ns", check=NOT_NEGATIVE, tuning=_PAGE_SYNCED
     )
-    page_max_concurrent_io: int = int32(5, "page reads at once", check=OFF_OR_POSITIVE, ignored=_ONE_READER)
-    purge_page_folders: bool = boolean(False, "delete empty page directories", ignored=_NO_FOLDERS)
-    read_whole_page: bool = boolean(False, "read pages whole", ignored=_IN_PARTS)
+    page_max_concurrent_io: int = int32(5, "page reads at once", check=OFF_OR_POSITIVE, tuning=_ONE_READER)
+    purge_page_folders: bool = boolean(False, "delete empty page directories", tuning=_NO_FOLDERS)
+    read_whole_page: bool = boolean(False, "read pages whole", tuning=_IN_PARTS)
 
     # Cluster, mirror, network and other protocols
     cluster_user: str = text("ACTIVEMQ.CLUSTER.ADMIN.USER", "user inside the cluster", ignored=SINGLE_NODE)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from artemis_py.config.entities import NOWHERE, Origin, RetentionConfig
+from artemis_py.config.entities import NOWHERE, Origin, RetentionConfig, UserLimits
+from artemis_py.config.fields import Setting
 from artemis_py.config.problems import Problems
 
 
@@ -93,8 +94,8 @@ class SecurityDraft:
 class Draft:
     """Everything that was read so far.
 
-    ``ignored`` maps what has no effect to its first place and the reason; ``doubtful`` are the booleans that are false
-    only because they say ``1`` or nothing.
+    ``ignored`` maps what has no effect to its first place and the reason, ``tuning`` to its place where nobody would
+    notice; ``doubtful`` are the booleans that are false only because they say ``1`` or nothing.
     """
 
     file: str
@@ -109,7 +110,9 @@ class Draft:
     acceptors: list[AcceptorDraft] = field(default_factory=list)
     security: dict[str, SecurityDraft] = field(default_factory=dict)
     role_mappings: list[tuple[str, list[str]]] = field(default_factory=list)
+    user_limits: dict[str, UserLimits] = field(default_factory=dict)
     ignored: dict[str, tuple[Origin, str]] = field(default_factory=dict)
+    tuning: dict[str, Origin] = field(default_factory=dict)
     doubtful: set[str] = field(default_factory=set)
     retention: RetentionConfig | None = None
     retention_origin: Origin = NOWHERE
@@ -117,6 +120,13 @@ class Draft:
     def ignore(self, name: str, origin: Origin, reason: str) -> None:
         """Note that ``name`` has no effect; only the first place of each name is kept."""
         self.ignored.setdefault(name, (origin, reason))
+
+    def ignore_setting(self, row: Setting, origin: Origin, name: str = "") -> None:
+        """Note that a plain setting has no effect, under its own name or ``name``."""
+        if row.is_tuning:
+            self.tuning.setdefault(name or row.name, origin)
+        else:
+            self.ignore(name or row.name, origin, row.reason)
 
     def address(self, name: str, origin: Origin) -> AddressDraft:
         """Return the address of that name, made here when there is none yet."""

@@ -56,6 +56,15 @@ class RetentionConfig:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UserLimits:
+    """``resource-limit-setting``: what one login may have at once; -1: any number."""
+
+    connections_max: int = -1
+    queues_max: int = -1
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueueConfig:
     """A queue as it was declared. None: the attribute is absent, and the address-setting's default counts."""
 

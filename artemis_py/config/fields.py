@@ -67,8 +67,9 @@ class Options(TypedDict, total=False):
 
     ``name`` is the element or attribute, where it is not the field's name with dashes; ``unit`` is ms, s, bytes, …;
     ``check`` limits numbers, and for texts the length without blanks around them; ``shown`` replaces the default in
-    texts for people; ``ignored`` and ``refused`` carry the reason; ``silent`` keeps an ignored setting out of the
-    notices, because another notice says the same; ``aliases`` are old names of the same element.
+    texts for people; ``ignored``, ``tuning`` and ``refused`` carry the reason (``tuning`` where only the inside of
+    Artemis is concerned); ``silent`` keeps an ignored setting out of the notices, because another notice says the same;
+    ``aliases`` are old names of the same element.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Options(TypedDict, total=False):
     check: Check
     shown: str
     ignored: str
+    tuning: str
     refused: str
     silent: bool
     aliases: tuple[str, ...]
@@ -98,6 +100,8 @@ class Setting(NamedTuple):
     silent: bool = False
     aliases: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
+    is_tuning: bool = False
+    """Ignored, and no user of the broker would notice."""
 
     @property
     def default_text(self) -> str:
@@ -120,7 +124,8 @@ def show(value: object) -> str:
 
 def make_setting(kind: str, attribute: str, default: object, meaning: str, **options: Unpack[Options]) -> Setting:
     """Build a row; for tables whose settings are no fields of a dataclass."""
-    ignored, refused = options.get("ignored", ""), options.get("refused", "")
+    tuning, refused = options.get("tuning", ""), options.get("refused", "")
+    ignored = tuning or options.get("ignored", "")
     return Setting(
         name=options.get("name", attribute.replace("_", "-")),
         attribute=attribute,
@@ -135,6 +140,7 @@ def make_setting(kind: str, attribute: str, default: object, meaning: str, **opt
         silent=options.get("silent", False),
         aliases=options.get("aliases", ()),
         choices=options.get("choices", ()),
+        is_tuning=bool(tuning),
     )
 
 
@@ -191,7 +197,9 @@ def inherited(row: Setting, *, refused: str = "") -> Any:
     options = Options(unit=row.unit, shown=row.name, choices=row.choices)
     if row.check is not None:
         options["check"] = row.check
-    if row.treatment == IGNORED:
+    if row.is_tuning:
+        options["tuning"] = row.reason
+    elif row.treatment == IGNORED:
         options["ignored"] = row.reason
     elif refused or row.treatment == REFUSED:
         options["refused"] = refused or row.reason

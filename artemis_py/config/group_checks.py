@@ -106,7 +106,7 @@ class _Check:
         if chosen in _OURS:
             self._problems.error(self._places[chosen], what, allowed="groups, or what excludes them")
         else:
-            self._problems.warning(self._places[chosen], what)
+            self._problems.warning("no-effect", self._places[chosen], what)
 
     def _check_shared(self) -> None:
         own = self._own
@@ -130,7 +130,7 @@ class _Check:
         name = "group_rebalance_pause_dispatch"
         if self._written.get(name) and not self._own.group_rebalance:
             what = f"{self._subject} has {self._name(name)} without group-rebalance: it has no effect"
-            self._problems.warning(self._places[name], what)
+            self._problems.warning("no-effect", self._places[name], what)
 
     def _check_first_key(self) -> None:
         name = "group_first_key"

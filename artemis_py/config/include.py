@@ -21,6 +21,8 @@ from artemis_py.config.source import CORE_NAMESPACE, Element, Source, load_text,
 NAMESPACE: Final = "http://www.w3.org/2001/XInclude"
 DEPTH_MAX: Final = 16
 INCLUDES_MAX: Final = 1000
+INCLUDED_LENGTH_MAX: Final = 16 * 1024 * 1024
+"""What all included files may hold together, in characters."""
 
 
 def include_all(root: Element, source: Source, properties: Mapping[str, str], problems: Problems) -> None:
@@ -34,6 +36,7 @@ class _Includer:
         self._properties = properties
         self._problems = problems
         self._count = 0
+        self._length = 0
 
     def expand(self, root: Element, opened: tuple[str, ...], file: str) -> None:
         """Replace the includes below ``root``; ``opened`` are the real paths of the files on the way to it."""
@@ -86,6 +89,7 @@ class _Includer:
         if os.path.isabs(href) or not os.path.exists(href) or os.path.realpath(href) == os.path.realpath(path):
             return
         self._problems.note(
+            "include-place",
             origin,
             f"{href} also stands in the working directory {os.getcwd()}, where Artemis would read it; here {path} "
             "counts, because a path is relative to the file that includes",
@@ -94,6 +98,10 @@ class _Includer:
     def _read(self, path: str, origin: Origin, opened: tuple[str, ...]) -> Element | None:
         text = load_text(path, origin, self._problems)
         if text is None:
+            return None
+        self._length += len(text)
+        if self._length > INCLUDED_LENGTH_MAX:
+            self._problems.error(origin, f"the included files are together longer than {INCLUDED_LENGTH_MAX} bytes")
             return None
         root = parse(text, path, self._properties, self._source, self._problems)
         if root is None:

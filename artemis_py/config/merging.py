@@ -55,7 +55,7 @@ def uuid_key(address: str, namespace: str, delimiter: str) -> str:
 class SettingsRepository:
     """The address-settings of a configuration, in the order of the file. Immutable."""
 
-    __slots__ = ("_cached", "_repository", "_uuid_namespace", "entries")
+    __slots__ = ("_by_match", "_cached", "_merged", "_repository", "_uuid_namespace", "entries")
 
     def __init__(
         self,
@@ -66,11 +66,13 @@ class SettingsRepository:
         uuid_namespace: str = "",
     ) -> None:
         self.entries: Final = tuple(entries)
+        self._by_match: Final = {entry.match: entry for entry in entries}
         self._uuid_namespace: Final = uuid_namespace
         self._repository: Final = Repository(
             [(entry.match, entry) for entry in entries], syntax, literal_match_markers=literal_match_markers
         )
         self._cached: Final = functools.lru_cache(maxsize=_CACHE_SIZE)(self._merge)
+        self._merged: Final = functools.lru_cache(maxsize=_CACHE_SIZE)(self._merge_entries)
 
     def candidates(self, address: str) -> list[SettingsEntry]:
         """Return the entries that apply to ``address`` (``address::queue`` is cut), the most specific first."""
@@ -78,7 +80,9 @@ class SettingsRepository:
         return [entry for _, entry in self._repository.candidates(key)]
 
     def settings_for(self, address: str) -> AddressSettings:
-        """Return the merged settings of an address, remembered for the addresses asked for last."""
+        """Return the merged settings of an address, remembered for the addresses asked for last. Addresses to which the
+        same entries apply share one object, however many they are.
+        """
         return self._cached(address.partition("::")[0])
 
     def trace(self, address: str) -> dict[str, Traced]:
@@ -98,9 +102,16 @@ class SettingsRepository:
                 traced[row.attribute] = Traced(value, winner.match, winner.origins.get(row.attribute, winner.origin))
         return traced
 
+    def decided_by(self, address: str, attribute: str) -> str | None:
+        """Return the match of the entry that decides an attribute for an address, None where the default does."""
+        return next((entry.match for entry in self.candidates(address) if attribute in entry.values), None)
+
     def _merge(self, address: str) -> AddressSettings:
+        return self._merged(tuple(entry.match for entry in self.candidates(address)))
+
+    def _merge_entries(self, matches: tuple[str, ...]) -> AddressSettings:
         values: dict[str, Any] = {}
-        for entry in self.candidates(address):
-            for attribute, value in entry.values.items():
+        for match in matches:
+            for attribute, value in self._by_match[match].values.items():
                 values.setdefault(attribute, value)
         return AddressSettings(**values)

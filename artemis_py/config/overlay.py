@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, final
 
+from artemis_py.config.bean_names import CORE_BEANS, INTERNAL_BEANS, PART_BEANS
 from artemis_py.config.core_settings import CoreSettings
 from artemis_py.config.draft import Draft
+from artemis_py.config.fields import names_of
 from artemis_py.config.overlay_parts import PART_NAMES, lay_over_part
+from artemis_py.config.overlay_retention import RETENTION_BEANS, check_retention, lay_over_retention
 from artemis_py.config.overlay_values import UnknownKeyError, camel, property_names, set_value
 from artemis_py.config.parts import PARTS
 from artemis_py.config.problems import nearest
@@ -24,35 +27,17 @@ REMOVE: Final = "-"
 _SURROUND_KEY: Final = "key.surround"
 _REMOVE_KEY: Final = "remove.value"
 
-# What Artemis calls parts that have no effect here.
-_IGNORED_PARTS: Final = {
-    "AMQPConnections": "broker-connections",
-    "AMQPConnectionConfigurations": "broker-connections",
-    "bridgeConfigurations": "bridges",
-    "broadcastGroupConfigurations": "broadcast-groups",
-    "brokerPlugins": "broker-plugins",
-    "clusterConfigurations": "cluster-connections",
-    "connectionRouters": "connection-routers",
-    "connectorConfigurations": "connectors",
-    "discoveryGroupConfigurations": "discovery-groups",
-    "federationConfigurations": "federations",
-    "groupingHandlerConfiguration": "grouping-handler",
-    "HAPolicyConfiguration": "ha-policy",
-    "metricsConfiguration": "metrics",
-    "resourceLimitSettings": "resource-limit-settings",
-    "storeConfiguration": "store",
-}
-
 
 def lay_over(draft: Draft, paths: Sequence[str], environ: Mapping[str, str]) -> None:
     """Read every file of ``paths`` and change the draft accordingly."""
-    for path in expand_paths(list(paths)):
+    for path in expand_paths(list(paths), draft.problems):
         found = read_properties(path, draft.problems)
         options = {each.key: each.value for each in found if each.key in (_SURROUND_KEY, _REMOVE_KEY)}
         overlay = _Overlay(draft, options.get(_SURROUND_KEY, '"'), options.get(_REMOVE_KEY, REMOVE))
         for each in found:
             if each.key not in options:
                 overlay.apply(each._replace(value=substitute(each.value, environ).text))
+    check_retention(draft)
 
 
 def split_key(key: str, surround: str) -> list[str]:
@@ -90,6 +75,7 @@ class _Overlay:
             self._apply(segments, given)
         except UnknownKeyError as unknown:
             self._draft.problems.warning(
+                "left-out",
                 given.origin,
                 f"property {given.key} is left out: {unknown.segment!r} means nothing there",
                 suggestion=nearest(unknown.segment, unknown.known),
@@ -98,14 +84,18 @@ class _Overlay:
     def _apply(self, segments: list[str], given: Property) -> None:
         first, remove = segments[0], given.value.strip() == self._remove
         rows = property_names(CoreSettings)
-        row = rows.get("idCacheSize" if first == "iDCacheSize" else first)
+        row = names_of(CoreSettings).get(CORE_BEANS.get(first, "")) or rows.get(first)
         if row is not None and len(segments) == 1:
             set_value(self._draft, row, self._draft.core, given, remove=remove)
-        elif first in _IGNORED_PARTS:
-            part = PARTS[_IGNORED_PARTS[first]]
+        elif first in PART_BEANS:
+            part = PARTS[PART_BEANS[first]]
             if not part.silent:
                 self._draft.ignore(part.path, given.origin, part.reason)
         elif first in PART_NAMES and len(segments) > 1:
             lay_over_part(self._draft, segments, given, remove=remove)
+        elif first in RETENTION_BEANS and len(segments) == 1:
+            lay_over_retention(self._draft, first, given, remove=remove)
+        elif first in INTERNAL_BEANS:
+            self._draft.ignore(f"property {first}", given.origin, INTERNAL_BEANS[first])
         else:
-            raise UnknownKeyError(first, (*rows, *PART_NAMES, *_IGNORED_PARTS))
+            raise UnknownKeyError(first, (*rows, *PART_NAMES, *CORE_BEANS, *PART_BEANS))

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from artemis_py.config.address_settings import ROUTING_TYPES, AddressSettings
+from artemis_py.config.bean_names import IGNORED_QUEUE_BEANS, QUEUE_BEANS, QUIET_QUEUE_BEANS, SETTING_BEANS
 from artemis_py.config.draft import AcceptorDraft, Draft, NamedDraft, QueueDraft, SecurityDraft
-from artemis_py.config.entities import MULTICAST, DivertConfig, QueueConfig
+from artemis_py.config.entities import MULTICAST, DivertConfig, QueueConfig, UserLimits
 from artemis_py.config.fields import Setting
-from artemis_py.config.overlay_values import UnknownKeyError, property_names, set_value
+from artemis_py.config.overlay_values import UnknownKeyError, left_out, property_names, set_value
+from artemis_py.config.parts import PARTS
 from artemis_py.config.properties_file import Property
 from artemis_py.config.read_addresses import drop_unset
 from artemis_py.config.security_settings import PERMISSION_ALIASES, PERMISSIONS
 
-# Names that Artemis does not derive from the element's.
-_ODD_SETTINGS: Final = {
-    "addressFullMessagePolicy": "address-full-policy",
-    "pageFullMessagePolicy": "page-full-policy",
-    "diskFullMessagePolicy": "disk-full-policy",
-    "redeliveryMultiplier": "redelivery-delay-multiplier",
-    "pageCacheMaxSize": "page-max-cache-size",
-    "iDCacheSize": "id-cache-size",
-    "sendToDLAOnNoRoute": "send-to-dla-on-no-route",
-}
-_ODD_QUEUE_ATTRIBUTES: Final = {"filterString": "filter"}
-_QUIET_QUEUE_ATTRIBUTES: Final = ("name", "address", "configurationManaged", "autoCreated")
+_QUEUES: Final = ("queueConfigs", "queueConfigurations")
+_USER_LIMITS: Final = {"maxSessions": "connections_max", "maxQueues": "queues_max"}
 _CHARACTERS: Final = {"delimiter": "delimiter", "anyWords": "any_words", "singleWord": "single_word"}
 
 
@@ -49,7 +42,7 @@ def _address_setting(draft: Draft, path: list[str], given: Property, remove: boo
         return
     if len(path) != 2:
         raise UnknownKeyError(".".join(path[1:]) or match, ())
-    row = _row(AddressSettings, _ODD_SETTINGS, path[1])
+    row = _row(AddressSettings, SETTING_BEANS, path[1])
     entry = draft.entries.setdefault(match, NamedDraft(match, given.origin))
     set_value(draft, row, entry.written, given, remove=remove)
     drop_unset(entry.written)
@@ -65,12 +58,12 @@ def _address(draft: Draft, path: list[str], given: Property, remove: bool) -> No
         words = [word.strip().upper() for word in given.value.split(",") if word.strip()]
         wrong = [word for word in words if word not in ROUTING_TYPES]
         if wrong:
-            _left_out(draft, given, ", ".join(ROUTING_TYPES))
+            left_out(draft, given, ", ".join(ROUTING_TYPES))
         else:
             draft.address(name, given.origin).routing_types = words
     elif path[1:] == ["name"]:
         draft.address(name, given.origin)
-    elif len(path) >= 3 and path[1] == "queueConfigs":
+    elif len(path) >= 3 and path[1] in _QUEUES:
         _queue(draft, name, path[2:], given, remove)
     else:
         raise UnknownKeyError(".".join(path[1:]) or name, ("routingTypes", "queueConfigs"))
@@ -91,25 +84,46 @@ def _queue(draft: Draft, address: str, path: list[str], given: Property, remove:
         draft.add_queue(queue)
     if path[1] == "routingType":
         if given.value not in ROUTING_TYPES:
-            _left_out(draft, given, ", ".join(ROUTING_TYPES))
+            left_out(draft, given, ", ".join(ROUTING_TYPES))
             return
         queue.routing_type = given.value
-    elif path[1] not in _QUIET_QUEUE_ATTRIBUTES:
-        set_value(draft, _row(QueueConfig, _ODD_QUEUE_ATTRIBUTES, path[1]), queue.written, given, remove=remove)
+    elif path[1] in IGNORED_QUEUE_BEANS:
+        draft.ignore(f"property {path[1]} of a queue", given.origin, IGNORED_QUEUE_BEANS[path[1]])
+    elif path[1] not in QUIET_QUEUE_BEANS:
+        set_value(draft, _row(QueueConfig, QUEUE_BEANS, path[1]), queue.written, given, remove=remove)
     types = draft.address(queue.address, given.origin).routing_types
     if queue.routing_type not in types:
         types.append(queue.routing_type)
+
+
+def _old_queue(draft: Draft, path: list[str], given: Property, remove: bool) -> None:
+    """A queue without its address around it: that is a property of the queue, by default its name."""
+    name = path[0]
+    queue = draft.queues.get(name)
+    address = name if queue is None else queue.address
+    if path[1:] == ["address"] and not remove:
+        address = given.value.strip()
+        if queue is not None:
+            del draft.queues[name]
+            draft.addresses[queue.address].queues.pop(name, None)
+            queue.address = address
+            draft.add_queue(queue)
+    _queue(draft, address, path, given, remove)
 
 
 def _divert(draft: Draft, path: list[str], given: Property, remove: bool) -> None:
     if len(path) == 1 and remove:
         draft.diverts.pop(path[0], None)
         return
+    if path[1:2] == ["transformerConfiguration"]:
+        transformer = PARTS["diverts/divert/transformer"]
+        draft.ignore("transformer", given.origin, transformer.reason)
+        return
     if len(path) != 2:
         raise UnknownKeyError(".".join(path[1:]) or path[0], ())
     divert = draft.diverts.setdefault(path[0], NamedDraft(path[0], given.origin))
     if path[1] != "name":
-        set_value(draft, _row(DivertConfig, _ODD_QUEUE_ATTRIBUTES, path[1]), divert.written, given, remove=remove)
+        set_value(draft, _row(DivertConfig, QUEUE_BEANS, path[1]), divert.written, given, remove=remove)
 
 
 def _acceptor(draft: Draft, path: list[str], given: Property, remove: bool) -> None:
@@ -139,7 +153,7 @@ def _acceptor_param(draft: Draft, acceptor: AcceptorDraft, name: str, given: Pro
         if text.isascii() and text.isdigit() and int(text) <= 65535:
             acceptor.port = int(text)
         else:
-            _left_out(draft, given, "a port from 0 to 65535")
+            left_out(draft, given, "a port from 0 to 65535")
     elif remove:
         acceptor.params.pop(name, None)
     else:
@@ -181,20 +195,35 @@ def _wildcards(draft: Draft, path: list[str], given: Property, remove: bool) -> 
     elif attribute == "routing_enabled":
         draft.wildcards.put(attribute, given.value.strip().lower() == "true", given.origin)
     elif not given.value.strip():
-        _left_out(draft, given, "one character")
+        left_out(draft, given, "one character")
     else:
         draft.wildcards.put(attribute, given.value.strip()[0], given.origin)
 
 
-def _left_out(draft: Draft, given: Property, allowed: str) -> None:
-    draft.problems.warning(given.origin, f"{given.key} is left out: wrong value", value=given.value, allowed=allowed)
+def _user_limit(draft: Draft, path: list[str], given: Property, remove: bool) -> None:
+    login = path[0]
+    if len(path) == 1 and remove:
+        draft.user_limits.pop(login, None)
+        return
+    if len(path) != 2 or path[1] not in _USER_LIMITS:
+        raise UnknownKeyError(".".join(path[1:]) or login, tuple(_USER_LIMITS))
+    try:
+        value = -1 if remove else int(given.value.strip())
+    except ValueError:
+        left_out(draft, given, "a whole number")
+        return
+    limits = draft.user_limits.get(login, UserLimits())
+    draft.user_limits[login] = replace(limits, **{_USER_LIMITS[path[1]]: value})
 
 
 _PARTS: Final[Mapping[str, Callable[[Draft, list[str], Property, bool], None]]] = {
     "addressSettings": _address_setting,
+    "addressesSettings": _address_setting,
+    "queueConfigurations": _old_queue,
     "addressConfigurations": _address,
     "divertConfigurations": _divert,
     "acceptorConfigurations": _acceptor,
+    "resourceLimitSettings": _user_limit,
     "securityRoles": _permission,
     "wildCardConfiguration": _wildcards,
     "wildcardConfiguration": _wildcards,

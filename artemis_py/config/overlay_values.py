@@ -5,14 +5,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 from artemis_py.config.draft import Draft, Values
-from artemis_py.config.fields import BYTES, LONG, Setting, names_of
+from artemis_py.config.fields import BOOLEAN, BYTES, LONG, Setting, names_of
 from artemis_py.config.properties_file import Property
 from artemis_py.config.reading import note_treatment
 from artemis_py.config.values import ValueTextError, parse_value
 from artemis_py.units import parse_bytes
+
+_TRUE_WORDS: Final = ("true", "yes", "y", "on", "1")
 
 
 class UnknownKeyError(Exception):
@@ -42,17 +44,27 @@ def set_value(draft: Draft, row: Setting, into: Values, given: Property, *, remo
         into.remove(row.attribute)
         return
     try:
-        value: Any = _value(row, given.value)
+        value: Any = value_of(row, given.value)
     except ValueTextError as problem:
-        draft.problems.warning(
-            given.origin, f"{given.key} is left out: wrong value", value=given.value, allowed=problem.allowed
-        )
+        left_out(draft, given, problem.allowed)
         return
     into.put(row.attribute, value, given.origin)
     note_treatment(draft, row, value, given.origin)
 
 
-def _value(row: Setting, text: str) -> Any:
+def left_out(draft: Draft, given: Property, allowed: str | None) -> None:
+    """Warn of a property whose value is none; ``allowed`` are those that would be."""
+    draft.problems.warning(
+        "left-out", given.origin, f"{given.key} is left out: wrong value", value=given.value, allowed=allowed
+    )
+
+
+def value_of(row: Setting, text: str) -> Any:
+    """Return what the text of a property means. Unlike in XML, numbers take units and ``yes``, ``y``, ``on`` and ``1``
+    are true, as in Artemis. Raises ValueTextError.
+    """
+    if row.kind == BOOLEAN:
+        return text.strip().lower() in _TRUE_WORDS
     if row.kind in (BYTES, LONG):
         with suppress(ValueError):
             text = str(parse_bytes(text.strip()))

@@ -12,7 +12,6 @@ from artemis_py.config.fields import (
     HONOURED,
     IGNORED,
     JAVA,
-    NOT_ENFORCED,
     SINGLE_NODE,
 )
 
@@ -37,6 +36,7 @@ def _ignored(path: str, meaning: str, reason: str, *, silent: bool = False, only
     return Part(path, meaning, IGNORED, reason, whole=True, silent=silent, only_with=only_with)
 
 
+_LIMITS_OF_USER: Final = "resource-limit-settings/resource-limit-setting"
 _QUEUE_PARENTS: Final = ("addresses/address/anycast", "addresses/address/multicast", "queues")
 
 _HONOURED: Final = (
@@ -77,6 +77,11 @@ _HONOURED: Final = (
     Part("acceptors", "the ports that the broker listens on"),
     Part("acceptors/acceptor", "a port: `tcp://host:port?parameter=value;…`; see the table of parameters"),
     Part("acceptors/acceptor/@name", "its name, for messages and metrics; by default `tcp://host:port`"),
+    Part("resource-limit-settings", "limits for users, by the login that a client gives; no password is checked yet"),
+    Part(_LIMITS_OF_USER, "limits for one user"),
+    Part(f"{_LIMITS_OF_USER}/@match", "the login; `*` for each that has no limits of its own (our addition)"),
+    Part(f"{_LIMITS_OF_USER}/max-connections", "most connections at once; by default -1: any number"),
+    Part(f"{_LIMITS_OF_USER}/max-queues", "most queues that the user brought into being; by default -1: any number"),
     Part("security-settings", "permissions, by match; read and explained, not enforced by this version"),
     Part("security-settings/security-setting", "permissions for the addresses that its match applies to"),
     Part("security-settings/security-setting/@match", "the addresses meant"),
@@ -96,7 +101,11 @@ _WITHOUT: Final = (
     _ignored("diverts/divert/transformer", "a class that changes forwarded messages", _TRANSFORMER),
     _ignored("diverts/divert/transformer-class-name", "the same, as it was written before", _TRANSFORMER),
     _ignored("security-settings/security-setting-plugin", "a class that knows the permissions", JAVA),
-    _ignored("resource-limit-settings", "limits for users", NOT_ENFORCED),
+    _ignored(
+        f"{_LIMITS_OF_USER}/max-sessions",
+        "read by Artemis' schema only",
+        "Artemis does not look at it; write max-connections",
+    ),
     _ignored("store", "journal in files or in a database", _NO_DATABASE, only_with="database-store"),
     _ignored("connectors", "ways to other brokers", SINGLE_NODE, silent=True),
     _ignored("remoting-incoming-interceptors", "classes that see what comes in", JAVA),

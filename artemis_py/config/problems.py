@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Final, final
 
 from artemis_py.config.entities import Origin
+from artemis_py.config.secrets_in_text import LOOKED_AT_MAX, MASK, masked, names_a_secret
 from artemis_py.errors import Problem
+from artemis_py.shown import escaped
 
 ERROR: Final = "error"
 WARNING: Final = "warning"
 NOTE: Final = "note"
 
+KEPT_MAX: Final = 200
+"""How many findings of each severity are kept. Who has more mends these first, and asks again."""
+
 _PART_LENGTH_MIN: Final = 3
+_WORD_LENGTH_MAX: Final = 256
 _MESSAGE_LENGTH_MAX: Final = 400
+_NOTE_LENGTH_MAX: Final = 1000
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
@@ -21,6 +29,8 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
 
     One that is the same but for case, else the most similar one, else the shortest one that contains the word.
     """
+    if len(word) > _WORD_LENGTH_MAX:
+        return None
     from difflib import get_close_matches
 
     by_folded = {candidate.casefold(): candidate for candidate in candidates}
@@ -34,21 +44,27 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
 
 
 def shorten(text: str, length_max: int = 120) -> str:
-    """Make a value fit for a message: one line, and cut where it is very long."""
-    flat = text if text.isprintable() else " ".join(text.split())
+    """Make a value fit for a message: one line, no control characters, and cut where it is very long."""
+    flat = text if text.isprintable() else escaped(" ".join(text.split()))
     return flat if len(flat) <= length_max else flat[: length_max - 1] + "…"
 
 
 @final
 class Problems:
-    """An ordered collection of findings. Does not decide what to do about them."""
+    """An ordered collection of findings. Does not decide what to do about them. It costs the same for each finding,
+    however many there are.
+    """
 
     def __init__(self) -> None:
         self.found: list[Problem] = []
+        self._known: set[Problem] = set()
+        self._counts: Counter[str] = Counter()
+        self._places_of_errors: set[tuple[str, int]] = set()
 
     def add(
         self,
         severity: str,
+        code: str,
         origin: Origin,
         message: str,
         *,
@@ -56,12 +72,25 @@ class Problems:
         allowed: str | None = None,
         suggestion: str | None = None,
     ) -> None:
-        """Add a finding; the same text at the same place is kept once."""
-        shown = None if value is None else shorten(value)
-        brief = shorten(message, _MESSAGE_LENGTH_MAX)
-        problem = Problem(severity, origin.file, origin.line, brief, shown, allowed, suggestion)
-        if problem not in self.found:
-            self.found.append(problem)
+        """Add a finding; the same text at the same place is kept once, and of each severity ``KEPT_MAX``. Passwords in
+        it are masked.
+        """
+        if severity == ERROR:
+            self._places_of_errors.add((origin.file, origin.line))
+        if self._counts[severity] > KEPT_MAX:
+            return
+        about, text = message[:LOOKED_AT_MAX], None if value is None else value[:LOOKED_AT_MAX]
+        shown = None if text is None else shorten(MASK if names_a_secret(about) else masked(text))
+        brief = shorten(masked(about), _NOTE_LENGTH_MAX if severity == NOTE else _MESSAGE_LENGTH_MAX)
+        problem = Problem(severity, origin.file, origin.line, brief, shown, allowed, suggestion, code)
+        if problem in self._known:
+            return
+        self._counts[severity] += 1
+        if self._counts[severity] > KEPT_MAX:
+            rest = f"there are more than {KEPT_MAX} {severity}s: the others are not shown; mend these and check again"
+            problem = Problem(severity, origin.file, origin.line, rest, code=code)
+        self._known.add(problem)
+        self.found.append(problem)
 
     def error(
         self,
@@ -73,10 +102,11 @@ class Problems:
         suggestion: str | None = None,
     ) -> None:
         """Add a finding for which the configuration is refused."""
-        self.add(ERROR, origin, message, value=value, allowed=allowed, suggestion=suggestion)
+        self.add(ERROR, "", origin, message, value=value, allowed=allowed, suggestion=suggestion)
 
     def warning(
         self,
+        code: str,
         origin: Origin,
         message: str,
         *,
@@ -84,24 +114,26 @@ class Problems:
         allowed: str | None = None,
         suggestion: str | None = None,
     ) -> None:
-        """Add a finding that is probably not meant so."""
-        self.add(WARNING, origin, message, value=value, allowed=allowed, suggestion=suggestion)
+        """Add a finding that is probably not meant so; ``code`` is one of ``config/codes.py``."""
+        self.add(WARNING, code, origin, message, value=value, allowed=allowed, suggestion=suggestion)
 
-    def note(self, origin: Origin, message: str) -> None:
-        """Add something worth knowing."""
-        self.add(NOTE, origin, message)
+    def note(self, code: str, origin: Origin, message: str) -> None:
+        """Add something worth knowing; ``code`` is one of ``config/codes.py``."""
+        self.add(NOTE, code, origin, message)
 
     def has_error_at(self, origin: Origin) -> bool:
         """Whether an error was found at this place already."""
-        return any(
-            problem.severity == ERROR and (problem.file, problem.line) == (origin.file, origin.line)
-            for problem in self.found
-        )
+        return (origin.file, origin.line) in self._places_of_errors
 
     @property
     def has_errors(self) -> bool:
         """Whether any finding is an error."""
-        return any(problem.severity == ERROR for problem in self.found)
+        return self._counts[ERROR] > 0
+
+    @property
+    def are_full(self) -> bool:
+        """Are there more errors than are kept? Then nobody need look for more."""
+        return self._counts[ERROR] > KEPT_MAX
 
     def in_order(self, first_file: str) -> list[Problem]:
         """Return the findings by file and line, those of ``first_file`` first."""

@@ -11,9 +11,10 @@ from artemis_py.config.entities import Origin
 from artemis_py.config.problems import Problems
 from artemis_py.config.source import load_text
 
-_SUFFIXES: Final = (".properties", ".json")
+DEFAULT_FILTER: Final = r".*\.(json|properties)"
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
+_HALF: Final = re.compile("[\ud800-\udfff]")
 _KEY_END: Final = re.compile(r"(?:[^\\=: \t\f]|\\.)*", re.DOTALL)
 
 
@@ -25,15 +26,40 @@ class Property(NamedTuple):
     origin: Origin
 
 
-def expand_paths(paths: list[str]) -> list[str]:
-    """Replace a path that ends in a slash by the ``.properties`` and ``.json`` files in it, in the order of names."""
+def expand_paths(paths: list[str], problems: Problems) -> list[str]:
+    """Return the files that ``paths`` mean: each may be several with commas between, and a folder is
+    every ``.properties`` and ``.json`` file in it, in the order of names, or those that ``?filter=REGEX`` matches whole
+    (Artemis manual, "Broker Properties"). A folder that cannot be read is an error.
+    """
     files: list[str] = []
-    for path in paths:
-        if path.endswith("/") and os.path.isdir(path):
-            files.extend(os.path.join(path, name) for name in sorted(os.listdir(path)) if name.endswith(_SUFFIXES))
-        else:
+    for path in (each.strip() for listed in paths for each in _between_commas(listed)):
+        folder, _, query = path.partition("/?")
+        if query or os.path.isdir(path) or path.endswith("/"):
+            files.extend(_files_in(folder.removesuffix("/") + "/", query, problems))
+        elif path:
             files.append(path)
     return files
+
+
+def _between_commas(listed: str) -> list[str]:
+    """Take a list apart; a file that has the comma in its name stays whole."""
+    return [listed] if os.path.exists(listed) else listed.split(",")
+
+
+def _files_in(folder: str, query: str, problems: Problems) -> list[str]:
+    wanted = query.removeprefix("filter=") if query.startswith("filter=") else DEFAULT_FILTER
+    if query and not query.startswith("filter="):
+        problems.error(Origin(folder, 0), f"?{query} means nothing here", allowed="?filter=REGEX")
+    try:
+        matches = re.compile(wanted).fullmatch
+        names = sorted(os.listdir(folder))
+    except re.error as error:
+        problems.error(Origin(folder, 0), f"the filter is no regular expression: {error}", value=wanted)
+        return []
+    except OSError as error:
+        problems.error(Origin(folder, 0), f"{folder} cannot be read: {error.strerror or error}")
+        return []
+    return [folder + name for name in names if matches(name)]
 
 
 def read_properties(path: str, problems: Problems) -> list[Property]:
@@ -42,8 +68,24 @@ def read_properties(path: str, problems: Problems) -> list[Property]:
     if text is None:
         return []
     if path.endswith(".json"):
-        return _read_json(path, text, problems)
-    return [Property(_unescape(key), _unescape(value), Origin(path, line)) for key, value, line in _split_lines(text)]
+        found = _read_json(path, text, problems)
+    else:
+        found = [
+            Property(_unescape(key), _unescape(value), Origin(path, line)) for key, value, line in _split_lines(text)
+        ]
+    return [
+        each._replace(key=_whole(each.key, each, problems), value=_whole(each.value, each, problems)) for each in found
+    ]
+
+
+def _whole(text: str, given: Property, problems: Problems) -> str:
+    """Put together what two escapes say of one character, as Java writes it; half a character is an error."""
+    if _HALF.search(text) is None:
+        return text
+    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if joined.count("\ufffd") > text.count("\ufffd"):
+        problems.error(given.origin, f"property {given.key} has an escape that is half a character", allowed="a pair")
+    return joined
 
 
 def _split_lines(text: str) -> Iterator[tuple[str, str, int]]:
@@ -83,7 +125,8 @@ def _read_json(path: str, text: str, problems: Problems) -> list[Property]:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        problems.error(Origin(path, getattr(error, "lineno", 0)), f"no JSON: {error}")
+        reason = "values stand inside each other too deep" if isinstance(error, RecursionError) else str(error)
+        problems.error(Origin(path, getattr(error, "lineno", 0)), f"no JSON: {reason}")
         return []
     if not isinstance(data, dict):
         problems.error(Origin(path, 1), "the outermost value must be an object")

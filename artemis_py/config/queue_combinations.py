@@ -198,4 +198,10 @@ def _check(draft: Draft, subject: str, case: Case, written: Sequence[str], place
         origin = place(taking_part[0])
         if rule.severity == WARNING and draft.problems.has_error_at(origin):
             continue  # what was wrong there was left out, and may be what is missed
-        draft.problems.add(rule.severity, origin, f"{subject} {rule.text}", allowed=rule.allowed)
+        draft.problems.add(
+            rule.severity,
+            "" if rule.severity == ERROR else "doubtful-value",
+            origin,
+            f"{subject} {rule.text}",
+            allowed=rule.allowed,
+        )

@@ -112,6 +112,7 @@ def _check_chosen(
         )
         return
     draft.problems.warning(
+        "doubtful-value",
         place,
         f"{subject} is of the type {what} on an address with address-full-policy PAGE: a message in a page takes part "
         "only when it comes into memory, in order of arrival",

@@ -28,6 +28,7 @@ def read_address_settings(reading: Reading, parent: Element) -> None:
         first = reading.draft.entries.setdefault(entry.name, entry)
         if first is not entry:
             reading.problems.warning(
+                "declared-twice",
                 origin,
                 f"a second address-setting for the match {entry.name!r} is left out; {first.origin} counts",
             )
@@ -62,7 +63,9 @@ def read_addresses(reading: Reading, parent: Element) -> None:
             continue
         origin = reading.origin(element)
         if name in reading.draft.addresses:
-            reading.problems.warning(origin, f"address {name!r} is declared again; both declarations count together")
+            reading.problems.warning(
+                "declared-twice", origin, f"address {name!r} is declared again; both declarations count together"
+            )
         address = reading.draft.address(name, origin)
         if len(element) == 0 and element.text is None:
             reading.problems.error(
@@ -97,6 +100,7 @@ def read_queue(reading: Reading, element: Element, address: str, routing_type: s
     if not reading.draft.add_queue(queue):
         other = reading.draft.queues[queue.name]
         reading.problems.warning(
+            "declared-twice",
             origin,
             f"queue {queue.name!r} is left out: address {other.address!r} has a queue of that name at {other.origin}",
         )
@@ -120,7 +124,9 @@ def read_filter(reading: Reading, row: Setting, element: Element, text: str, wri
 def read_old_queues(reading: Reading, parent: Element) -> None:
     """Read the old element ``queues``: every queue is multicast, on the address named inside or of its own name."""
     reading.problems.warning(
-        reading.origin(parent), "the element queues is an old form: its queues are multicast; write addresses instead"
+        "old-form",
+        reading.origin(parent),
+        "the element queues is an old form: its queues are multicast; write addresses instead",
     )
     for element in parent.iterchildren("{*}queue"):
         inside = element.find("{*}address")

@@ -1,12 +1,13 @@
-"""Reads ``acceptors``, ``security-settings`` and ``wildcard-addresses`` into a draft."""
+"""Reads ``acceptors``, ``security-settings``, ``resource-limit-settings`` and ``wildcard-addresses`` into a draft."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from artemis_py.config.draft import SecurityDraft, Values
-from artemis_py.config.entities import RetentionConfig
+from artemis_py.config.entities import RetentionConfig, UserLimits
 from artemis_py.config.fields import BYTES, INT, POSITIVE, make_setting
+from artemis_py.config.overlay_retention import CURSOR_TTL_S_DEFAULT
 from artemis_py.config.parts import PARTS
 from artemis_py.config.problems import nearest
 from artemis_py.config.reading import Reading
@@ -17,8 +18,11 @@ from artemis_py.config.uri import UriError, parse_acceptor
 _PERIOD: Final = make_setting(INT, "period", None, "how long journal files are kept", check=POSITIVE)
 _STORAGE_LIMIT: Final = make_setting(BYTES, "storage_limit", None, "how much of them is kept", check=POSITIVE)
 _CURSOR_TTL: Final = make_setting(INT, "cursor_ttl", None, "how long a cursor holds files back", check=POSITIVE)
-_CURSOR_TTL_S_DEFAULT: Final = 86_400
 _UNITS_MS: Final = {"DAYS": 86_400_000, "HOURS": 3_600_000, "MINUTES": 60_000, "SECONDS": 1000}
+USER_LIMITS: Final = {
+    "max-connections": make_setting(INT, "connections_max", -1, "connections of a user", name="max-connections"),
+    "max-queues": make_setting(INT, "queues_max", -1, "queues of a user", name="max-queues"),
+}
 _CHARACTERS: Final = {"delimiter": "delimiter", "any-words": "any_words", "single-word": "single_word"}
 
 
@@ -64,6 +68,7 @@ def _read_security_setting(reading: Reading, element: Element) -> None:
         name = PERMISSION_ALIASES.get(str(kind), str(kind))
         if name not in PERMISSIONS:
             reading.problems.warning(
+                "left-out",
                 reading.origin(permission),
                 "unknown permission is left out",
                 value=str(kind),
@@ -76,7 +81,9 @@ def _read_security_setting(reading: Reading, element: Element) -> None:
     earlier = reading.draft.security.get(setting.match)
     if earlier is not None:
         reading.problems.warning(
-            origin, f"a second security-setting for the match {setting.match!r} replaces the one at {earlier.origin}"
+            "declared-twice",
+            origin,
+            f"a second security-setting for the match {setting.match!r} replaces the one at {earlier.origin}",
         )
     reading.draft.security[setting.match] = setting
 
@@ -95,11 +102,31 @@ def read_wildcards(reading: Reading, parent: Element) -> None:
                 continue
             if len(character) > 1:
                 reading.problems.warning(
-                    origin, f"of {name} only the first character counts", value=text, allowed="one character"
+                    "doubtful-value",
+                    origin,
+                    f"of {name} only the first character counts",
+                    value=text,
+                    allowed="one character",
                 )
             wildcards.put(_CHARACTERS[name], character[0], origin)
         elif name == "routing-enabled" or (name == "enabled" and "routing_enabled" not in wildcards.values):
             wildcards.put("routing_enabled", text.strip().lower() == "true", origin)
+
+
+def read_user_limits(reading: Reading, parent: Element) -> None:
+    """Read ``resource-limit-settings``. Of two for the same login the last counts, as in Artemis."""
+    for element in parent.iterchildren("{*}resource-limit-setting"):
+        match = reading.required_name(element, "match")
+        if match is None:
+            continue
+        limits = Values()
+        for child in element:
+            name = local_name(child)
+            if name in USER_LIMITS:
+                reading.element(USER_LIMITS[name], child, limits)
+            elif name == "max-sessions":
+                reading.ignore_part(PARTS["resource-limit-settings/resource-limit-setting/max-sessions"], child)
+        reading.draft.user_limits[match] = UserLimits(**limits.values)
 
 
 def read_retention(reading: Reading, element: Element) -> None:
@@ -126,5 +153,5 @@ def read_retention(reading: Reading, element: Element) -> None:
             directory=directory,
             period_ms=period_ms,
             storage_limit=limits.values.get("storage_limit"),
-            cursor_ttl_s=_CURSOR_TTL_S_DEFAULT if cursor_ttl is None else cursor_ttl * unit_ms // 1000,
+            cursor_ttl_s=CURSOR_TTL_S_DEFAULT if cursor_ttl is None else cursor_ttl * unit_ms // 1000,
         )

@@ -18,7 +18,13 @@ from artemis_py.config.fields import names_of
 from artemis_py.config.parts import PARTS
 from artemis_py.config.problems import Problems
 from artemis_py.config.read_addresses import read_address_settings, read_addresses, read_diverts, read_old_queues
-from artemis_py.config.read_server import read_acceptors, read_retention, read_security, read_wildcards
+from artemis_py.config.read_server import (
+    read_acceptors,
+    read_retention,
+    read_security,
+    read_user_limits,
+    read_wildcards,
+)
 from artemis_py.config.reading import Reading
 from artemis_py.config.schema import validate
 from artemis_py.config.settings import BrokerConfig
@@ -34,6 +40,7 @@ _READERS: Final[dict[str, Callable[[Reading, Element], None]]] = {
     "diverts": read_diverts,
     "journal-retention-directory": read_retention,
     "queues": read_old_queues,
+    "resource-limit-settings": read_user_limits,
     "security-settings": read_security,
     "wildcard-addresses": read_wildcards,
 }
@@ -47,8 +54,9 @@ def load(
 ) -> BrokerConfig:
     """Read a configuration file.
 
-    ``properties`` are files, or directories ending in a slash, laid over it in that order; without any, a
-    ``broker.properties`` beside the file is. ``environ`` (the process' environment by default) answers ``${name}``.
+    ``properties`` are files, folders of files, or several of them with commas between, laid over it in that order;
+    without any, a ``broker.properties`` beside the file is. ``environ`` (the process' environment by default) answers
+    ``${name}``.
     Raises ConfigError with every problem found; warnings alone are in the result's ``notices``.
     """
     file = os.fspath(path)
@@ -71,23 +79,23 @@ def loads(
     """Like :func:`load` for a text; ``file`` is its name in messages, and what includes are relative to."""
     known = os.environ if environ is None else environ
     problems = Problems()
-    source = read_text(text, file, known, problems)
-    return _finish(source, problems, [os.fspath(each) for each in properties], known)
+    return _finish(read_text(text, file, known, problems), problems, [os.fspath(each) for each in properties], known)
 
 
 def _finish(source: Source, problems: Problems, overlays: Sequence[str], environ: Mapping[str, str]) -> BrokerConfig:
-    core = core_of(source, problems)
+    core, file = core_of(source, problems), source.file
     config: BrokerConfig | None = None
     if core is not None:
-        draft = Draft(source.file, problems, source.origin(core))
-        read_core(Reading(source, draft, validate(source, problems)), core)
+        draft = Draft(file, problems, source.origin(core))
+        read_core(Reading(source, draft, validate(source, core, problems)), core)
+        del source, core  # the tree takes as much memory as what is made of it
         if overlays:
             from artemis_py.config.overlay import lay_over
 
             lay_over(draft, overlays, environ)
         config = assemble(draft)
     if config is None or problems.has_errors:
-        raise ConfigError(problems.in_order(source.file))
+        raise ConfigError(problems.in_order(file))
     return config
 
 

@@ -61,7 +61,7 @@ class Reading:
         if row.kind == BOOLEAN and doubtful_boolean(text):
             self.draft.doubtful.add(row.attribute)
             message = f"{row.name} counts as false, as in Artemis"
-            self.problems.warning(origin, message, value=text, allowed="true, false")
+            self.problems.warning("doubtful-value", origin, message, value=text, allowed="true, false")
         into.put(row.attribute, value, origin)
         note_treatment(self.draft, row, value, origin)
 
@@ -71,4 +71,4 @@ def note_treatment(draft: Draft, row: Setting, value: Any, origin: Origin) -> No
     if row.treatment == REFUSED:
         draft.problems.error(origin, f"{row.name} is refused: {row.reason}", value=show(value))
     elif row.treatment == IGNORED and not row.silent and show(value) != show(row.default):
-        draft.ignore(row.name, origin, row.reason)
+        draft.ignore_setting(row, origin)

@@ -7,11 +7,12 @@ from typing import Final
 
 from artemis_py.config.acceptor_params import HANDSHAKE_SECONDS, PARAMS
 from artemis_py.config.address_settings import AddressSettings
+from artemis_py.config.codes import CODES
 from artemis_py.config.core_settings import CoreSettings
 from artemis_py.config.entities import DivertConfig, QueueConfig
 from artemis_py.config.fields import HONOURED, Setting, settings_of
 from artemis_py.config.parts import PARTS
-from artemis_py.config.reference_text import INTRODUCTION, OUTRO
+from artemis_py.config.reference_text import CODES_NOTE, INTRODUCTION, OUTRO
 
 _HEADER: Final = ("default", "unit", "allowed", "effect", "meaning")
 _QUEUE_NOTE: Final = (
@@ -34,6 +35,8 @@ def reference() -> str:
         _silent_parameters(),
         _parts_section(),
         OUTRO,
+        CODES_NOTE,
+        _table(("code", "means"), [(f"`{code}`", meaning) for code, meaning in CODES.items()]),
     ]
     return "\n\n".join(sections) + "\n"
 

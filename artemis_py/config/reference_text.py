@@ -26,7 +26,8 @@ made from the same rows that the broker works with. *Effect* is one of
 
 - **honoured**: the broker does what the element says;
 - **ignored**, with the reason: files of Artemis load all the same, and each such element that a file sets to something
-  other than its default is named once when the broker starts;
+  other than its default is named once when the broker starts (those that only tune the inside of Artemis together, in
+  one note);
 - **refused**, with the reason: what depends on it does not start.
 
 ## How a file is read
@@ -36,12 +37,18 @@ made from the same rows that the broker works with. *Effect* is one of
    error. It is pasted as it is: `&` and `<` must be written `&amp;` and `&lt;` in it.
 2. **Includes.** `<xi:include href="file.xml"/>` with `xmlns:xi="http://www.w3.org/2001/XInclude"` is replaced by the
    outermost element of that file, which must be in the namespace `urn:activemq:core`. A relative path starts at the
-   file that includes. (In Artemis it starts at the working directory; a note says when a file is there too.) Only files
-   are read. A document type (`<!DOCTYPE`) is refused.
-3. **Schema.** The tree must fit the XSD in `schema/`. Order does not matter in `core`, `address-setting`, `address`,
-   `queue` and `divert`; each element may stand there once.
+   file that includes. (In Artemis it starts at the working directory; a note says when a file is there too.) A document
+   type (`<!DOCTYPE`) is refused. Only regular files are read, no pipes and devices; one file may have 16 MiB, and all
+   included files together as many.
+3. **Schema.** The outermost element is `configuration`, in the namespace `urn:activemq`, in `urn:activemq:core` or in
+   none; of several `core` inside it the first counts, and the others are warned of. `core` must fit the XSD in
+   `schema/`. Order does not matter in `core`, `address-setting`, `address`, `queue` and `divert`; each element may
+   stand there once.
 4. **Values**, see below.
 5. **Properties**, see the end.
+
+Every problem is told at once, each with its line; of errors, warnings and notes 200 each. `check` shows the line, too,
+and ends with where the broker would listen. Values of passwords are masked, and what does not print is escaped.
 
 ### Values
 
@@ -75,8 +82,10 @@ For security-settings the most specific match alone decides; of two with the sam
 OUTRO: Final = """\
 ## Properties
 
-`--properties FILE` lays properties over the file, in Java's format or as JSON (for a path that ends in `/`: all files
-of both kinds in it, by name). Without the option, a `broker.properties` beside the configuration is used.
+`--properties PATH` lays properties over the file, in Java's format or as JSON. A path may be a file, a folder (all
+files of both kinds in it, by name; `folder/?filter=REGEX` for others), or several of them with commas between, and the
+option may stand more than once; what comes later wins. Without the option, a `broker.properties` beside the
+configuration is used.
 
 ```properties
 globalMaxSize=10M
@@ -90,6 +99,14 @@ acceptorConfigurations.stomp.params.port=61614
 securityRoles."orders.#".staff.send=true
 ```
 
-Names are those of the elements in camel case. A name with dots stands in quotes. The value `-` takes away what the key
-leads to. Placeholders work as in the file; sizes and 64-bit numbers take units. Keys that mean nothing and values that
-are none are left out with a warning, and never stop the broker."""
+Names are those of the elements in camel case, and every name that Artemis 2.44 itself takes (`connectionTTLOverride`,
+`persistIDCache`, `journalRetentionDirectory` with `journalRetentionPeriod` in ms, `queueConfigurations`, …). A name
+with dots stands in quotes. The value `-` takes away what the key leads to. Placeholders work as in the file; sizes and
+64-bit numbers take units, and `true`, `yes`, `y`, `on` and `1` are true. Keys that mean nothing and values that are
+none are left out with a warning (Artemis takes 0 for a number that is none), and never stop the broker."""
+
+CODES_NOTE: Final = """\
+## Warnings and notes
+
+Each has a code, which stands behind its severity: `warning[no-effect]`. `run` and `check` leave out those that
+`--silence CODE` names, and refuse a file with any other warning under `--strict`. Errors have no code."""

@@ -11,7 +11,15 @@ from typing import final
 from artemis_py.config.acceptor import AcceptorConfig
 from artemis_py.config.address_settings import AddressSettings
 from artemis_py.config.core_settings import CoreSettings
-from artemis_py.config.entities import NOWHERE, AddressConfig, DivertConfig, Origin, QueueConfig, RetentionConfig
+from artemis_py.config.entities import (
+    NOWHERE,
+    AddressConfig,
+    DivertConfig,
+    Origin,
+    QueueConfig,
+    RetentionConfig,
+    UserLimits,
+)
 from artemis_py.config.matching import WildcardSyntax
 from artemis_py.config.merging import SettingsEntry, SettingsRepository, Traced
 from artemis_py.config.security_settings import SecurityConfig, SecuritySetting
@@ -33,6 +41,7 @@ __all__ = [
     "SettingsEntry",
     "SettingsRepository",
     "Traced",
+    "UserLimits",
 ]
 
 
@@ -51,6 +60,8 @@ class BrokerConfig(CoreSettings):
     wildcards: WildcardSyntax = field(default_factory=WildcardSyntax)
     address_settings: SettingsRepository = field(default_factory=SettingsRepository)
     security: SecurityConfig = field(default_factory=SecurityConfig)
+    user_limits: dict[str, UserLimits] = field(default_factory=dict)
+    """By login; ``*`` for each that has none of its own."""
     journal_retention: RetentionConfig | None = None
     notices: tuple[Problem, ...] = ()
     origins: dict[str, Origin] = field(default_factory=dict)

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
+import stat
+from array import array
+from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any, Final, final
 
 from lxml import etree
 
 from artemis_py.config.entities import Origin
-from artemis_py.config.problems import Problems, shorten
+from artemis_py.config.problems import Problems
 from artemis_py.config.substitution import Substituted, substitute
+from artemis_py.config.syntax_errors import in_our_words
 
 FILE_LENGTH_MAX: Final = 16 * 1024 * 1024
+_TAG_LENGTH_MAX: Final = 65536
+"""How far back the beginning of a start tag is looked for."""
 CORE_NAMESPACE: Final = "urn:activemq:core"
 
 Element = etree._Element
@@ -22,25 +29,30 @@ Element = etree._Element
 class SourceFile:
     """One file: its name for messages, its text after substitution, and its original line numbers."""
 
-    __slots__ = ("_rows", "_substituted", "name")
+    __slots__ = ("_line_starts", "_substituted", "name")
 
     def __init__(self, name: str, substituted: Substituted) -> None:
         self.name: Final = name
         self._substituted: Final = substituted
-        self._rows: list[str] | None = None
+        self._line_starts: array[int] | None = None
 
     def line_of(self, element: Element) -> int:
         """Return the line on which the element's start tag begins (the parser knows only the one on which it ends)."""
         line = source_line(element)
         if element.attrib:
-            if self._rows is None:
-                self._rows = self._substituted.text.split("\n")
-            tag = f"<{element.prefix}:{local_name(element)}" if element.prefix else f"<{local_name(element)}"
-            first = min(line, len(self._rows))
-            while first > 1 and tag not in self._rows[first - 1]:
-                first -= 1
-            line = first if tag in self._rows[first - 1] else line
+            line = self._first_line(element, line)
         return self._substituted.original_line(line)
+
+    def _first_line(self, element: Element, last_line: int) -> int:
+        text = self._substituted.text
+        starts = self._line_starts
+        if starts is None:
+            starts = self._line_starts = array("l", [0])
+            starts.extend(found.end() for found in re.finditer("\n", text))
+        end = starts[last_line] if last_line < len(starts) else len(text)
+        tag = f"<{element.prefix}:{local_name(element)}" if element.prefix else f"<{local_name(element)}"
+        place = text.rfind(tag, max(end - _TAG_LENGTH_MAX, 0), end)
+        return bisect_right(starts, place) if place >= 0 else last_line
 
 
 @final
@@ -76,21 +88,44 @@ def local_name(element: Element) -> str:
 
 
 def load_text(path: str, asked_at: Origin, problems: Problems) -> str | None:
-    """Return the text of a file, or None after adding a problem at ``asked_at``."""
+    """Return the text of a regular file, or None after adding a problem at ``asked_at``, or at the line in the file."""
     try:
-        with open(path, "rb") as stream:
-            data = stream.read(FILE_LENGTH_MAX + 1)
+        data = _read_regular_file(path)
     except OSError as error:
         problems.error(asked_at, f"{path} cannot be read: {error.strerror or error}")
         return None
+    if data is None:
+        problems.error(asked_at, f"{path} is no regular file: pipes, devices and folders are not read")
+        return None
     if len(data) > FILE_LENGTH_MAX:
-        problems.error(asked_at, f"{path} is longer than {FILE_LENGTH_MAX // 1024**2} MiB")
+        problems.error(asked_at, f"{path} is longer than {FILE_LENGTH_MAX // 1024**2} MiB; split it, or check its name")
         return None
+    encoding = declared_encoding(data)
     try:
-        return data.decode(declared_encoding(data)).replace("\r\n", "\n")
-    except (UnicodeDecodeError, LookupError) as error:
-        problems.error(Origin(path, 1), f"{path} is not text in its encoding: {error}")
-        return None
+        return data.decode(encoding).replace("\r\n", "\n")
+    except LookupError:
+        problems.error(Origin(path, 1), f"{path} says that its encoding is one that nobody knows", value=encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        wrong = " ".join(f"0x{byte:02x}" for byte in data[error.start : error.end][:4])
+        problems.error(
+            Origin(path, line),
+            f"this line is not {encoding}: {error.reason}",
+            value=wrong,
+            allowed=f"text in {encoding}",
+        )
+    return None
+
+
+def _read_regular_file(path: str) -> bytes | None:
+    """Return at most one byte more than a file may have; None for what is no regular file (a pipe would never end).
+    Raises OSError.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        return stream.read(FILE_LENGTH_MAX + 1)
 
 
 def declared_encoding(data: bytes) -> str:
@@ -112,7 +147,7 @@ def parse(text: str, file: str, properties: Mapping[str, str], source: Source, p
     for line, message in substituted.errors:
         problems.error(Origin(file, line), message)
     for line, message in substituted.warnings:
-        problems.warning(Origin(file, line), message)
+        problems.warning("placeholder", Origin(file, line), message)
     doctype_line = find_doctype(substituted.text)
     if doctype_line:
         problems.error(
@@ -142,12 +177,12 @@ def parse(text: str, file: str, properties: Mapping[str, str], source: Source, p
 def _add_syntax_errors(
     error: etree.XMLSyntaxError, parser: Any, file: str, substituted: Substituted, problems: Problems
 ) -> None:
-    entries: list[tuple[int, str]] = [(entry.line, entry.message) for entry in parser.error_log]
-    for line, message in entries or [(error.lineno or 0, error.msg or "no XML")]:
+    entries = [(entry.line, in_our_words(entry.type_name, entry.message)) for entry in parser.error_log]
+    for line, message in entries or [(error.lineno or 0, "there is no XML in it")]:
         name = substituted.marked_up.get(line)
         hint = f" (the value of ${{{name}}}, with '&' or '<' in it, stands on this line)" if name else ""
         origin = Origin(file, substituted.original_line(line))
-        problems.error(origin, f"not well-formed XML: {shorten(message.strip())}{hint}")
+        problems.error(origin, f"not well-formed XML: {message}{hint}")
 
 
 def find_doctype(text: str) -> int:

@@ -55,24 +55,24 @@ class StructureCheck:
     where it is only that, else with an empty text.
     """
 
-    def __init__(self, source: Source, problems: Problems) -> None:
+    def __init__(self, source: Source, core: Element, problems: Problems) -> None:
         self._source = source
+        self._core = core
         self._problems = problems
         self._parents: dict[str, set[str]] = {}
         self.flagged: set[tuple[Element, str]] = set()
 
     def run(self) -> None:
-        """Check everything inside ``core``; what stands around it is free."""
-        root: Any = self._source.root
-        core = next(root.iter(_CORE), None)
-        if core is None:
-            return
+        """Check everything inside ``core``."""
         declaration = explaining_schema().maps.elements[_CORE]
         self._learn_parents(declaration, set())
-        self._element(core, declaration)
-        self._order(core, declaration)
+        self._element(self._core, declaration)
+        if not self._problems.are_full:
+            self._order(self._core, declaration)
 
     def _element(self, element: Element, declaration: XsdElement) -> None:
+        if self._problems.are_full:
+            return
         self._attributes(element, declaration)
         kind: Any = declaration.type
         if kind.has_simple_content() or kind.is_simple():
@@ -94,6 +94,8 @@ class StructureCheck:
         own_names = [name for name in known if not name.startswith("{")]
         tag = local_name(element)
         for raw_name, raw_value in element.attrib.items():
+            if self._problems.are_full:
+                return
             name, value = str(raw_name), str(raw_value)
             if name in known:
                 if not _is_valid(known[name].type, value):
@@ -138,6 +140,8 @@ class StructureCheck:
         names = [etree.QName(tag).localname for tag in known]
         counts: Counter[str] = Counter()
         for child in element:
+            if self._problems.are_full:
+                return
             counts[child.tag] += 1
             if child.tag not in known:
                 self._unknown_child(child, element, names)

@@ -8,7 +8,8 @@ original line is kept for each line of the result.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from array import array
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, final
 
@@ -21,12 +22,13 @@ RESCANS_MAX: Final = 10_000
 class Substituted:
     """The text after substitution.
 
-    ``lines[n]`` is the original line of line n + 1. ``errors`` and ``warnings`` are pairs of original line and text.
+    ``lines[n]`` is the original line of line n + 1: no list of numbers, for a file may have millions. ``errors`` and
+    ``warnings`` are pairs of original line and text.
     ``marked_up`` maps a line of the result to the name whose value brought ``&`` or ``<`` into it.
     """
 
     text: str
-    lines: list[int]
+    lines: Sequence[int]
     errors: list[tuple[int, str]] = field(default_factory=list)
     warnings: list[tuple[int, str]] = field(default_factory=list)
     marked_up: dict[int, str] = field(default_factory=dict)
@@ -39,7 +41,7 @@ class Substituted:
 def substitute(text: str, properties: Mapping[str, str]) -> Substituted:
     """Replace every placeholder of ``text``. Never raises: what went wrong is in the result."""
     if "${" not in text:
-        return Substituted(text, list(range(1, text.count("\n") + 2)))
+        return Substituted(text, range(1, text.count("\n") + 2))
     return _Substitution(text, properties).run()
 
 
@@ -63,7 +65,8 @@ class _Substitution:
         self._rescans = 0
         self._in_comment = False
         self._unset: set[str] = set()
-        self._result = Substituted("", [1])
+        self._lines = array("l", [1])
+        self._result = Substituted("", self._lines)
 
     def run(self) -> Substituted:
         while (start := self._text.find("${", self._place)) >= 0:
@@ -138,7 +141,7 @@ class _Substitution:
         self._parts.append(text)
         self._length += len(text)
         border = len(text) - own_length
-        lines = self._result.lines
+        lines = self._lines
         lines.extend([self._line] * text.count("\n", 0, border))
         own_lines = text.count("\n", border)
         lines.extend(range(self._line + 1, self._line + own_lines + 1))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Final
+from collections.abc import Iterable
+from typing import Final, final
 
 from artemis_py.config.settings import AddressSettings
+from artemis_py.core.holdings import ID_BYTES, IDS, Holdings
 from artemis_py.core.paging import PageStream
+from artemis_py.core.plan_cost import PLAIN, PlanCost
 from artemis_py.core.queue import Queue
+from artemis_py.core.spreading import Spread
 from artemis_py.message import Account
 from artemis_py.selector import Selector
 
@@ -41,13 +45,19 @@ class Divert:
 
 class Memory:
     """What all addresses hold in memory together, and may (``global-max-size``, ``global-max-messages``; -1: no
-    limit). As in Artemis the number of messages counts only where there is a limit on bytes.
+    limit). As in Artemis the number of messages counts only where there is a limit on bytes. ``holdings`` is what there
+    is beside messages; when that leaves no room every address is full, too.
     """
 
-    __slots__ = ("account", "bytes_max", "messages_max")
+    __slots__ = ("account", "bytes_max", "disk_full", "holdings", "messages_max")
 
     def __init__(self, bytes_max: int = -1, messages_max: int = -1) -> None:
         self.account = Account()
+        self.holdings = Holdings(self.account)
+        self.disk_full = False
+        """Is the disk too full to take messages in? Then every address is full, and ``disk-full-policy`` says what that
+        means.
+        """
         self.bytes_max = bytes_max
         self.messages_max = messages_max if bytes_max > 0 else -1
 
@@ -55,12 +65,14 @@ class Memory:
     def is_full(self) -> bool:
         """Is a limit reached?"""
         account = self.account
-        return 0 < self.bytes_max <= account.size_bytes or 0 < self.messages_max <= account.message_count
+        if 0 < self.bytes_max <= account.size_bytes or 0 < self.messages_max <= account.message_count:
+            return True
+        return self.holdings.leaves_no_room
 
     def has_room_for(self, count: int, size_bytes: int) -> bool:
         """Would ``count`` messages of ``size_bytes`` together stay under the limits?"""
         account = self.account
-        if 0 < self.bytes_max < account.size_bytes + size_bytes:
+        if 0 < self.bytes_max < account.size_bytes + size_bytes or self.holdings.leaves_no_room:
             return False
         return not 0 < self.messages_max < account.message_count + count
 
@@ -68,8 +80,9 @@ class Memory:
 class DuplicateIds:
     """The last N duplicate ids that an address has seen (Artemis manual, "Duplicate Message Detection")."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, holdings: Holdings) -> None:
         self._size = size
+        self._holdings = holdings
         self._seen: OrderedDict[str, None] = OrderedDict()
 
     def __contains__(self, duplicate_id: str) -> bool:
@@ -79,39 +92,118 @@ class DuplicateIds:
         """Remember an id; beyond the size the oldest is forgotten."""
         if self._size <= 0:
             return
+        if duplicate_id not in self._seen:
+            self._holdings.move(IDS, ID_BYTES + len(duplicate_id))
         self._seen[duplicate_id] = None
         if len(self._seen) > self._size:
-            self._seen.popitem(last=False)
+            oldest, _ = self._seen.popitem(last=False)
+            self._holdings.move(IDS, -ID_BYTES - len(oldest))
+
+    def forget(self) -> None:
+        """The address is gone."""
+        self._holdings.move(IDS, -sum(ID_BYTES + len(each) for each in self._seen))
+        self._seen.clear()
 
 
+_NONE: Final[list[Queue]] = []
+_NO_DIVERTS: Final[list[Divert]] = []
+_NO_TYPES: Final[frozenset[str]] = frozenset()
+_TYPES: Final = {
+    types: types for types in (frozenset({ANYCAST}), frozenset({MULTICAST}), frozenset({ANYCAST, MULTICAST}))
+}
+"""What addresses may have, each once: there are many addresses."""
+
+
+@final
 class Plan:
-    """Where messages to one address go, worked out once and kept until a binding changes."""
+    """Where messages to one address go, worked out once.
+
+    A queue that comes is added. What else changes only shows: ``losses`` and ``wildcard_changes`` are the counts of the
+    address and of the wildcard addresses of which the plan knows, and ``sources`` the wildcard addresses that it has
+    queues of, each with its count.
+    """
 
     __slots__ = (
-        "anycast",
-        "diverts",
-        "exclusive_diverts",
-        "has_diverts",
-        "limited",
-        "multicast",
-        "only_queue",
-        "retention",
-    )
+        "anycast", "cost", "diverts", "exclusive_diverts", "has_diverts", "limited", "losses", "multicast",
+        "only_queue", "retention", "sources", "wildcard_changes",
+    )  # fmt: skip
 
-    def __init__(self, queues: list[Queue], diverts: list[Divert], retention: Divert | None = None) -> None:
-        self.anycast = [queue for queue in queues if queue.routing_type == ANYCAST]
-        self.multicast = [queue for queue in queues if queue.routing_type == MULTICAST]
-        self.only_queue = queues[0] if len(queues) == 1 else None
-        self.limited = [queue for queue in queues if queue.limits_senders]
+    def __init__(self, address: Address, wildcards: list[Address], wildcard_changes: int) -> None:
+        self.anycast = _NONE
+        self.multicast = _NONE
+        self.limited = _NONE
         """Queues that may refuse a message, make its sender wait, or have it put into a page."""
-        self.exclusive_diverts = [divert for divert in diverts if divert.exclusive]
-        self.diverts = [divert for divert in diverts if not divert.exclusive]
-        self.retention = retention
-        self.has_diverts = bool(diverts) or retention is not None
+        self.only_queue: Queue | None = None
+        diverts = address.diverts
+        self.exclusive_diverts = [one for one in diverts if one.exclusive] if diverts else _NO_DIVERTS
+        self.diverts = [one for one in diverts if not one.exclusive] if diverts else _NO_DIVERTS
+        self.retention = address.retention
+        self.has_diverts = bool(diverts) or address.retention is not None
+        self.cost = PLAIN
+        """What one message costs; most addresses have but one queue without a filter."""
+        if diverts:
+            self.cost = PlanCost()
+            for divert in diverts:
+                self.cost.add(divert.selector)
+        self.losses = address.losses
+        self.wildcard_changes = wildcard_changes
+        self.sources = [(each, each.changes) for each in wildcards] if wildcards else None
+        for queue in address.queues.values():
+            self.add(queue)
+        for each in wildcards:
+            for queue in each.queues.values():
+                self.add(queue)
+
+    def add(self, queue: Queue) -> None:
+        """One queue more gets messages."""
+        is_first = not (self.anycast or self.multicast)
+        self.only_queue = queue if is_first else None
+        if self.cost is PLAIN and not (is_first and queue.selector is None):
+            self.cost = PlanCost()
+            if not is_first:
+                self.cost.add(None)
+        if self.cost is not PLAIN:
+            self.cost.add(queue.selector)
+        if queue.routing_type == ANYCAST:
+            self.anycast = _with(self.anycast, queue)
+        else:
+            self.multicast = _with(self.multicast, queue)
+        if queue.limits_senders:
+            self.limited = _with(self.limited, queue)
+
+    def forget(self) -> None:
+        """A queue went. Who is left is found when a message comes: until then the plan keeps nothing alive."""
+        self.losses = -1
+        self.cost = PLAIN
+        self.only_queue = None
+        self.anycast = self.multicast = self.limited = _NONE
+
+    def has_sources(self, wildcards: list[Address]) -> bool:
+        """Are these the wildcard addresses that it has queues of, with the same queues as then?"""
+        sources = self.sources
+        if sources is None:
+            return not wildcards
+        return sources == [(each, each.changes) for each in wildcards]
+
+
+def _with(queues: list[Queue], queue: Queue) -> list[Queue]:
+    """The list with one more. All that are empty are one and the same: most addresses have one queue."""
+    if not queues:
+        return [queue]
+    queues.append(queue)
+    return queues
 
 
 class Address:
     """One address. It counts and limits what its messages hold in memory; the router decides where they go."""
+
+    __slots__ = (
+        "_own_policy", "account", "anycast_count", "anycast_turn", "auto_created", "bytes_max", "can_page", "changes",
+        "changes_expiry", "deleted", "diverts", "dropped_message_count", "duplicate_ids", "empty_since_ms",
+        "had_binding", "has_page_limit", "is_wildcard", "losses", "memory", "messages_max", "name", "plan", "queues",
+        "retention", "routed_message_count", "routing_types", "settings", "spread", "stream", "temporary",
+        "unrouted_message_count",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -131,9 +223,16 @@ class Address:
         """Are there files for pages? Without them the policy PAGE lets everything stay in memory."""
         self.is_wildcard = is_wildcard
         """Do its queues get messages of other addresses, too?"""
-        self.routing_types: set[str] = set()
-        self.queues: list[Queue] = []
-        self.diverts: list[Divert] = []
+        self.routing_types = _NO_TYPES
+        self.queues: dict[int, Queue] = {}
+        """By number, in the order in which they came."""
+        self.anycast_count = 0
+        """How many of its own queues are anycast."""
+        self.losses = 0
+        """Grows with every queue that goes, and with its own end: what was worked out before may be wrong."""
+        self.changes = 0
+        """Grows with every queue that comes or goes."""
+        self.diverts = _NO_DIVERTS
         self.retention: Divert | None = None
         """What copies messages for queues that are created later; None on an address that is not retroactive."""
         self.plan: Plan | None = None
@@ -142,6 +241,8 @@ class Address:
         self.account = Account(self.memory.account)
         self.stream: PageStream | None = None
         """Its pages; None while it never needed one."""
+        self.spread: Spread | None = None
+        """What was published and is not on all of its queues yet; None when that is nothing."""
         self.auto_created = auto_created
         self.temporary = temporary
         self.deleted = False
@@ -151,8 +252,49 @@ class Address:
         self.routed_message_count = 0
         self.unrouted_message_count = 0
         self.dropped_message_count = 0
-        self.disk_full = False
         self._apply(settings)
+
+    def add_routing_types(self, routing_types: Iterable[str]) -> None:
+        """The address has these, too."""
+        known = self.routing_types
+        added = known.union(routing_types)
+        if added != known:
+            self.routing_types = _TYPES.get(added, added)
+
+    def add_divert(self, divert: Divert) -> None:
+        """A divert copies or moves what comes here."""
+        self.diverts = [*self.diverts, divert]
+        self.had_binding = True
+        self.plan = None
+
+    def bind(self, queue: Queue) -> None:
+        """A queue comes."""
+        self.queues[queue.id] = queue
+        self.add_routing_types((queue.routing_type,))
+        self.had_binding = True
+        self.changes += 1
+        if queue.routing_type == ANYCAST:
+            self.anycast_count += 1
+        if self.plan is not None and self.plan.losses == self.losses:
+            self.plan.add(queue)
+
+    def unbind(self, queue: Queue, steady_ms: int) -> None:
+        """A queue goes, at this steady time."""
+        del self.queues[queue.id]
+        self.changes += 1
+        self.losses += 1
+        if queue.routing_type == ANYCAST:
+            self.anycast_count -= 1
+        if self.plan is not None:
+            self.plan.forget()
+        if not self.queues:
+            self.empty_since_ms = steady_ms
+
+    def end(self) -> None:
+        """The address is deleted: whoever knows it has to look for another of its name."""
+        self.deleted = True
+        self.losses += 1
+        self.plan = None
 
     def _apply(self, settings: AddressSettings) -> None:
         self.messages_max = settings.max_size_messages
@@ -168,19 +310,23 @@ class Address:
         self.settings = settings
         self._apply(settings)
 
-    def set_disk_full(self, full: bool) -> None:
-        """While the disk is full the address is full too, and ``disk-full-policy`` says what that means."""
-        self.disk_full = full
-        self._choose_policy()
-
     def _choose_policy(self) -> None:
         settings = self.settings
         own: str | None = settings.address_full_policy
         if own == "PAGE" and not self.can_page:
             own = None
-        self.full_policy = settings.disk_full_policy if self.disk_full else own
-        """What happens to messages when a limit is reached: PAGE, DROP, FAIL or BLOCK; None: they stay in memory."""
+        self._own_policy = own
         self.has_page_limit = settings.page_full_policy is not None and settings.limits_pages
+
+    @property
+    def disk_full(self) -> bool:
+        """Is the disk too full to take messages in?"""
+        return self.memory.disk_full
+
+    @property
+    def full_policy(self) -> str | None:
+        """What happens to messages when a limit is reached: PAGE, DROP, FAIL or BLOCK; None: they stay in memory."""
+        return self.settings.disk_full_policy if self.memory.disk_full else self._own_policy
 
     @property
     def may_forward(self) -> bool:

@@ -5,17 +5,18 @@ Only addresses of which a queue limits its senders ask (``Plan.limited``); on al
 
 from __future__ import annotations
 
-from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, Plan
+from artemis_py.core.address import ANYCAST, MULTICAST, Address, Plan
 from artemis_py.core.queue import Queue
+from artemis_py.core.verdicts import Verdicts
 from artemis_py.message import Message
 
 
-def passes(divert: Divert, message: Message) -> bool:
-    """Does the divert want the message?"""
-    return divert.selector is None or divert.selector.matches(message.lookup)
+def accepts(queue: Queue, verdicts: Verdicts) -> bool:
+    """Does the message enter the queue?"""
+    return queue.is_open_to(verdicts.message) and verdicts.of(queue.selector)
 
 
-def next_in_turn(address: Address, queues: list[Queue], message: Message) -> int:
+def next_in_turn(address: Address, queues: list[Queue], verdicts: Verdicts) -> int:
     """Which of several anycast queues is to get the message: the next that accepts it and admits it, or else the next
     that accepts it; -1 when none does.
     """
@@ -23,21 +24,42 @@ def next_in_turn(address: Address, queues: list[Queue], message: Message) -> int
     for step in range(len(queues)):
         place = (address.anycast_turn + step) % len(queues)
         queue = queues[place]
-        if queue.accepts(message):
-            if queue.admits(message.size_bytes):
+        if accepts(queue, verdicts):
+            if queue.admits(verdicts.message.size_bytes):
                 return place
             if accepting < 0:
                 accepting = place
     return accepting
 
 
-def deal(address: Address, queues: list[Queue], messages: list[Message]) -> list[tuple[Queue, list[Message]]]:
-    """Share messages out among anycast queues, in turn, passing over queues that do not accept one."""
+def offer(queues: list[Queue], messages: list[Message], known: Verdicts | None) -> list[tuple[Queue, list[Message]]]:
+    """What each of the queues takes of the messages. Equal filters are asked once for each message; ``known`` is what
+    is known of the only one.
+    """
+    shares: list[tuple[Queue, list[Message]]] = []
+    asked: list[Verdicts] = []
+    for queue in queues:
+        taken = messages
+        if not queue.accepts_all:
+            if not asked:
+                asked = [Verdicts(message) for message in messages] if known is None else [known]
+            taken = [verdicts.message for verdicts in asked if accepts(queue, verdicts)]
+        if taken:
+            shares.append((queue, taken))
+    return shares
+
+
+def deal(
+    address: Address, queues: list[Queue], messages: list[Message], asked: Verdicts | None
+) -> list[tuple[Queue, list[Message]]]:
+    """Share messages out among anycast queues, in turn, passing over queues that do not accept one. ``asked`` is what
+    is known of the only message.
+    """
     if len(queues) == 1 and queues[0].accepts_all:
         return [(queues[0], messages)]
     dealt: dict[str, tuple[Queue, list[Message]]] = {}
     for message in messages:
-        place = next_in_turn(address, queues, message)
+        place = next_in_turn(address, queues, asked or Verdicts(message))
         if place >= 0:
             address.anycast_turn = (place + 1) % len(queues)
             queue = queues[place]
@@ -46,16 +68,16 @@ def deal(address: Address, queues: list[Queue], messages: list[Message]) -> list
 
 
 def takers(
-    address: Address, plan: Plan, named: Queue | None, routing_type: str | None, message: Message
+    address: Address, plan: Plan, named: Queue | None, routing_type: str | None, verdicts: Verdicts
 ) -> list[Queue]:
     """The queues that the message would come to; ``named`` is the one of a fully qualified destination."""
-    if any(passes(divert, message) for divert in plan.exclusive_diverts):
+    if any(verdicts.of(divert.selector) for divert in plan.exclusive_diverts):
         return []
     if named is not None:
-        return [named] if named.accepts(message) else []
-    found = [queue for queue in plan.multicast if queue.accepts(message)] if routing_type != ANYCAST else []
+        return [named] if accepts(named, verdicts) else []
+    found = [queue for queue in plan.multicast if accepts(queue, verdicts)] if routing_type != ANYCAST else []
     if plan.anycast and routing_type != MULTICAST:
-        place = next_in_turn(address, plan.anycast, message)
+        place = next_in_turn(address, plan.anycast, verdicts)
         if place >= 0:
             found.append(plan.anycast[place])
     return found
@@ -67,7 +89,7 @@ def obstacle(queues: list[Queue], size_bytes: int, now_ms: int) -> Queue | None:
     """
     for queue in queues:
         if not queue.admits(size_bytes):
-            queue.dispatch(now_ms)
+            queue.offer_first(now_ms)
             if not queue.admits(size_bytes):
                 return queue
     return None
@@ -81,7 +103,7 @@ def must_page(address: Address, queues: list[Queue], size_bytes: int, now_ms: in
         return False
     for queue in queues:
         if queue.overflow.pages and not queue.fits(1, size_bytes):
-            queue.dispatch(now_ms)
+            queue.offer_first(now_ms)
             if not queue.fits(1, size_bytes):
                 return True
     return False

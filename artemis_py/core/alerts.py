@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from heapq import heappop, heappush
 from typing import Final, final
 
+from artemis_py.core.schedule import drop_void
 from artemis_py.message import Message
 
 AGE: Final = "MESSAGE_AGE_ALERT"
@@ -22,6 +23,9 @@ _LOOKS_AGAIN_MS: Final = 1000
 """With a repeat gap shorter than this a state that lasts is told again only so often; arrivals tell it each time."""
 
 
+_LOOKS: Final = 2
+
+
 @final
 class Ages:
     """When what a queue has arrived, to within a hundredth of the age that matters: counts by time, not by message."""
@@ -30,16 +34,26 @@ class Ages:
         self._width_ms = max(threshold_ms // 100, 1)
         self._counts: dict[int, int] = {}
         self._numbers: list[int] = []
+        self._looked_at = 0
 
     def add(self, messages: Iterable[Message]) -> None:
         """Messages came."""
         counts = self._counts
         for message in messages:
             number = message.timestamp_ms // self._width_ms
-            if number not in counts:
-                counts[number] = 0
-                heappush(self._numbers, number)
-            counts[number] += 1
+            if number in counts:
+                counts[number] += 1
+                continue
+            counts[number] = 1
+            heappush(self._numbers, number)
+            self._looked_at = drop_void(self._numbers, self._looked_at, _LOOKS, self._is_over)
+
+    def _is_over(self, number: int) -> bool:
+        """Have all messages of that time left? It is forgotten then, also behind an older one that stays."""
+        if self._counts[number]:
+            return False
+        del self._counts[number]
+        return True
 
     def remove(self, messages: Iterable[Message]) -> None:
         """Messages left."""
@@ -97,9 +111,11 @@ class Alerts:
             self.raised[SIZE] = self.raised.get(SIZE, 0) + len(found)
         return found
 
-    def breaches(self, count: int, size_bytes: int, now_ms: int) -> list[tuple[str, int, int]]:
-        """Alerts that are to be told now: (kind, value, threshold). ``count`` and ``size_bytes`` are the depth."""
-        return [breach for breach in self._states(count, size_bytes, now_ms) if self._is_told(breach[0], now_ms)]
+    def breaches(self, count: int, size_bytes: int, now_ms: int, steady_ms: int) -> list[tuple[str, int, int]]:
+        """Alerts that are to be told now: (kind, value, threshold). ``count`` and ``size_bytes`` are the depth. How old
+        messages are is a matter of dates, the gap between two alerts is not.
+        """
+        return [breach for breach in self._states(count, size_bytes, now_ms) if self._is_told(breach[0], steady_ms)]
 
     def _states(self, count: int, size_bytes: int, now_ms: int) -> list[tuple[str, int, int]]:
         """What is beyond its threshold."""
@@ -119,18 +135,18 @@ class Alerts:
         one, other = self.ages.oldest_ms(), self.paged_ages.oldest_ms()
         return other if one is None or (other is not None and other < one) else one
 
-    def _is_told(self, kind: str, now_ms: int) -> bool:
+    def _is_told(self, kind: str, steady_ms: int) -> bool:
         told_ms = self._told_ms.get(kind)
-        if told_ms is not None and now_ms - told_ms < self._repeat_gap_ms:
+        if told_ms is not None and steady_ms - told_ms < self._repeat_gap_ms:
             return False
-        self._told_ms[kind] = now_ms
+        self._told_ms[kind] = steady_ms
         self.raised[kind] = self.raised.get(kind, 0) + 1
         return True
 
-    def look_again_ms(self, count: int, size_bytes: int, now_ms: int) -> int:
-        """When to look again although nothing comes: a state lasts, or the oldest message gets too old; 0: never."""
-        gap_ms = max(self._repeat_gap_ms, _LOOKS_AGAIN_MS)
-        times = [self._told_ms.get(kind, now_ms) + gap_ms for kind, _, _ in self._states(count, size_bytes, now_ms)]
+    def look_again_ms(self, count: int, size_bytes: int, now_ms: int, steady_ms: int) -> int:
+        """The date to look again although nothing comes: a state lasts, the oldest message gets too old; 0: never."""
+        gap_ms = max(self._repeat_gap_ms, _LOOKS_AGAIN_MS) + now_ms - steady_ms
+        times = [self._told_ms.get(kind, steady_ms) + gap_ms for kind, _, _ in self._states(count, size_bytes, now_ms)]
         oldest_ms = self._oldest_ms()
         if oldest_ms is not None and now_ms - oldest_ms <= self.age_ms:
             times.append(oldest_ms + self.age_ms + 1)

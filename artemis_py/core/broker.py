@@ -2,28 +2,52 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Final
 
 from mypy_extensions import mypyc_attr
 
 from artemis_py.config.settings import BrokerConfig, QueueConfig
 from artemis_py.core.address import MULTICAST, Address
+from artemis_py.core.agenda import Agenda
+from artemis_py.core.budget import Budget
+from artemis_py.core.clock import Clock
 from artemis_py.core.commits import NO_ADDRESS
 from artemis_py.core.consumer import Consumer
+from artemis_py.core.depths import depths_of
 from artemis_py.core.entry import Entry
-from artemis_py.core.events import DEAD, DISCARDED, NOT_ROUTED, OPERATION, SUBSCRIBED, UNSUBSCRIBED, Events
+from artemis_py.core.events import (
+    DEAD,
+    DISCARDED,
+    GIVEN_UP,
+    LOOPED,
+    NOT_ROUTED,
+    OPERATION,
+    SUBSCRIBED,
+    UNSUBSCRIBED,
+    described,
+)
+from artemis_py.core.forward import Forward
+from artemis_py.core.holdings import ADDRESS_BYTES, ADDRESSES, QUEUE_BYTES, QUEUES, SELECTORS, Holdings, selector_bytes
 from artemis_py.core.queue import Queue
+from artemis_py.core.queue_work import QueueWork
 from artemis_py.core.recipe import overflow_for
 from artemis_py.core.registry import Registry
-from artemis_py.core.router import Batch, Forward, Route, Router
-from artemis_py.core.schedule import Schedule
+from artemis_py.core.restored import take_back
+from artemis_py.core.router import Batch, Route, Router
 from artemis_py.core.sweep import Sweep
+from artemis_py.core.timers import Timers
 from artemis_py.core.transaction import Publisher
 from artemis_py.errors import BrokerError, NotFoundError
-from artemis_py.message import Head, LargeBody, Message
+from artemis_py.message import Head, HeaderName, LargeBody, Message
 from artemis_py.records import Keepsake, PageLog, RecordLog
 
 _FORWARD_ROUNDS_MAX: Final = 32
+_TICK_PARTS: Final = 4
+_DISPATCH_PARTS: Final = 2
+"""What of a turn's units is left for what was decided before, and what is due, and for dispatch, however much was read.
+"""
+_ACTUAL_EXPIRY: Final = HeaderName("_AMQ_ACTUAL_EXPIRY")
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -42,34 +66,37 @@ class Broker(Registry, Publisher):
         global_max_bytes: int | None = None,
     ) -> None:
         limit = config.global_max_size if global_max_bytes is None else global_max_bytes
+        self.budget = Budget()
+        """What the turn that runs may still do."""
         super().__init__(config, pages, limit)
         self.name = config.name
         self.log = log
+        self.clock = Clock()
+        """How dates and how long something takes belong together; the server tells it when the wall clock was set."""
         self.started = False
-        self.happenings = Events()
-        """What the operational log is to tell."""
-        self.router = Router(self, config.id_cache_size, keeps_ids=config.persist_id_cache)
+        self.agenda = Agenda()
+        """What was decided and is larger than a turn."""
+        self.router = Router(self, config.id_cache_size, self.memory.holdings, keeps_ids=config.persist_id_cache)
         self.outgoing: list[Consumer] = []
         """Consumers whose outbox is to be written out in this turn."""
-        self._ready: list[Queue] = []
-        self._scheduled: Schedule[tuple[Queue, Entry]] = Schedule()
-        self._gates: Schedule[Queue] = Schedule()
-        self._alarms: Schedule[Queue] = Schedule()
+        self._ready: deque[Queue] = deque()
+        """Queues that may have something to dispatch, in the order in which it is their turn."""
+        self.timers = Timers()
         self._dead: list[tuple[Queue, Entry]] = []
         self._expired: list[tuple[Queue, Entry]] = []
         self._copying = False
         self._sweep = Sweep(config.address_queue_scan_period, config.message_expiry_scan_period, now_ms)
         self._message_id = 0
         self._consumer_id = 0
-        self._temporary_id = 0
         kept = kept or Keepsake()
         self._message_id = kept.message_id
         self.queue_id = kept.queue_id
         self.deploy(kept.queues, kept.addresses)
-        self._bindings_changed()
         self._take_back(kept, now_ms)
         log.now_ms = now_ms
         self.give_retained()
+        for queue in self.queues.values():
+            self._count_queue(queue, 1)
         self.started = True
 
     def _take_back(self, kept: Keepsake, now_ms: int) -> None:
@@ -95,7 +122,7 @@ class Broker(Registry, Publisher):
                 entry.attempts = survivor.attempts
                 entry.redelivered = survivor.attempts > 0
                 entries.append((entry, survivor.due_ms))
-            queue.take_back(entries, now_ms)
+            take_back(queue, entries, now_ms)
         self.restore_streams(kept.streams)
 
     # ---- numbers ---------------------------------------------------------------------------------
@@ -115,24 +142,23 @@ class Broker(Registry, Publisher):
         self._message_id += count
         return first
 
-    def next_temporary_name(self) -> str:
-        """A name for something that lives as long as a connection."""
-        self._temporary_id += 1
-        return f"temporary-{self._temporary_id}"
-
     @property
     def memory_bytes(self) -> int:
         """What all addresses hold in memory."""
         return self.memory.account.size_bytes
 
+    def give_back_message_ids(self, count: int) -> None:
+        """Of the ids that were reserved just now the last ones are not needed."""
+        self._message_id -= count
+
     # ---- sending ---------------------------------------------------------------------------------
 
     def current(self, route: Route) -> bool:
         """Is a route still what resolving its destination would give?"""
-        return route.generation == self.generation
+        return route.losses == route.address.losses and route.anycast_losses == self.wildcards.anycast_losses
 
     def renewed(self, route: Route) -> Route:
-        if route.generation == self.generation:
+        if self.current(route):
             return route
         return self.route(route.address.name, None if route.queue is None else route.queue.name, route.routing_type)
 
@@ -163,16 +189,24 @@ class Broker(Registry, Publisher):
         if queue.exclusivity.outlives_consumers and owner is None:
             self.note_queue(queue)
         if queue.gate.opens_at_ms:
-            self._gates.add(queue.gate.opens_at_ms, queue)
+            self.timers.note_gate(queue.gate.opens_at_ms, queue)
 
-    def detach(self, queue: Queue, consumer: Consumer, *, failed: bool, now_ms: int) -> None:
-        """Disconnect a consumer; a temporary queue goes with its last one."""
+    def detach(self, queue: Queue, consumer: Consumer, *, failed: bool, now_ms: int) -> QueueWork | None:
+        """Disconnect a consumer; a temporary queue goes with its last one. Returns what is not done yet of what comes
+        of it.
+        """
         if queue.deleted:
-            return
-        queue.detach(consumer, failed=failed, now_ms=now_ms)
+            queue.tell_left(consumer, failed=failed)
+            return None
+        unfinished: QueueWork | None = None
+        try:
+            unfinished = queue.detach(consumer, failed=failed, now_ms=now_ms)
+        except Exception as error:
+            self.set_aside(queue, "detach", error)
         self.note_event(UNSUBSCRIBED, queue, {"consumer": consumer.id}, kind=str(consumer.id))
         if queue.temporary and not queue.consumer_count:
-            self.delete_queue(queue, now_ms)
+            unfinished = self.delete_queue(queue, now_ms) or unfinished
+        return unfinished
 
     def set_ring_size(self, queue_name: str, ring_size: int) -> None:
         """Change a ring while it runs; -1 makes it no ring. A smaller ring purges nothing: it stops growing (seed).
@@ -221,16 +255,67 @@ class Broker(Registry, Publisher):
             consumer.listed = True
             self.outgoing.append(consumer)
 
-    def note_due(self, due_ms: int, queue: Queue, entry: Entry) -> None:
-        self._scheduled.add(due_ms, (queue, entry))
+    def note_due(self, due_ms: int, queue: Queue, entry: Entry, *, is_date: bool) -> None:
+        if is_date:
+            self.timers.note_date(due_ms, queue, entry.message.id)
+        else:
+            self.timers.note_span(self.clock.steady_ms(due_ms), queue, entry.message.id)
 
     def note_alarm(self, due_ms: int, queue: Queue) -> None:
-        self._alarms.add(due_ms, queue)
+        self.timers.note_alarm(due_ms, queue)
+
+    # ---- what exists -----------------------------------------------------------------------------
+
+    @property
+    def holdings(self) -> Holdings:
+        """What clients make the broker hold in memory."""
+        return self.memory.holdings
+
+    def create_address(self, name: str, *, auto_created: bool, temporary: bool = False) -> Address:
+        address = super().create_address(name, auto_created=auto_created, temporary=temporary)
+        self.holdings.move(ADDRESSES, _address_bytes(address))
+        return address
+
+    def create_queue(
+        self,
+        address: Address,
+        config: QueueConfig,
+        *,
+        auto_created: bool,
+        temporary: bool = False,
+        by: str | None = None,
+    ) -> Queue:
+        queue = super().create_queue(address, config, auto_created=auto_created, temporary=temporary, by=by)
+        if self.started:  # those that are declared or remembered are counted when all of them are there
+            self._count_queue(queue, 1)
+        return queue
+
+    def _count_queue(self, queue: Queue, sign: int) -> None:
+        self.holdings.move(QUEUES, sign * (QUEUE_BYTES + len(queue.name)))
+        self.holdings.move(SELECTORS, sign * selector_bytes(None if queue.selector is None else queue.selector.text))
+
+    def delete_queue(self, queue: Queue, now_ms: int) -> QueueWork | None:
+        unfinished = super().delete_queue(queue, now_ms)
+        self.timers.forget(queue)
+        queue.forget_groups()
+        if self.started:
+            self._count_queue(queue, -1)
+        return unfinished
+
+    def delete_address(self, address: Address) -> None:
+        super().delete_address(address)
+        self.holdings.move(ADDRESSES, -_address_bytes(address))
+        if address.duplicate_ids is not None:
+            address.duplicate_ids.forget()
+            address.duplicate_ids = None  # a sender's shape may know the address a while longer
 
     def note_event(
         self, code: str, queue: Queue, fields: dict[str, str | int], *, kind: str = "", count: int = 1
     ) -> None:
         self.happenings.note(code, queue.name, fields, kind=kind, count=count)
+
+    def note_looped(self, address: Address, target: str) -> None:
+        self.happenings.note(LOOPED, address.name, {"target": target})
 
     def note_dead(self, queue: Queue, entry: Entry) -> None:
         self._begin_copying()
@@ -258,61 +343,95 @@ class Broker(Registry, Publisher):
             stream = self.streams.get(chunk.page.stream)
             for reader in () if stream is None else stream.arrived(chunk):
                 if not reader.queue.deleted:
-                    reader.queue.page_arrived(reader.consumer)
+                    try:
+                        reader.queue.page_arrived(reader.consumer)
+                    except Exception as error:
+                        self.set_aside(reader.queue, "page", error)
 
     def tick(self, now_ms: int) -> None:
         """Whatever is due at ``now_ms``: schedules, redelivery delays, gates, expiry scans, deletions."""
         self.log.now_ms = now_ms
+        self.budget.allow(_TICK_PARTS)
+        self.timers.look_at_clock(self.clock.shift_ms, now_ms)
         due_ms = self.next_due_ms()
-        if due_ms is None or due_ms > now_ms:
-            return
-        groups: dict[str, tuple[Queue, list[Entry]]] = {}
-        for queue, entry in self._scheduled.pop_due(now_ms):
-            if not queue.deleted:
-                groups.setdefault(queue.name, (queue, []))[1].append(entry)
-        for queue, entries in groups.values():
-            queue.fall_due(entries, now_ms)
-        for queue in self._gates.pop_due(now_ms):
-            queue.tick_gate(now_ms)
-        for queue in dict.fromkeys(self._alarms.pop_due(now_ms)):
-            if not queue.deleted:
-                queue.ring(now_ms)
-        self._sweep.run(self, now_ms)
+        if due_ms is not None and due_ms <= now_ms:
+            self._begin_what_is_due(now_ms)
+        self._work_off(self.budget, now_ms)
+
+    def _begin_what_is_due(self, now_ms: int) -> None:
+        if self.timers.run(self, now_ms):
+            self._sweep.run(self, now_ms)
+
+    def _work_off(self, budget: Budget, now_ms: int) -> None:
+        """Go on with what was decided and is not done."""
+        if self.agenda:
+            self.agenda.run(budget, now_ms)
+            while self.agenda.broken:
+                name, failure = self.agenda.broken.pop()
+                self.step_broke_off(now_ms)
+                self._give_up("", name, failure)
 
     def dispatch(self, now_ms: int) -> None:
         """Offer what is ready to consumers, and publish the copies that this and the turn so far brought forth."""
+        self.budget.allow(_DISPATCH_PARTS)
         ready = self._ready
-        self._ready = []
-        for queue in ready:
+        for _ in range(len(ready)):
+            queue = ready.popleft()
             queue.noted_ready = False
             if not queue.deleted:
-                queue.dispatch(now_ms)
+                try:
+                    queue.dispatch(now_ms)
+                except Exception as error:
+                    self.set_aside(queue, "dispatch", error)
+            if self.budget.is_spent:
+                break
         if self._dead or self._expired or self.router.forwards:
             self.flush_forwards(now_ms)
         self.log.message_id = self._message_id
         self.log.queue_id = self.queue_id
 
+    def _give_up(self, queue_name: str, step: str, error: Exception) -> None:
+        """A copy or a chore broke off: it is told of and does not happen. Raises the error when the disk failed."""
+        self.happenings.note(GIVEN_UP, queue_name, described(step, error), kind=step)
+
+    def step_broke_off(self, now_ms: int) -> None:
+        """Somebody's request broke off half done: what it has done so far stands, in the log too, and what others do is
+        no part of it.
+        """
+        self.flush_forwards(now_ms)
+        self.log.close_groups()
+
     def end_turn(self) -> None:
         """Everything of the turn has happened: tell a log that is retained what its readers cannot add up."""
+        if self.router.begun:
+            self.router.take_begun()  # copies for which nobody waits
         refusals = self.router.refusals
         if refusals:
             self.router.refusals = {}
             for refusal in refusals.values():
                 self.log.refused(refusal)
         if self.log.wants_depths:
-            self.log.depths([depth for queue in self.queues.values() if (depth := queue.depth()) is not None])
+            self.log.depths(depths_of(self.queues.values(), self.router.coming()))
+
+    def finish(self, now_ms: int) -> None:
+        """The broker stops: carry out to its end what was decided."""
+        unlimited = Budget()
+        while self.agenda:
+            self._work_off(unlimited, now_ms)
+        self.flush_forwards(now_ms)
 
     @property
     def has_ready(self) -> bool:
-        """Is there something left to dispatch in another turn?"""
-        return bool(self._ready)
+        """Is there something left to do in another turn?"""
+        return bool(self._ready or self.agenda or self.timers.is_behind(self))
 
     def next_due_ms(self) -> int | None:
-        """When ``tick`` has something to do next, or None."""
-        first_ms = self._sweep.next_due_ms()
-        for due_ms in (self._scheduled.next_due_ms(), self._gates.next_due_ms(), self._alarms.next_due_ms()):
-            if due_ms is not None and (first_ms is None or due_ms < first_ms):
-                first_ms = due_ms
+        """The date at which ``tick`` has something to do next if nobody sets the clock until then, or None."""
+        shift_ms = self.clock.shift_ms
+        first_ms = self.timers.next_due_ms(shift_ms)
+        sweep_ms = self._sweep.next_due_ms()
+        if sweep_ms is not None and (first_ms is None or sweep_ms + shift_ms < first_ms):
+            first_ms = sweep_ms + shift_ms
         return first_ms
 
     # ---- copies to other addresses ---------------------------------------------------------------
@@ -328,7 +447,10 @@ class Broker(Registry, Publisher):
                 break
             self.router.forwards = []
             for forward in forwards:
-                self._publish_forward(forward, now_ms)
+                try:
+                    self._publish_forward(forward, now_ms)
+                except Exception as error:
+                    self._give_up("", f"copy to {forward.address}", error)
         if self._copying:
             self._copying = False
             self.log.end_group()
@@ -336,19 +458,31 @@ class Broker(Registry, Publisher):
     def _make_copies(self, now_ms: int) -> None:
         dead, self._dead = self._dead, []
         for queue, entry in dead:
-            source = self._address_of(entry.message, queue)
-            target = _dead_letter_address(queue, source)
-            if target:
-                self.obtain_resources(source, target, dead=True)
-                self.router.forward_dead(target, source, queue, entry.message, "max_deliveries")
-            self._tell_dead(queue, entry.message, target)
+            try:
+                self._forward_dead(queue, entry.message)
+            except Exception as error:
+                self._give_up(queue.name, "dead letter", error)
         expired, self._expired = self._expired, []
         for queue, entry in expired:
-            source = self._address_of(entry.message, queue)
-            target = _expiry_address(queue, source)
-            if target and not (target == source.name and "_AMQ_ACTUAL_EXPIRY" in entry.message.head.properties):
-                self.obtain_resources(source, target, dead=False)
-                self.router.forward_expired(target, source, queue, entry.message, now_ms)
+            try:
+                self._forward_expired(queue, entry.message, now_ms)
+            except Exception as error:
+                self._give_up(queue.name, "expiry", error)
+
+    def _forward_dead(self, queue: Queue, message: Message) -> None:
+        source = self._address_of(message, queue)
+        target = _dead_letter_address(queue, source)
+        if target:
+            self.obtain_resources(source, target, dead=True)
+            self.router.forward_dead(target, source, queue, message)
+        self._tell_dead(queue, message, target)
+
+    def _forward_expired(self, queue: Queue, message: Message, now_ms: int) -> None:
+        source = self._address_of(message, queue)
+        target = _expiry_address(queue, source)
+        if target and not (target == source.name and message.head.first(_ACTUAL_EXPIRY) is not None):
+            self.obtain_resources(source, target, dead=False)
+            self.router.forward_expired(target, source, queue, message, now_ms)
 
     def _tell_dead(self, queue: Queue, message: Message, target: str | None) -> None:
         """What became of a message after its last attempt, for the operational log."""
@@ -356,7 +490,7 @@ class Broker(Registry, Publisher):
         if target:
             fields["dead_letter_address"] = target
         address = self.addresses.get(target) if target else None
-        reached = address is not None and (self.queues_for(address) or address.diverts)
+        reached = address is not None and (bool(address.diverts) or self.has_queues(address))
         self.note_event(DEAD if reached else NOT_ROUTED if target else DISCARDED, queue, fields)
 
     def _address_of(self, message: Message, queue: Queue) -> Address:
@@ -399,7 +533,7 @@ class Broker(Registry, Publisher):
             except NotFoundError:
                 return None
         address = self.addresses.get(forward.address)
-        return None if address is None else Route(address, None, forward.head.routing_type, self.generation)
+        return None if address is None else self.route_to(address, None, forward.head.routing_type)
 
     def _publish_forward(self, forward: Forward, now_ms: int) -> None:
         route = self._route_of(forward)
@@ -418,21 +552,30 @@ class Broker(Registry, Publisher):
                 due_ms=forward.due_ms,
                 hops=forward.hops,
                 distinct=forward.as_it_is,
+                passed=forward.passed,
             ),
             admitted=True,
         )
 
-    def create_temporary_address(self, name: str, routing_type: str) -> Address:
-        """An address that goes with its last queue (a connection's temporary destination)."""
+    def create_temporary_address(self, name: str, routing_type: str, by: str | None = None) -> Address:
+        """An address that goes with its last queue (a connection's temporary destination). Raises LimitError."""
+        self.quota.check_address(name, len(self.addresses), by)
+        if routing_type != MULTICAST:
+            self.quota.check_queue(name, len(self.queues), by)
         address = self.create_address(name, auto_created=True, temporary=True)
-        address.routing_types.add(routing_type)
+        address.add_routing_types((routing_type,))
         if routing_type != MULTICAST:
             self.create_queue(
                 address,
                 QueueConfig(name=name, address=name, routing_type=routing_type, durable=False),
                 auto_created=True,
+                by=by,
             )
         return address
+
+
+def _address_bytes(address: Address) -> int:
+    return ADDRESS_BYTES + len(address.name)
 
 
 def _dead_letter_address(queue: Queue, source: Address) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
+from artemis_py.core.holdings import ID_BYTES, IDS, Holdings
 from artemis_py.errors import DuplicateError
 from artemis_py.records import RecordLog
 
@@ -22,8 +23,9 @@ class Commits:
     that are deleted. With an id may come a digest of what the transaction holds; the broker only compares it.
     """
 
-    def __init__(self, size: int, *, keeps: bool) -> None:
+    def __init__(self, size: int, holdings: Holdings, *, keeps: bool) -> None:
         self.size = size
+        self._holdings = holdings
         self.keeps = keeps
         """Do they survive a restart (``persist-id-cache``)?"""
         self._digests: OrderedDict[str, str] = OrderedDict()
@@ -56,6 +58,14 @@ class Commits:
     def _add(self, commit_id: str, digest: str) -> None:
         if self.size <= 0:
             return
+        before = self._digests.get(commit_id)
+        if before is not None:
+            self._holdings.move(IDS, -_size_of(commit_id, before))
+        self._holdings.move(IDS, _size_of(commit_id, digest))
         self._digests[commit_id] = digest
         if len(self._digests) > self.size:
-            self._digests.popitem(last=False)
+            self._holdings.move(IDS, -_size_of(*self._digests.popitem(last=False)))
+
+
+def _size_of(commit_id: str, digest: str) -> int:
+    return ID_BYTES + len(commit_id) + len(digest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from sys import maxsize
 from typing import TYPE_CHECKING, Final, final
 
 from mypy_extensions import mypyc_attr
@@ -195,15 +196,26 @@ class Consumer:
             self.credit_bytes += self.weights.pop(message_id)
         return entry
 
-    def let_go_up_to(self, message_id: int) -> list[Entry]:
-        """Remove a held entry and all that were delivered before it. Raises KeyError when it is not held."""
+    def count_up_to(self, message_id: int, count_max: int) -> int:
+        """How many held entries were delivered up to this one, which is held, or ``count_max`` if they are more."""
+        count = 0
+        for held_id in self.held:
+            count += 1
+            if held_id == message_id or count == count_max:
+                break
+        return count
+
+    def let_go_up_to(self, message_id: int, count_max: int = maxsize) -> list[Entry]:
+        """Remove a held entry and all that were delivered before it, or only the first ``count_max`` of these. Raises
+        KeyError when it is not held.
+        """
         held = self.held
         if message_id not in held:
             raise KeyError(message_id)
         covered: list[int] = []
         for held_id in held:
             covered.append(held_id)
-            if held_id == message_id:
+            if held_id == message_id or len(covered) == count_max:
                 break
         if self.window_bytes >= 0:
             self.credit_bytes += sum(map(self.weights.pop, covered))

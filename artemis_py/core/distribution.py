@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
+from sys import maxsize
 
 from artemis_py.core.consumer import Consumer
 
@@ -17,22 +18,29 @@ class Distribution(ABC):
 
     def __init__(self) -> None:
         self.consumers: list[Consumer] = []
+        self.taker_count = 0
+        """How many of them are no browsers."""
 
     def add(self, consumer: Consumer) -> None:
         """A consumer attached; it is parked until it is woken."""
         self.consumers.append(consumer)
+        self.taker_count += not consumer.browses
 
     def remove(self, consumer: Consumer) -> None:
         """A consumer left."""
         self.consumers.remove(consumer)
+        self.taker_count -= not consumer.browses
 
     @abstractmethod
     def wake(self, consumer: Consumer) -> None:
         """A parked consumer may take entries again."""
 
-    def wake_all(self) -> None:
-        """Something new stands on the queue: whoever has room may want it."""
-        idle = [consumer for consumer in self.consumers if consumer.parked and consumer.has_room]
+    def wake_all(self, start: int = 0, end: int = maxsize) -> None:
+        """Something new stands on the queue: whoever has room may want it, of the consumers from ``start`` to
+        ``end``.
+        """
+        some = self.consumers if end - start >= len(self.consumers) else self.consumers[start:end]
+        idle = [consumer for consumer in some if consumer.parked and consumer.has_room]
         if len(idle) > 1:
             idle.sort(key=_passed_over, reverse=True)
         for consumer in idle:
@@ -72,8 +80,10 @@ class RoundRobin(Distribution):
         super().__init__()
         self._open: dict[int, deque[Consumer]] = {}
         self._priorities: list[int] = []
+        self._counts: dict[int, int] = {}
+        """How many consumers of each priority there are."""
         self._live_max = live_max
-        self._live: set[int] = set()
+        self._live: dict[int, None] = {}
         self._passed_count = 0
 
     def add(self, consumer: Consumer) -> None:
@@ -81,6 +91,7 @@ class RoundRobin(Distribution):
         if consumer.priority not in self._open:
             self._open[consumer.priority] = deque()
             self._priorities = sorted(self._open, reverse=True)
+        self._counts[consumer.priority] = self._counts.get(consumer.priority, 0) + 1
         self._fill_live()
 
     def rest(self, consumer: Consumer) -> None:
@@ -91,11 +102,12 @@ class RoundRobin(Distribution):
     def remove(self, consumer: Consumer) -> None:
         super().remove(consumer)
         self.rest(consumer)
-        if all(other.priority != consumer.priority for other in self.consumers):
-            del self._open[consumer.priority]
+        self._counts[consumer.priority] -= 1
+        if not self._counts[consumer.priority]:
+            del self._counts[consumer.priority], self._open[consumer.priority]
             self._priorities.remove(consumer.priority)
         if consumer.id in self._live:
-            self._live.remove(consumer.id)
+            del self._live[consumer.id]
             self._fill_live()
 
     def _fill_live(self) -> None:
@@ -104,7 +116,7 @@ class RoundRobin(Distribution):
             return
         for consumer in self.consumers:
             if not consumer.browses and consumer.id not in self._live:
-                self._live.add(consumer.id)
+                self._live[consumer.id] = None
                 if len(self._live) >= self._live_max:
                     return
 

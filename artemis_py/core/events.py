@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from artemis_py.errors import StorageError
+
 CREATED: Final = "QUE-1001"
 DELETED: Final = "QUE-1002"
 OVERFULL: Final = "QUE-1003"
@@ -24,6 +26,10 @@ SUBSCRIBED: Final = "SUB-1001"
 UNSUBSCRIBED: Final = "SUB-1002"
 ALERT: Final = "ART-1001"
 REJECTED: Final = "ART-1002"
+LOOPED: Final = "ART-1003"
+LIMITED: Final = "ART-1004"
+SET_ASIDE: Final = "ART-1005"
+GIVEN_UP: Final = "ART-1006"
 
 MEANINGS: Final = {
     CREATED: "queue created",
@@ -42,8 +48,22 @@ MEANINGS: Final = {
     UNSUBSCRIBED: "subscription closed",
     ALERT: "alert threshold breached",
     REJECTED: "message refused by a full queue",
+    LOOPED: "message dropped, diverts, dead-letter or expiry addresses send it round in a circle",
+    LIMITED: "address, queue or connection refused at a limit",
+    SET_ASIDE: "queue paused because a step of it broke off, a restart tries again",
+    GIVEN_UP: "a copy or a longer piece of work broke off and is given up",
 }
 """By code, what happened."""
+
+
+_ERROR_TEXT_MAX: Final = 200
+
+
+def described(step: str, error: Exception) -> dict[str, str | int]:
+    """What an event tells of a step that broke off. Raises the error when the disk failed: the broker stops then."""
+    if isinstance(error, StorageError):
+        raise error
+    return {"step": step, "error": f"{type(error).__name__}: {error}"[:_ERROR_TEXT_MAX]}
 
 
 @final

@@ -19,14 +19,14 @@ class Gate:
         self.paused = False
         self.started = consumers_min <= 0
         self.opens_at_ms = 0
-        """When the delay is over; 0 when no delay runs."""
+        """The steady time at which the delay is over; 0 when no delay runs."""
 
     @property
     def is_open(self) -> bool:
         """May the queue dispatch?"""
         return self.started and not self.paused
 
-    def consumer_came(self, consumer_count: int, now_ms: int) -> None:
+    def consumer_came(self, consumer_count: int, steady_ms: int) -> None:
         """A consumer attached; ``consumer_count`` includes it."""
         if self.started:
             return
@@ -34,7 +34,7 @@ class Gate:
             self.started = True
             self.opens_at_ms = 0
         elif self.delay_ms >= 0 and not self.opens_at_ms:
-            self.opens_at_ms = now_ms + self.delay_ms
+            self.opens_at_ms = steady_ms + self.delay_ms
 
     def close_again(self) -> None:
         """Wait for enough consumers again, before the next that comes is counted."""
@@ -46,9 +46,9 @@ class Gate:
             self.started = False
             self.opens_at_ms = 0
 
-    def tick(self, now_ms: int) -> bool:
+    def tick(self, steady_ms: int) -> bool:
         """Open when the delay is over; True when that happened just now."""
-        if self.opens_at_ms and now_ms >= self.opens_at_ms:
+        if self.opens_at_ms and steady_ms >= self.opens_at_ms:
             self.started = True
             self.opens_at_ms = 0
             return True

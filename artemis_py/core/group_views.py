@@ -1,8 +1,8 @@
 """What consumers of a grouped queue are shown: the next entry that each of them may have.
 
-Consumers that take anything share one view, one with a selector or no-local has its own. A view has a cursor, which
-passes each entry once; what it passed while the group was with somebody else is parked under the group, and is offered
-again, first place first, to whoever the group is with, or to all when it is with nobody.
+Consumers that take anything share one view, those that choose the same (by selector or no-local) another. A view has a
+cursor, which passes each entry once; what it passed while the group was with somebody else is parked under the group,
+and is offered again, first place first, to whoever the group is with, or to all when it is with nobody.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from typing import Final, NamedTuple, final
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import Entry
 from artemis_py.core.groups import Group, GroupRule
+from artemis_py.core.holdings import GROUP_BYTES, GROUPS, Holdings
 from artemis_py.core.order.order import Cursor, Order, Place
 from artemis_py.message import Message
 
 _SLACK: Final = 1024
-_PASSES_MAX: Final = 20_000
-"""How many entries one dispatch passes over at most, before others have their turn."""
 
 Offer = tuple[Place, str | None]
 """A place, and the group of the entry there."""
@@ -28,11 +27,13 @@ Offer = tuple[Place, str | None]
 class View:
     """What one consumer, or all that take anything, may be given: by cursor, and what is parked."""
 
-    __slots__ = ("cursor", "free", "number", "own")
+    __slots__ = ("cursor", "free", "number", "own", "reader_count")
 
     def __init__(self, number: int, cursor: Cursor) -> None:
         self.number = number
         self.cursor = cursor
+        self.reader_count = 0
+        """How many consumers are shown it."""
         self.free: list[Offer] = []
         """First parked places of groups that are with nobody, and parked entries of no group; a heap."""
         self.own: dict[int, list[Offer]] = {}
@@ -58,17 +59,19 @@ class GroupViews:
     """
 
     __slots__ = (
-        "_common", "_next_number", "_order", "_parked_count", "_pins", "_view_of", "_views", "freed", "groups",
-        "passes_left", "pausing", "rule",
+        "_by_cursor", "_common", "_holdings", "_next_number", "_order", "_parked_count", "_pins", "_view_of", "_views",
+        "freed", "groups", "passes_left", "pausing", "rule",
     )  # fmt: skip
 
-    def __init__(self, rule: GroupRule, order: Order) -> None:
+    def __init__(self, rule: GroupRule, order: Order, holdings: Holdings) -> None:
         self.rule = rule
+        self._holdings = holdings
         self.groups: dict[str, Group] = {}
         self.freed = False
         self.pausing = False
         """Groups were handed out anew, and what was sent before that must be settled first."""
-        self.passes_left = _PASSES_MAX
+        self.passes_left = 0
+        """How many entries the next one that is looked for may lie behind."""
         self._order = order
         self._next_number = 0
         self._parked_count = 0
@@ -76,6 +79,8 @@ class GroupViews:
         """The groups that stay with a consumer, by its number."""
         self._views: dict[int, View] = {}
         self._view_of: dict[int, View] = {}
+        self._by_cursor: dict[Cursor, View] = {}
+        """Of consumers that choose. Those that want the same have one cursor, and one view."""
         self._common = self._open(order.open_cursor())
 
     def _open(self, cursor: Cursor) -> View:
@@ -99,7 +104,13 @@ class GroupViews:
 
     def attach(self, consumer: Consumer) -> None:
         """A consumer that takes away comes; one that chooses has a cursor already."""
-        self._view_of[consumer.id] = self._common if consumer.cursor is None else self._open(consumer.cursor)
+        cursor = consumer.cursor
+        view = self._common
+        if cursor is not None:
+            known = self._by_cursor.get(cursor)
+            view = self._by_cursor[cursor] = self._open(cursor) if known is None else known
+        view.reader_count += 1
+        self._view_of[consumer.id] = view
 
     def serves(self, consumer: Consumer) -> bool:
         """Do groups concern this consumer?"""
@@ -115,8 +126,10 @@ class GroupViews:
         for key in self._pins.pop(consumer.id, ()):
             self._free(self.groups[key])
         view.own.pop(consumer.id, None)
-        if view is not self._common:
+        view.reader_count -= 1
+        if view is not self._common and not view.reader_count:
             del self._views[view.number]
+            del self._by_cursor[view.cursor]
 
     def rebalance(self, *, held: bool) -> None:
         """A consumer came: groups are handed out anew (``group-rebalance``). ``held``: something is not settled."""
@@ -129,12 +142,10 @@ class GroupViews:
     def close(self) -> None:
         """The queue needs no groups any more."""
         self._order.close_cursor(self._common.cursor)
+        self._holdings.move(GROUPS, -sum(GROUP_BYTES + len(key) for key in self.groups))
+        self.groups.clear()
 
     # ---- what is next ----------------------------------------------------------------------------
-
-    def begin_pass(self) -> None:
-        """A dispatch begins: so many entries may be passed over in it."""
-        self.passes_left = _PASSES_MAX
 
     def next_for(self, consumer: Consumer) -> Entry | None:
         """The next entry that the consumer may have; it stays where it stands. None, too, when ``passes_left`` is used
@@ -239,6 +250,7 @@ class GroupViews:
         group = self.groups.get(key)
         if group is None:
             group = self.groups[key] = Group(key)
+            self._holdings.move(GROUPS, GROUP_BYTES + len(key))
         return group
 
     def _offer(self, view: View, group: Group) -> None:
@@ -322,8 +334,8 @@ class GroupViews:
         self._forget_idle(group)
 
     def _forget_idle(self, group: Group) -> None:
-        if group.is_idle:
-            self.groups.pop(group.key, None)
+        if group.is_idle and self.groups.pop(group.key, None) is not None:
+            self._holdings.move(GROUPS, -GROUP_BYTES - len(group.key))
 
     def settle(self, messages: list[Message]) -> None:
         """A consumer is done with messages, or they are back: a shared group is with nobody when that was all of it."""

@@ -8,6 +8,7 @@ and nobody else's, and a dispatch costs the same with one entry parked and with 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, final
 from zlib import crc32
 
@@ -22,6 +23,7 @@ _USUAL_NAMES: Final = ("JMSXGroupID", "JMSXGroupId", "_AMQ_GROUP_ID")
 _USUAL_MARKS: Final = (b"JMSXGroupI", b"_AMQ_GROUP_ID")
 _SEQUENCE_NAMES: Final = ("_AMQ_GROUP_SEQUENCE", "JMSXGroupSeq")
 _LAST: Final = "-1"
+_RULES_MAX: Final = 1024
 
 
 @final
@@ -49,17 +51,15 @@ class GroupRule:
         """
         if own.group_type == _NONE or own.group_buckets == 0 or own.exclusive or own.non_destructive:
             return None
-        names = tuple(HeaderName(name) for name in (_USUAL_NAMES if own.group_key is None else (own.group_key,)))
         shared = own.group_type == SHARED
-        return GroupRule(
-            names=names,
-            marks=_USUAL_MARKS if own.group_key is None else tuple(name.line for name in names),
-            shared=shared,
-            fallback=own.fallback_group if shared else None,
-            buckets=-1 if shared else own.group_buckets,
-            rebalances=own.group_rebalance and not shared,
-            pauses=own.group_rebalance_pause_dispatch,
-            first_key=own.group_first_key,
+        return _rule(
+            own.group_key,
+            shared,
+            own.fallback_group if shared else None,
+            -1 if shared else own.group_buckets,
+            own.group_rebalance and not shared,
+            own.group_rebalance_pause_dispatch,
+            own.group_first_key,
         )
 
     def group_of(self, message: Message) -> str | None:
@@ -80,6 +80,30 @@ class GroupRule:
     def closes(self, message: Message) -> bool:
         """Is this the last message that its group's consumer must get (Artemis: group sequence -1)?"""
         return any(message.head.first(name) == _LAST for name in self.sequence_names)
+
+
+@lru_cache(maxsize=_RULES_MAX)
+def _rule(
+    key: str | None,
+    shared: bool,
+    fallback: str | None,
+    buckets: int,
+    rebalances: bool,
+    pauses: bool,
+    first_key: str | None,
+) -> GroupRule:
+    """A rule; queues that group alike share one."""
+    names = tuple(HeaderName(name) for name in (_USUAL_NAMES if key is None else (key,)))
+    return GroupRule(
+        names=names,
+        marks=_USUAL_MARKS if key is None else tuple(name.line for name in names),
+        shared=shared,
+        fallback=fallback,
+        buckets=buckets,
+        rebalances=rebalances,
+        pauses=pauses,
+        first_key=first_key,
+    )
 
 
 @final

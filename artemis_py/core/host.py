@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 from mypy_extensions import mypyc_attr, trait
 
+from artemis_py.core.agenda import Agenda
+from artemis_py.core.budget import Budget
+from artemis_py.core.clock import Clock
 from artemis_py.records import RecordLog
 
 if TYPE_CHECKING:
@@ -21,6 +24,16 @@ class Host(ABC):
     """None of these runs any queue: they only note work for later in the turn."""
 
     log: RecordLog
+    clock: Clock
+    budget: Budget
+    """What the turn that runs may still do."""
+    agenda: Agenda
+    """What was decided and is larger than a turn."""
+
+    @property
+    @abstractmethod
+    def last_message_id(self) -> int:
+        """The highest id that a message has."""
 
     @abstractmethod
     def note_ready(self, queue: Queue) -> None:
@@ -31,12 +44,16 @@ class Host(ABC):
         """The consumer's outbox has entries."""
 
     @abstractmethod
-    def note_due(self, due_ms: int, queue: Queue, entry: Entry) -> None:
-        """The entry is scheduled and falls due at ``due_ms``."""
+    def note_due(self, due_ms: int, queue: Queue, entry: Entry, *, is_date: bool) -> None:
+        """The entry is scheduled and falls due at ``due_ms``: at that date whenever it comes (``is_date``), or when the
+        time until then has passed, whatever date it is.
+        """
 
     @abstractmethod
     def note_alarm(self, due_ms: int, queue: Queue) -> None:
-        """The queue has something to look at when ``due_ms`` comes."""
+        """The queue has something to look at when the date ``due_ms`` comes. It looks earlier when somebody has set the
+        clock.
+        """
 
     @abstractmethod
     def note_event(

@@ -15,7 +15,7 @@ from artemis_py.paged import PagedMessage
 class QueueAlerts(QueueDepth):
     """The part of a queue that tells when a threshold is breached, where there is one."""
 
-    def _note_ages(self, entries: Sequence[Entry]) -> None:
+    def note_ages(self, entries: Sequence[Entry]) -> None:
         """Messages are coming; before anything else, because some may be gone again at once."""
         if self._ages is not None:
             self._ages.add([entry.message for entry in entries])
@@ -38,7 +38,7 @@ class QueueAlerts(QueueDepth):
         if self.alerts is not None and self.alerts.paged_ages is not None:
             self.alerts.paged_ages.clear()
 
-    def _watch(self, messages: Sequence[Message], now_ms: int) -> None:
+    def watch(self, messages: Sequence[Message], now_ms: int) -> None:
         """Messages came, in whatever state; their ages were noted."""
         alerts = self.alerts
         assert alerts is not None
@@ -53,13 +53,14 @@ class QueueAlerts(QueueDepth):
         alerts = self.alerts
         assert alerts is not None
         count, size_bytes = self.message_count, self.size_bytes
-        for kind, value, threshold in alerts.breaches(count, size_bytes, now_ms):
+        steady_ms = self.host.clock.steady_ms(now_ms)
+        for kind, value, threshold in alerts.breaches(count, size_bytes, now_ms, steady_ms):
             self._tell(kind, value, threshold)
-        again_ms = alerts.look_again_ms(count, size_bytes, now_ms)
+        again_ms = alerts.look_again_ms(count, size_bytes, now_ms, steady_ms)
         if again_ms and not now_ms < alerts.next_ms <= again_ms:
             alerts.next_ms = again_ms
-            self._host.note_alarm(again_ms, self._own)
+            self.host.note_alarm(again_ms, self._own)
 
     def _tell(self, kind: str, value: int, threshold: int, *, count: int = 1) -> None:
         fields: dict[str, str | int] = {"alert": kind, "value": value, "threshold": threshold}
-        self._host.note_event(ALERT, self._own, fields, kind=kind, count=count)
+        self.host.note_event(ALERT, self._own, fields, kind=kind, count=count)

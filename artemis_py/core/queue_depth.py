@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
+from artemis_py.core.budget import OVERDRAFT_UNITS
 from artemis_py.core.entry import Entry
 from artemis_py.core.events import DROPPED, OVERFULL, UNDERFULL
 from artemis_py.core.queue_state import QueueState
@@ -13,11 +14,15 @@ class QueueDepth(QueueState):
     """The part of a queue that counts its depth, where the overflow policy has one."""
 
     @abstractmethod
-    def dispatch(self, now_ms: int) -> None:
-        """Offer ready entries to consumers."""
+    def dispatch(self, now_ms: int, floor: int = 0) -> None:
+        """Offer ready entries to consumers, until the turn's budget has come down to ``floor``."""
+
+    def offer_first(self, now_ms: int) -> None:
+        """Before anything is refused or given up, offer ready entries to consumers, also when the budget is spent."""
+        self.dispatch(now_ms, -OVERDRAFT_UNITS)
 
     @abstractmethod
-    def _replace(self, entry: Entry) -> None:
+    def give_up(self, entry: Entry) -> None:
         """An entry that is out of the order already was given up."""
 
     @property
@@ -62,7 +67,7 @@ class QueueDepth(QueueState):
     def stays_stopped(self, now_ms: int) -> bool:
         """Do senders have to wait, also after consumers have had their chance?"""
         if self.flow_stopped:
-            self.dispatch(now_ms)
+            self.offer_first(now_ms)
         return not self.may_go_on
 
     def why_full(self, count: int, size_bytes: int) -> str:
@@ -81,7 +86,7 @@ class QueueDepth(QueueState):
             f"may have {depth}, so {what} must wait; send again when consumers have taken some"
         )
 
-    def _is_too_deep(self) -> bool:
+    def is_too_deep(self) -> bool:
         depth = self.overflow.depth
         if depth is None:
             return False
@@ -95,28 +100,28 @@ class QueueDepth(QueueState):
         """
         last = 1 if arriving and not self.overflow.keeps_none else 0
         dropped = 0
-        while self.order.count > last and self._is_too_deep():
-            self._replace(self.order.pop_least())
+        while self.order.count > last and self.is_too_deep():
+            self.give_up(self.order.pop_least())
             dropped += 1
-        self._note_dropped(dropped)
+        self.note_dropped(dropped)
 
-    def _note_dropped(self, count: int) -> None:
+    def note_dropped(self, count: int) -> None:
         if count:
             fields: dict[str, str | int] = {"messages": self.message_count, "bytes": self.tally.size_bytes}
-            self._host.note_event(DROPPED, self._own, fields, count=count)
+            self.host.note_event(DROPPED, self._own, fields, count=count)
 
-    def _stop_flow(self) -> None:
+    def stop_flow(self) -> None:
         """The depth was breached: from now on senders wait."""
-        if self.overflow.resumes_at is not None and not self.flow_stopped and self._is_too_deep():
+        if self.overflow.resumes_at is not None and not self.flow_stopped and self.is_too_deep():
             self.flow_stopped = True
-            self._host.note_event(OVERFULL, self._own, self._depth_fields(str(self.overflow.depth)))
+            self.host.note_event(OVERFULL, self._own, self._depth_fields(str(self.overflow.depth)))
 
     def _resume_flow(self) -> None:
         """Something left: senders go on when it was enough."""
         level = self.overflow.resumes_at
         if self.flow_stopped and (level is None or level.holds(self.message_count, self.size_bytes)):
             self.flow_stopped = False
-            self._host.note_event(UNDERFULL, self._own, self._depth_fields(str(level)))
+            self.host.note_event(UNDERFULL, self._own, self._depth_fields(str(level)))
 
     def _depth_fields(self, limit: str) -> dict[str, str | int]:
         return {"messages": self.message_count, "bytes": self.size_bytes, "limit": limit}

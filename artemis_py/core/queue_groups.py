@@ -14,6 +14,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import Entry
 from artemis_py.core.group_views import GroupViews
 from artemis_py.core.queue_pages import QueuePages
+from artemis_py.core.queue_work import SLICE_MAX
 from artemis_py.message import Head, Message
 
 _LOOKS_AT: Final = 1000
@@ -31,7 +32,7 @@ class QueueGroups(QueuePages):
     def _deliver(self, consumer: Consumer, entry: Entry) -> None:
         """Give an entry to a consumer."""
 
-    def _look_for_groups(self, messages: list[Message]) -> None:
+    def look_for_groups(self, messages: list[Message]) -> None:
         """New messages come: one that names a group makes this a queue with groups."""
         rule = self.group_rule
         if rule is None or self.groups is not None:
@@ -52,7 +53,7 @@ class QueueGroups(QueuePages):
         rule = self.group_rule
         if rule is None or self.groups is not None:
             return
-        groups = self.groups = GroupViews(rule, self.order)
+        groups = self.groups = GroupViews(rule, self.order, self.address.memory.holdings)
         for consumer in self.distribution.consumers:
             if consumer.destructive:
                 groups.attach(consumer)
@@ -75,19 +76,38 @@ class QueueGroups(QueuePages):
         groups.detach(consumer)
         self._use_freed()
         if not self.consumer_count and not self.message_count:
-            groups.close()
+            self.forget_groups()
+
+    def forget_groups(self) -> None:
+        """Nobody is here to have a group, and no message to be in one."""
+        if self.groups is not None:
+            self.groups.close()
             self.groups = None
 
-    def _show(self, now_ms: int) -> None:
-        """Nothing may leave now, but whoever only looks may see it."""
-        for consumer in self.distribution.consumers:
+    def _show(self, now_ms: int, floor: int) -> None:
+        """Nothing may leave now, but whoever only looks may see it. With the budget spent the next one goes on."""
+        consumers = self.distribution.consumers
+        budget = self.host.budget
+        start = self._shown_count % max(len(consumers), 1)
+        for consumer in consumers[start:] + consumers[:start]:
+            budget.spend(1)
             while consumer.browses and consumer.has_room:
                 entry = self._next_for(consumer, now_ms)
-                if entry is None:
+                if entry is not None:
+                    self._deliver(consumer, entry)
+                elif not self._was_cut:
                     break
-                self._deliver(consumer, entry)
+                self._was_cut = False
+                if budget.left <= floor:
+                    self._note_ready()
+                    return
+            self._shown_count += 1
             if not consumer.has_room:
                 self.distribution.rest(consumer)
+            if budget.left <= floor and self._shown_count < len(consumers):
+                self._note_ready()
+                return
+        self._shown_count = 0
 
     def _groups_wait(self) -> bool:
         """A dispatch begins: must it wait until what was sent before a rebalance is settled?"""
@@ -97,7 +117,6 @@ class QueueGroups(QueuePages):
         if groups.pausing and self.tally.held_count:
             return True
         groups.pausing = False
-        groups.begin_pass()
         return False
 
     def _is_grouped(self, consumer: Consumer) -> bool:
@@ -107,25 +126,28 @@ class QueueGroups(QueuePages):
         """The next entry for a consumer, out of the order, with its group given to the consumer."""
         groups = self.groups
         assert groups is not None
+        budget = self.host.budget
         while True:
+            passes = min(SLICE_MAX, max(budget.left, 1))
+            groups.passes_left = passes
             entry = groups.next_for(consumer)
+            budget.spend(passes - groups.passes_left)
             if entry is None:
                 if groups.passes_left <= 0:
-                    self._tired.append(consumer)
-                    self._note_ready()
+                    self._was_cut = True
                 elif self.backlogs and self._read_ahead(now_ms):
-                    self._wake_dry()
+                    self.wake_dry()
                     continue
                 return None
             self.order.remove(entry, entry.sequence)
             if 0 < self.expires_ms(entry.message) <= now_ms:
-                self._expire(entry)
+                self.expire([entry])
                 continue
             groups.take(consumer, entry.message)
             self._use_freed()
             return entry
 
-    def _settle_groups(self, messages: list[Message]) -> None:
+    def settle_groups(self, messages: list[Message]) -> None:
         """A consumer is done with messages, or they are back."""
         groups = self.groups
         if groups is None:

@@ -23,13 +23,14 @@ READY_MIN: Final = 1024
 """With fewer ready entries than this a queue reads from its pages, if a consumer is there that takes any message."""
 _READS_PER_TURN: Final = 1024
 """How many messages from pages a queue looks at in one turn."""
+_READ_UNITS: Final = 3
 
 
 class QueuePages(QueueTimes):
     """The part of a queue that deals with pages."""
 
     @abstractmethod
-    def _look_for_groups(self, messages: list[Message]) -> None:
+    def look_for_groups(self, messages: list[Message]) -> None:
         """New messages come: one that names a group makes this a queue with groups."""
 
     @abstractmethod
@@ -48,12 +49,12 @@ class QueuePages(QueueTimes):
         tally.durable_count += len(durable_sizes)
         tally.durable_size_bytes += durable_bytes
         self.backlogs[stream.number].add(len(messages), size_bytes, len(durable_sizes), durable_bytes)
-        self._stop_flow()
+        self.stop_flow()
         self._note_paged_ages(messages)
         if self.alerts is not None:
-            self._watch(messages, now_ms)
-        self._look_for_groups(messages)
-        self._wake_dry()
+            self.watch(messages, now_ms)
+        self.look_for_groups(messages)
+        self.wake_dry()
         self._note_ready()
 
     def refuse(self, messages: list[Message]) -> None:
@@ -62,7 +63,17 @@ class QueuePages(QueueTimes):
         self.tally.replaced += len(messages)
         durable = [message for message in messages if message.head.persistent]
         if durable and self.durable:
-            self._host.log.settled(self.id, durable, REPLACED)
+            self.host.log.settled(self.id, durable, REPLACED)
+
+    def miss(self, messages: list[Message], reason: str) -> None:
+        """New messages that were to come here; meanwhile the queue takes none, for one of the reasons in
+        ``core/entry.py``.
+        """
+        self.tally.added += len(messages)
+        self.tally.killed += len(messages)
+        durable = [message for message in messages if message.head.persistent]
+        if durable and self.durable:
+            self.host.log.settled(self.id, durable, reason)
 
     def prepare_paged(self, stream: PageStream) -> Backlog:
         """What the queue has in a stream, which begins now if the queue has nothing there of this time of paging."""
@@ -113,7 +124,7 @@ class QueuePages(QueueTimes):
     def page_arrived(self, consumer: Consumer | None) -> None:
         """What the queue, or one of its consumers, waited for has come from the disk."""
         if consumer is None:
-            self._wake_dry()
+            self.wake_dry()
         elif consumer.has_room and not consumer.closed:
             self.distribution.wake(consumer)
         self._note_ready()
@@ -125,8 +136,8 @@ class QueuePages(QueueTimes):
         forgotten: a queue on a wildcard address may have seen that of very many addresses.
         """
         if self._reads_left <= 0:
-            self._wake_dry()  # nobody knows yet whether there was nothing for them
-        self._reads_left = _READS_PER_TURN
+            self.wake_dry()  # nobody knows yet whether there was nothing for them
+        self._reads_left = min(_READS_PER_TURN, max(self.host.budget.left // _READ_UNITS, 1))
         for number, backlog in list(self.backlogs.items()):
             if not backlog.stream.active:
                 self._forget_backlog(number)
@@ -166,6 +177,7 @@ class QueuePages(QueueTimes):
                     found = backlog.next()
                     if found is not None:
                         self._reads_left -= 1
+                        self.host.budget.spend(_READ_UNITS)
                         self._bring_in(backlog, found, now_ms)
                         progress = True
         if self._reads_left <= 0:
@@ -225,13 +237,13 @@ class QueuePages(QueueTimes):
         entry = self._enter(backlog, found)
         message = entry.message
         if due_ms > now_ms:
-            self._put_aside(entry, due_ms)
+            self.put_aside(entry, due_ms)
         elif 0 < self.expires_ms(message) <= now_ms:
-            self._expire(entry)
+            self.expire([entry])
         elif self._enter_value_of_page(entry) and not self._hold_of_page(entry, now_ms):
             self.order.place(entry)
             if self.expires_ms(message):
-                self._watch_expiry(entry)
+                self.watch_expiry(entry)
 
     def _hold_of_page(self, entry: Entry, now_ms: int) -> bool:
         """Is a message out of a page to be held back? Then it is put aside, with the place that its page gives it."""
@@ -240,8 +252,8 @@ class QueuePages(QueueTimes):
             self._hold(entry, due_ms)
         return due_ms > 0
 
-    def _free(self, entry: Entry) -> None:
-        super()._free(entry)
+    def set_free(self, entry: Entry) -> None:
+        super().set_free(entry)
         if isinstance(entry.message, PagedMessage):
             self.backlogs[entry.message.page.stream].came_back(entry.message)
 
@@ -298,6 +310,7 @@ class QueuePages(QueueTimes):
         while self._reads_left > 0:
             looked = reader.looked
             found = backlog.next_for(reader, self._reads_left)
+            self.host.budget.spend(_READ_UNITS * (reader.looked - looked))
             self._reads_left -= reader.looked - looked  # also at what others have taken, which is work, too
             if found is None:
                 return None
@@ -322,11 +335,11 @@ class QueuePages(QueueTimes):
         """The entry to deliver, or None when the message stays where it is, or has expired."""
         message = found.message
         if 0 < self.expires_ms(message) <= now_ms:
-            self._expire(self._enter(backlog, found))
+            self.expire([self._enter(backlog, found)])
             return None
         due_ms = backlog.due_ms(found)
         if due_ms > now_ms:
-            self._put_aside(self._enter(backlog, found), due_ms)
+            self.put_aside(self._enter(backlog, found), due_ms)
             return None
         if self.holds and not_before_ms(message, now_ms):
             held = self._enter(backlog, found)
@@ -349,12 +362,14 @@ class QueuePages(QueueTimes):
                 self._expire_in(backlog, now_ms)
 
     def _expire_in(self, backlog: Backlog, now_ms: int) -> None:
-        for found in backlog.expiry.search(now_ms, _READS_PER_TURN):
-            self._expire(self._enter(backlog, found))
+        reads_max = min(_READS_PER_TURN, max(self.host.budget.left // _READ_UNITS, 1))
+        self.host.budget.spend(_READ_UNITS)
+        for found in backlog.expiry.search(now_ms, reads_max):
+            self.expire([self._enter(backlog, found)])
         if backlog.expiry.is_under_way and not backlog.expiry.waits:
             self._note_ready()
 
-    def _remove_paged(self, reason: str) -> int:
+    def remove_paged(self, reason: str) -> int:
         """Kill everything that is in pages and not in memory; returns how many went."""
         removed = 0
         for backlog in self.backlogs.values():

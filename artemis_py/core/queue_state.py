@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from artemis_py.core.backlog import Backlog, ReadAhead
 from artemis_py.core.consumer import Consumer, ConsumerDefaults
@@ -19,8 +19,11 @@ from artemis_py.core.host import Host
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
 from artemis_py.core.overflow import Overflow
+from artemis_py.core.queue_work import QueueWork, QueueWorks
 from artemis_py.core.redelivery import Redelivery
 from artemis_py.core.rules import MessageRules
+from artemis_py.core.schedule import drop_void
+from artemis_py.core.shared_cursors import SharedCursors
 from artemis_py.core.tally import Tally
 from artemis_py.message import Account, Message
 from artemis_py.paged import PagedMessage
@@ -30,6 +33,16 @@ from artemis_py.selector import Selector
 if TYPE_CHECKING:
     from artemis_py.core.address import Address
     from artemis_py.core.queue import Queue
+
+
+_VOID_MIN: Final = 1024
+WOKEN_AT_ONCE: Final = 512
+"""How many consumers are looked at before the budget is asked again."""
+_WOKEN_PER_UNIT: Final = 8
+_LOOKS: Final = 4
+"""When more than so many watched messages, and more than stand on the queue, are gone, each new one makes the queue
+look at so many of them.
+"""
 
 
 class QueueState(ABC):
@@ -115,7 +128,7 @@ class QueueState(ABC):
         self.scheduled: dict[int, Entry] = {}
         self.backlogs: dict[int, Backlog] = {}
         """What stands in pages and not in memory, by stream: one, or several for a queue on a wildcard address."""
-        self._host = host
+        self.host = host
         self._prepare()
 
     def _prepare(self) -> None:
@@ -126,18 +139,35 @@ class QueueState(ABC):
         """How many more messages in pages this dispatch may look at."""
         self._tired: list[Consumer] = []
         """Consumers that looked at as many messages in pages as one turn allows."""
-        self._held_back: set[int] = set()
+        self.held_back: set[int] = set()
         """Of the scheduled: ids of those that have their place already, and return to it."""
         self.flow_stopped = False
         """Senders wait until the depth has fallen (PRODUCER_FLOW_CONTROL)."""
         self._picked_bytes = 0
         """Encoded size of what was picked for consumers that settle on send, and not written; kept where a depth is."""
-        self._expiring: list[tuple[int, int, int, int]] = []
+        self.expiring: list[tuple[int, int, int, int]] = []
         """When to look where for which message: (epoch ms, level, sequence, message id). Not the entry itself: what
         is acknowledged long before it would have expired must not stay in memory until then.
         """
+        self._looked_at = 0
+        """Where to go on looking for what is watched in vain."""
+        self.works: QueueWorks | None = None
+        """What the queue was told to do and is not done with; None when that is nothing."""
+        self._expiry: QueueWork | None = None
+        """The round that removes what has expired, if one is not done yet."""
+        self._shown_count = 0
+        """How many consumers were shown what stands on a queue that dispatches nothing, before a turn was over."""
+        self._was_cut = False
+        """The consumer just picked was not shown all: it has its turn again."""
         self._dry = False
         """Some consumer was parked because nothing matched; arrivals wake it."""
+        self._waking = 0
+        """How many of very many consumers are still to be woken, from ``_wake_place`` on."""
+        self._wake_place = 0
+        self._has_lost_one = False
+        """A consumer left since the last dispatch: the next one may have to take over."""
+        self.shared_cursors: SharedCursors | None = None
+        """Cursors of consumers that choose; None before the first of them comes."""
         self._cramped = False
         """Something in pages was not read because the queue may have no more in memory; whatever goes makes room."""
 
@@ -181,7 +211,7 @@ class QueueState(ABC):
     @property
     def taker_count(self) -> int:
         """Consumers attached that are no browsers: where consumers are counted, those who only look do not matter."""
-        return sum([not consumer.browses for consumer in self.distribution.consumers])
+        return self.distribution.taker_count
 
     @property
     def accepts_all(self) -> bool:
@@ -190,11 +220,13 @@ class QueueState(ABC):
 
     def accepts(self, message: Message) -> bool:
         """Does this message enter the queue?"""
+        return self.is_open_to(message) and (self.selector is None or self.selector.matches(message.lookup))
+
+    def is_open_to(self, message: Message) -> bool:
+        """Does this message enter the queue, whatever its filter says?"""
         if not self.enabled or (self.purge_on_no_consumers and not self.taker_count):
             return False
-        if self.no_local and message.origin == self.no_local:
-            return False
-        return self.selector is None or self.selector.matches(message.lookup)
+        return not self.no_local or message.origin != self.no_local
 
     @property
     def _own(self) -> Queue:
@@ -210,12 +242,17 @@ class QueueState(ABC):
         """Let senders go on, if enough has left."""
 
     @abstractmethod
-    def _put_aside(self, entry: Entry, due_ms: int) -> None:
+    def put_aside(self, entry: Entry, due_ms: int) -> None:
         """Hold an entry until ``due_ms``."""
 
     @abstractmethod
-    def _expire(self, entry: Entry) -> None:
-        """An entry that is out of the order already has expired."""
+    def expire(self, entries: list[Entry]) -> None:
+        """Entries that are out of the order already have expired."""
+
+    @property
+    def is_held(self) -> bool:
+        """Must nothing be dispatched, because entries are being moved?"""
+        return self.works is not None and self.works.holds
 
     def expires_ms(self, message: Message) -> int:
         """When the message expires on this queue, in epoch ms; 0: never."""
@@ -226,44 +263,84 @@ class QueueState(ABC):
         """Do messages expire here that have no expiry of their own?"""
         return self.lifetime is not None and self.lifetime.longest_ms > 0
 
-    def _watch_expiry(self, entry: Entry) -> None:
+    def watch_expiry(self, entry: Entry) -> None:
         message = entry.message
         expires_ms = self.expires_ms(message)
-        if self.lifetime is not None and not (self._expiring and self._expiring[0][0] <= expires_ms):
-            self._host.note_alarm(expires_ms, self._own)
-        heappush(self._expiring, (expires_ms, self.order.level_of(message), entry.sequence, message.id))
+        if self.lifetime is not None and not (self.expiring and self.expiring[0][0] <= expires_ms):
+            self.host.note_alarm(expires_ms, self._own)
+        heappush(self.expiring, (expires_ms, self.order.level_of(message), entry.sequence, message.id))
+        if len(self.expiring) > 2 * self.message_count + _VOID_MIN:
+            self._looked_at = drop_void(self.expiring, self._looked_at, _LOOKS, self._expires_no_more)
 
-    def _wake_dry(self) -> None:
+    def _expires_no_more(self, watched: tuple[int, int, int, int]) -> bool:
+        """Is a message gone that was watched? It is not while it stands here, waits, or is with a consumer."""
+        _, level, sequence, message_id = watched
+        entry = self.order.at(level, sequence)
+        if (entry is not None and entry.message.id == message_id) or message_id in self.scheduled:
+            return False
+        if not self.tally.held_count:
+            return True
+        return not any(message_id in consumer.held for consumer in self.distribution.consumers)
+
+    def wake_dry(self) -> None:
         """Something new stands on the queue: consumers that found nothing they want look again."""
         if self._dry:
             self._dry = False
+            self._wake_others()
+
+    def _wake_others(self) -> None:
+        """Whoever has room looks again: at once, or, where there are very many, some in each dispatch."""
+        count = len(self.distribution.consumers)
+        if count <= WOKEN_AT_ONCE:
+            self._waking = 0
             self.distribution.wake_all()
+        else:
+            self._waking = count
+
+    def _wake_some(self) -> None:
+        """Wake the next of those who are to look again."""
+        consumers = self.distribution.consumers
+        start = self._wake_place if self._wake_place < len(consumers) else 0
+        end = min(start + min(self._waking, WOKEN_AT_ONCE), len(consumers))
+        self._waking = 0 if end <= start else self._waking - (end - start)
+        self._wake_place = end
+        self.host.budget.spend(1 + (end - start) // _WOKEN_PER_UNIT)
+        self.distribution.wake_all(start, end)
 
     def _use_freed(self) -> None:
         """A group may be with nobody now: consumers that found nothing look again."""
         groups = self.groups
         if groups is not None and groups.freed:
             groups.freed = False
-            self._wake_dry()
+            self.wake_dry()
             self._note_ready()
 
-    def _left_aside(self, entry: Entry) -> None:
+    def left_aside(self, entry: Entry) -> None:
         """An entry that was scheduled is ready, or gone: its group no longer waits for another attempt."""
         if self.groups is not None and entry.attempts:
             self.groups.leave_aside(entry.message)
             self._use_freed()
 
-    def _wake_tired(self) -> None:
-        """A dispatch begins: who looked at as much as one turn allows goes on."""
+    def _wake_for_turn(self) -> None:
+        """A dispatch begins: who looked at as much as one turn allows goes on, and who may have to take over from one
+        that left.
+        """
+        if self._has_lost_one:
+            self._has_lost_one = False
+            self._dry = False
+            self._wake_others()
         tired, self._tired = self._tired, []
         for consumer in tired:
+            consumer.passed_over = 0  # behind those who have not had their turn
             if consumer.has_room and not consumer.closed:
                 self.distribution.wake(consumer)
+        if self._waking:
+            self._wake_some()
 
     def use_room(self) -> None:
         """There may be room for messages from pages again, and not only for the consumer whose messages went."""
         self._cramped = False
-        self._wake_dry()
+        self.wake_dry()
         self._note_ready()
 
     def _forget(self, messages: list[Message], reason: str, by: Actor | None = None) -> None:
@@ -294,7 +371,7 @@ class QueueState(ABC):
             self._ages.remove(messages)
         release(messages)
         if durable is not None:
-            self._host.log.settled(self.id, durable, reason, by)
+            self.host.log.settled(self.id, durable, reason, by)
         if paged is not None:
             self._forget_paged(paged, reason, by)
         if self.flow_stopped:
@@ -314,23 +391,36 @@ class QueueState(ABC):
                 backlog.stream.settle(self._own, group, reason, by)
         durable: list[Message] = [message for message in messages if message.head.persistent]
         if self.deleted and self.durable and durable:  # its pages are forgotten; what became of messages is still told
-            self._host.log.settled(self.id, durable, reason, by)
+            self.host.log.settled(self.id, durable, reason, by)
 
     # ---- expiry ----------------------------------------------------------------------------------
 
-    def _pop_expired(self, now_ms: int) -> Iterator[tuple[int, Entry | None]]:
-        """Ids of messages whose time is over, each with its entry, out of the order now; None when it is not ready."""
-        expiring = self._expiring
-        while expiring and expiring[0][0] <= now_ms:
+    def pop_expired(self, now_ms: int, looks_max: int) -> tuple[list[Entry], int]:
+        """Entries of which the time is over, ready or held back, out of the order now, and how many times were looked
+        at, of ``looks_max``; fewer than these when that is all.
+        """
+        expired: list[Entry] = []
+        expiring = self.expiring
+        looked = 0
+        while looked < looks_max and expiring and expiring[0][0] <= now_ms:
+            looked += 1
             _, level, sequence, message_id = heappop(expiring)
             entry = self.order.at(level, sequence)
             if entry is not None and entry.message.id == message_id:
                 self.order.remove(entry, sequence)
-                yield message_id, entry
-            else:
-                yield message_id, None
-        if expiring and self.lifetime is not None:
-            self._host.note_alarm(expiring[0][0], self._own)
+                expired.append(entry)
+            elif message_id in self.held_back:
+                self.held_back.discard(message_id)
+                held = self.scheduled.pop(message_id)
+                self.tally.leave_scheduled(held.message)
+                self.left_aside(held)
+                expired.append(held)
+        return expired, looked
+
+    def set_alarm(self) -> None:
+        """Look again when the next message expires, where the queue gives messages their time."""
+        if self.expiring and self.lifetime is not None:
+            self.host.note_alarm(self.expiring[0][0], self._own)
 
 
 def release(messages: list[Message]) -> None:

@@ -9,6 +9,7 @@ from artemis_py.core.queue_values import QueueValues
 from artemis_py.message import HeaderName, Message
 
 _NOT_VALID_BEFORE: Final = HeaderName("x-qpid-not-valid-before")
+_SCHEDULED_TIME: Final = HeaderName("AMQ_SCHEDULED_TIME")
 _DIGITS_MAX: Final = 19
 _LONG_MAX: Final = 2**63 - 1
 
@@ -64,33 +65,29 @@ class QueueTimes(QueueValues):
             self.order.extend([entry])
             if self.expires_ms(entry.message):
                 entry.sequence = self.order.last_sequence(entry.message)
-                self._watch_expiry(entry)
+                self.watch_expiry(entry)
 
     def _hold(self, entry: Entry, due_ms: int) -> None:
         """Put an entry aside that has its place already."""
-        self._held_back.add(entry.message.id)
-        self._put_aside(entry, due_ms)
+        self.held_back.add(entry.message.id)
+        self.put_aside(entry, due_ms)
         if self.expires_ms(entry.message):
-            self._watch_expiry(entry)
+            self.watch_expiry(entry)
 
-    def _free(self, entry: Entry) -> None:
+    def _is_date(self, entry: Entry) -> bool:
+        """Does what is put aside wait for a date, and not for a time to pass (a delay of its sender, or between two
+        attempts)?
+        """
+        if entry.message.id in self.held_back:
+            return True
+        return not entry.attempts and (entry.message.head.first(_SCHEDULED_TIME) or "").strip(" 0") != ""
+
+    def set_free(self, entry: Entry) -> None:
         """Its time has come: it stands where it would have stood, and readers that have passed the place see it."""
         del self.scheduled[entry.message.id]
         self.tally.leave_scheduled(entry.message)
-        self._held_back.discard(entry.message.id)
+        self.held_back.discard(entry.message.id)
         self.order.restore(entry, fresh=True)
-        self._left_aside(entry)
+        self.left_aside(entry)
         if self.expires_ms(entry.message):
-            self._watch_expiry(entry)
-
-    def expire_due(self, now_ms: int) -> None:
-        """Remove entries whose time is over, ready or held back. What is in delivery or scheduled is left alone."""
-        for message_id, entry in self._pop_expired(now_ms):
-            if entry is not None:
-                self._expire(entry)
-            elif message_id in self._held_back:
-                self._held_back.discard(message_id)
-                held = self.scheduled.pop(message_id)
-                self.tally.leave_scheduled(held.message)
-                self._left_aside(held)
-                self._expire(held)
+            self.watch_expiry(entry)

@@ -18,7 +18,7 @@ class QueueValues(QueueAlerts):
             order.extend([entry])
             entry.sequence = order.last_sequence(message)
             if self.expires_ms(message):
-                self._watch_expiry(entry)
+                self.watch_expiry(entry)
 
     def _enter_new_value(self, entry: Entry, now_ms: int) -> None:
         """A new message becomes the newest value of its key. A consumer with room takes the one before first: what it
@@ -29,11 +29,11 @@ class QueueValues(QueueAlerts):
         order = self.order
         older = values.older(entry.message)
         if older is not None and order.at(order.level_of(older.message), older.sequence) is older:
-            self._wake_dry()
-            self.dispatch(now_ms)
-        self._enter_value(entry)
+            self.wake_dry()
+            self.offer_first(now_ms)
+        self.enter_value(entry)
 
-    def _enter_value(self, entry: Entry) -> None:
+    def enter_value(self, entry: Entry) -> None:
         """From now on this is the newest value of its key. The one before goes, unless a consumer has it: then it goes
         when it comes back.
         """
@@ -41,7 +41,7 @@ class QueueValues(QueueAlerts):
         assert values is not None
         older = values.older(entry.message)
         if older is not None and (self.order.remove(older, older.sequence) or self._take_from_aside(older)):
-            self._replace(older)
+            self.give_up(older)
         values.enter(entry)
 
     def _enter_value_of_page(self, entry: Entry) -> bool:
@@ -52,37 +52,37 @@ class QueueValues(QueueAlerts):
             return True
         known = self.last_values.older(entry.message)
         if known is not None and known.sequence > entry.sequence:
-            self._replace(entry)
+            self.give_up(entry)
             return False
-        self._enter_value(entry)
+        self.enter_value(entry)
         return True
 
-    def _enter_values_due(self, entries: list[Entry]) -> list[Entry]:
+    def enter_values_due(self, entries: list[Entry]) -> list[Entry]:
         """Scheduled messages, the earliest first, become values now, a redelivery is one already; returns those that no
         later one replaced.
         """
         for entry in entries:
             if not entry.attempts:
-                self._enter_value(entry)
+                self.enter_value(entry)
         return [entry for entry in entries if entry.message.id in self.scheduled]
 
-    def _is_outdated(self, entry: Entry) -> bool:
+    def is_outdated(self, entry: Entry) -> bool:
         """Did a newer value come while a consumer had this one? Then it is gone now."""
         if self.last_values is None or not self.last_values.is_outdated(entry):
             return False
-        self._replace(entry)
+        self.give_up(entry)
         return True
 
     def _take_from_aside(self, entry: Entry) -> bool:
         if self.scheduled.get(entry.message.id) is not entry:
             return False
         del self.scheduled[entry.message.id]
-        self._held_back.discard(entry.message.id)
+        self.held_back.discard(entry.message.id)
         self.tally.leave_scheduled(entry.message)
-        self._left_aside(entry)
+        self.left_aside(entry)
         return True
 
-    def _replace(self, entry: Entry) -> None:
+    def give_up(self, entry: Entry) -> None:
         """An entry that is out of the order already was given up for another."""
         self.tally.replaced += 1
         self._forget([entry.message], REPLACED)

@@ -6,6 +6,9 @@ Everything that counts for a queue comes as one :class:`~artemis_py.config.queue
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Final
+
 from artemis_py.config.queue_settings import QueueSettings, queue_settings, written_attributes
 from artemis_py.config.queue_types import PRIORITY
 from artemis_py.config.settings import AddressSettings, QueueConfig
@@ -29,10 +32,16 @@ from artemis_py.core.redelivery import Redelivery
 from artemis_py.core.rules import MessageRules
 from artemis_py.selector import compile_selector
 
+_SHARED_MAX: Final = 1024
+_UNBOUNDED: Final = Unbounded()
+_NO_DEFAULTS: Final = ConsumerDefaults()
+_USUAL_RULES: Final = MessageRules()
+"""What has no state is made once: there are many queues."""
+
 
 def overflow_for(ring_size: int) -> Overflow:
     """A ring, or no bound (-1)."""
-    return Ring(ring_size) if ring_size >= 0 else Unbounded()
+    return Ring(ring_size) if ring_size >= 0 else _UNBOUNDED
 
 
 def _overflow_by_policy(own: QueueSettings) -> Overflow:
@@ -51,13 +60,20 @@ def _overflow_by_policy(own: QueueSettings) -> Overflow:
 
 def redelivery_for(settings: AddressSettings, attempts_max: int) -> Redelivery:
     """The address-setting's redelivery rules, with the queue's own number of attempts."""
-    return Redelivery(
-        delay_ms=settings.redelivery_delay,
-        multiplier=settings.redelivery_delay_multiplier,
-        delay_ms_max=settings.max_redelivery_delay,
-        collision_factor=settings.redelivery_collision_avoidance_factor,
-        attempts_max=attempts_max,
+    return _redelivery(
+        settings.redelivery_delay,
+        settings.redelivery_delay_multiplier,
+        settings.max_redelivery_delay,
+        settings.redelivery_collision_avoidance_factor,
+        attempts_max,
     )
+
+
+@lru_cache(maxsize=_SHARED_MAX)
+def _redelivery(
+    delay_ms: int, multiplier: float, delay_ms_max: int, collision_factor: float, attempts_max: int
+) -> Redelivery:
+    return Redelivery(delay_ms, multiplier, delay_ms_max, collision_factor, attempts_max)
 
 
 def _order_for(own: QueueSettings) -> Order:
@@ -96,11 +112,27 @@ def _alerts_for(own: QueueSettings) -> Alerts | None:
     )  # fmt: skip
 
 
+def _rules_for(own: QueueSettings, config: QueueConfig) -> MessageRules:
+    lifetime, alerts = _lifetime_for(own), _alerts_for(own)
+    policy, dead_letter_address = own.expiry_policy, config.dead_letter_address
+    if not (lifetime or alerts or own.hold_on_publish) and policy is None and dead_letter_address is None:
+        return _USUAL_RULES
+    return MessageRules(
+        lifetime=lifetime,
+        holds=own.hold_on_publish,
+        expiry_policy=policy,
+        dead_letter_address=dead_letter_address,
+        alerts=alerts,
+    )
+
+
 def _distribution_for(own: QueueSettings) -> Distribution:
     return RoundRobin(1 if own.exclusive else own.max_live_consumers)
 
 
 def _consumer_defaults_for(own: QueueSettings) -> ConsumerDefaults:
+    if own.consumer_selector is None and own.consumer_replay_period is None:
+        return _NO_DEFAULTS
     selector = compile_selector(own.consumer_selector) if own.consumer_selector else None
     return ConsumerDefaults(selector, own.consumer_replay_period)
 
@@ -132,13 +164,7 @@ def build_queue(
         durable=own.durable,
         selector=compile_selector(own.filter) if own.filter else None,
         non_destructive=own.non_destructive,
-        rules=MessageRules(
-            lifetime=_lifetime_for(own),
-            holds=own.hold_on_publish,
-            expiry_policy=own.expiry_policy,
-            dead_letter_address=config.dead_letter_address,
-            alerts=_alerts_for(own),
-        ),
+        rules=_rules_for(own, config),
         consumers_max=own.max_consumers,
         purge_on_no_consumers=own.purge_on_no_consumers,
         enabled=own.enabled,

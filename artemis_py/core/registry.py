@@ -3,27 +3,42 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
 
 from artemis_py.config.queue_settings import known_attributes
 from artemis_py.config.settings import BrokerConfig, DivertConfig, QueueConfig
-from artemis_py.config.wildcards import WildcardIndex, is_wildcard
+from artemis_py.config.wildcards import is_wildcard
 from artemis_py.core import events, retroactive
-from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, Memory
+from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, Memory, Plan
 from artemis_py.core.entry import DELETED
 from artemis_py.core.host import Host
 from artemis_py.core.paging import PageStream
 from artemis_py.core.queue import Queue
+from artemis_py.core.queue_work import QueueWork
+from artemis_py.core.quota import Quota
 from artemis_py.core.recipe import build_queue, overflow_for
 from artemis_py.core.router import Bindings, Route, Router
-from artemis_py.errors import BrokerError, NotFoundError
+from artemis_py.core.walk import Walk
+from artemis_py.core.wildcard_addresses import WildcardAddresses
+from artemis_py.errors import BrokerError, LimitError, NotFoundError
 from artemis_py.records import KeptStream, PageLog
 from artemis_py.selector import compile_selector
 
 ROUTING_TYPES: Final = (ANYCAST, MULTICAST)
+
+_CREATION_UNITS: Final = 25
+"""What it costs to create an address, or a queue."""
+_NAMED_MAX: Final = 10
+"""How many queues an error names."""
+_MIXED_MAX: Final = 4096
+"""How many addresses keep a plan with the queues of wildcard addresses: one subscriber of all would stand in as many
+plans as there are addresses.
+"""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -44,16 +59,29 @@ class Registry(Bindings, Host):
         self.addresses: dict[str, Address] = {}
         self.queues: dict[str, Queue] = {}
         self.queue_id = 0
-        self.generation = 0
-        """Grows with every binding made or removed: a route of an older generation is resolved again."""
+        self.queue_walk: Walk[Queue] = Walk()
+        self.address_walk: Walk[Address] = Walk()
+        """Both for the regular rounds."""
+        self.happenings = events.Events()
+        """What the operational log is to tell."""
+        self.quota = Quota(config, self.happenings)
         self._deployed = False
         self._born: list[Queue] = []
         """Queues that have just been created, and have not been given what their addresses keep."""
-        self._disk_full = False
-        self._wildcards = WildcardIndex(config.wildcards)
+        self.wildcards = WildcardAddresses(config.wildcards)
+        self._mixed: deque[Address] = deque()
+        """Addresses of which the plan has queues of wildcard addresses, too."""
 
     @abstractmethod
     def next_message_id(self) -> int: ...
+
+    def set_aside(self, queue: Queue, step: str, error: Exception) -> None:
+        """A queue's own step broke off: it is paused until somebody resumes it or the broker starts again, all others
+        go on. Raises the error when the disk failed, for which no queue can stand.
+        """
+        fields = events.described(step, error)
+        queue.pause()
+        self.note_event(events.SET_ASIDE, queue, fields, kind=step)
 
     # ---- declared --------------------------------------------------------------------------------
 
@@ -67,7 +95,7 @@ class Registry(Bindings, Host):
         self.queue_id = max([self.queue_id, *(fields["id"] for fields in remembered.values())])
         for address_config in self.config.addresses:
             address = self.create_address(address_config.name, auto_created=False)
-            address.routing_types.update(address_config.routing_types)
+            address.add_routing_types(address_config.routing_types)
             for queue_config in address_config.queues:
                 if queue_config.name not in self.queues:
                     self._deploy_queue(address, queue_config, remembered)
@@ -75,7 +103,7 @@ class Registry(Bindings, Host):
             address = self.addresses.get(fields["name"]) or self.create_address(
                 fields["name"], auto_created=fields["auto_created"]
             )
-            address.routing_types.update(fields["routing_types"])
+            address.add_routing_types(fields["routing_types"])
         for fields in remembered.values():
             self._remember_queue(fields)
         for divert_config in self.config.diverts:
@@ -90,7 +118,7 @@ class Registry(Bindings, Host):
         used = {retroactive.internal_address(name) for name, each in self.addresses.items() if each.retention}
         for address in [each for each in self.addresses.values() if retroactive.is_internal(each.name)]:
             if address.name not in used:
-                for queue in list(address.queues):
+                for queue in list(address.queues.values()):
                     self.delete_queue(queue, 0)
                 self.delete_address(address)
 
@@ -100,7 +128,7 @@ class Registry(Bindings, Host):
             self.create_queue(address, config, auto_created=False)
             return
         queue = build_queue(fields["id"], config, address, self)
-        self._bind(queue, config.routing_type)
+        self._bind(queue)
         self._restore_changes(queue, fields)
         self.note_event(events.OPENED, queue, _facts(queue))
         if queue.attributes != fields.get("attributes", {}):
@@ -119,7 +147,8 @@ class Registry(Bindings, Host):
             **known_attributes(fields.get("attributes", {})),
         )
         queue = build_queue(fields["id"], config, address, self, auto_created=fields["auto_created"])
-        self._bind(queue, queue.routing_type)
+        self._bind(queue)
+        self.quota.queue_came(queue.id, fields.get("user"))
         self._restore_changes(queue, fields)
         self.note_event(events.OPENED, queue, _facts(queue))
 
@@ -134,7 +163,7 @@ class Registry(Bindings, Host):
 
     def _deploy_divert(self, config: DivertConfig) -> None:
         address = self.addresses.get(config.address) or self.create_address(config.address, auto_created=False)
-        address.diverts.append(
+        address.add_divert(
             Divert(
                 config.name,
                 config.routing_name or config.name,
@@ -144,24 +173,21 @@ class Registry(Bindings, Host):
                 routing_type=config.routing_type,
             )
         )
-        address.had_binding = True
-        self._bindings_changed()
 
     @property
     def disk_full(self) -> bool:
         """Is the disk too full to take messages in? Then every address is full."""
-        return self._disk_full
+        return self.memory.disk_full
 
     @disk_full.setter
     def disk_full(self, full: bool) -> None:
-        self._disk_full = full
-        for address in self.addresses.values():
-            address.set_disk_full(full)
+        self.memory.disk_full = full
 
     # ---- creating and deleting -------------------------------------------------------------------
 
     def create_address(self, name: str, *, auto_created: bool, temporary: bool = False) -> Address:
         """A new address with the settings that match its name."""
+        self.budget.spend(_CREATION_UNITS)
         address = Address(
             name,
             self.config.settings_for(name),
@@ -171,10 +197,10 @@ class Registry(Bindings, Host):
             can_page=self.pages is not None,
             is_wildcard=is_wildcard(name, self.config.wildcards),
         )
-        address.set_disk_full(self._disk_full)
         self.addresses[name] = address
+        self.address_walk.add(address)
         if address.is_wildcard:
-            self._wildcards.add(name)
+            self.wildcards.add(address)
         if self._deployed:
             retroactive.arrange(self, address)
         return address
@@ -198,20 +224,41 @@ class Registry(Bindings, Host):
             stream.restore(one, by_id)
 
     def create_queue(
-        self, address: Address, config: QueueConfig, *, auto_created: bool, temporary: bool = False
+        self,
+        address: Address,
+        config: QueueConfig,
+        *,
+        auto_created: bool,
+        temporary: bool = False,
+        by: str | None = None,
     ) -> Queue:
-        """A new queue on an address. Raises BrokerError when the name is taken."""
+        """A new queue on an address, for the login ``by`` (None: for the broker itself). Raises BrokerError when the
+        name is taken, LimitError when there are as many as there may be.
+        """
         if config.name in self.queues:
             raise BrokerError(f"Queue {config.name} already exists on address {self.queues[config.name].address.name}")
+        try:
+            self.quota.check_queue(config.name, len(self.queues), by)
+        except LimitError:
+            self._drop_unused(address)
+            raise
+        self.budget.spend(_CREATION_UNITS)
         self.queue_id += 1
         queue = build_queue(self.queue_id, config, address, self, auto_created=auto_created, temporary=temporary)
-        self._bind(queue, config.routing_type)
+        self._bind(queue)
+        self.quota.queue_came(queue.id, by)
         self.note_queue(queue)
         self.note_event(events.CREATED, queue, _facts(queue))
         self._born.append(queue)
         if self._deployed:
             self.give_retained()
         return queue
+
+    def _drop_unused(self, address: Address) -> None:
+        """The queue for which an address was made may not be: nothing is left of the address, too."""
+        used = address.had_binding or address.duplicate_ids is not None or address.routed_message_count
+        if address.auto_created and not used and not address.unrouted_message_count:
+            self.delete_address(address)
 
     def give_retained(self) -> None:
         """Queues that were created get what their addresses keep for them."""
@@ -221,19 +268,20 @@ class Registry(Bindings, Host):
             if messages:
                 self.router.give(queue, messages, self.log.now_ms)
 
-    def _bind(self, queue: Queue, routing_type: str) -> None:
-        address = queue.address
+    def _bind(self, queue: Queue) -> None:
         self.queues[queue.name] = queue
-        address.queues.append(queue)
-        address.routing_types.add(routing_type)
-        address.had_binding = True
-        self._bindings_changed()
+        self.queue_walk.add(queue)
+        queue.address.bind(queue)
+        if queue.address.is_wildcard:
+            self.wildcards.changes += 1
 
     def note_queue(self, queue: Queue) -> None:
         """Write down what a restart must know of a queue."""
         if queue.durable and not queue.temporary:
+            owner = self.quota.owner_of(queue.id)
             self.log.queue_changed(
                 {
+                    **({} if owner is None else {"user": owner}),
                     "id": queue.id,
                     "name": queue.name,
                     "address": queue.address.name,
@@ -255,74 +303,97 @@ class Registry(Bindings, Host):
             fields = {"name": address.name, "routing_types": types, "auto_created": address.auto_created}
             self.log.address_changed(fields)
 
-    def delete_queue(self, queue: Queue, now_ms: int) -> None:
-        """Remove a queue without consumers; what it still holds is killed."""
+    def delete_queue(self, queue: Queue, now_ms: int) -> QueueWork | None:
+        """Remove a queue without consumers; what it still holds is killed. It is gone at once, and its name free;
+        returns what is not done yet.
+        """
         self.note_event(events.DELETED, queue, {"address": queue.address.name, "killed": queue.message_count})
-        queue.remove_all(DELETED)
+        queue.remove_paged(DELETED)
         queue.deleted = True
         if queue.durable and not queue.temporary:
             self.log.queue_deleted(queue.id)
         queue.forget_pages()
         del self.queues[queue.name]
+        self.queue_walk.discard(queue)
+        self.quota.queue_went(queue.id)
         address = queue.address
-        address.queues.remove(queue)
-        if not address.queues:
-            address.empty_since_ms = now_ms
-        self._bindings_changed()
+        address.unbind(queue, self.clock.steady_ms(now_ms))
+        if address.is_wildcard:
+            self.wildcards.changes += 1
+            self.wildcards.anycast_losses += queue.routing_type == ANYCAST
         if address.temporary and not address.queues:
             self.delete_address(address)
+        return queue.purge(DELETED, now_ms)
 
     def delete_address(self, address: Address) -> None:
         """Remove an address without queues."""
-        address.deleted = True
+        address.end()
         if address.stream is not None and not address.stream.active:  # queues on wildcard addresses may still read it
             del self.streams[address.stream.number]
         if not address.temporary:
             self.log.address_changed({"name": address.name, "deleted": True})
         del self.addresses[address.name]
+        self.address_walk.discard(address)
         if address.retention is not None:
             retroactive.give_up(self, address, self.log.now_ms)
         if address.is_wildcard:
-            self._wildcards.remove(address.name)
-        self._bindings_changed()
+            self.wildcards.remove(address)
 
-    def _bindings_changed(self) -> None:
-        self.generation += 1
-        for address in self.addresses.values():
-            address.plan = None
+    def plan_for(self, address: Address) -> Plan:
+        """Where messages to the address go now."""
+        plan = address.plan
+        wildcards = self._wildcards_for(address)
+        if plan is not None and plan.losses == address.losses and plan.has_sources(wildcards):
+            plan.wildcard_changes = self.wildcards.changes
+            return plan
+        plan = address.plan = Plan(address, wildcards, self.wildcards.changes)
+        if wildcards:
+            self._mixed.append(address)
+            if len(self._mixed) > _MIXED_MAX:
+                self._mixed.popleft().plan = None
+        return plan
 
-    def queues_for(self, address: Address) -> list[Queue]:
-        queues = list(address.queues)
-        is_sent_to = not (address.is_wildcard or retroactive.is_internal(address.name))
-        if self.config.wildcards.routing_enabled and is_sent_to:
-            for pattern in self._wildcards.matching(address.name):
-                wildcard_address = self.addresses.get(pattern)
-                if wildcard_address is not None:
-                    queues.extend(wildcard_address.queues)
-        return queues
+    def _wildcards_for(self, address: Address) -> list[Address]:
+        """The wildcard addresses whose queues get what is sent to the address, too."""
+        if address.is_wildcard or address.temporary or retroactive.is_internal(address.name):
+            return []
+        return self.wildcards.matching(address.name)
+
+    def has_queues(self, address: Address) -> bool:
+        """Does some queue get what is sent to the address?"""
+        return bool(address.queues) or any(each.queues for each in self._wildcards_for(address))
+
+    def _has_anycast(self, address: Address) -> bool:
+        return address.anycast_count > 0 or any(each.anycast_count for each in self._wildcards_for(address))
 
     # ---- resolving -------------------------------------------------------------------------------
 
-    def route(self, name: str, queue_name: str | None, routing_type: str | None) -> Route:
+    # ``by`` is the login of the client that asks, None where it is the broker itself: then no limit holds.
+
+    def route(self, name: str, queue_name: str | None, routing_type: str | None, by: str | None = None) -> Route:
         """Where a message sent to this destination goes, creating what settings allow. Raises NotFoundError when
-        they do not.
+        they do not, LimitError when there are as many addresses or queues as there may be.
         """
         if queue_name is not None:
-            queue = self.obtain_queue(name, queue_name, routing_type)
-            return Route(queue.address, queue, None, self.generation)
-        address = self.obtain_address(name, routing_type)
+            queue = self.obtain_queue(name, queue_name, routing_type, by)
+            return self.route_to(queue.address, queue, None)
+        address = self.obtain_address(name, routing_type, by)
         wants_anycast = routing_type == ANYCAST or (routing_type is None and ANYCAST in address.routing_types)
-        if wants_anycast and not any(queue.routing_type == ANYCAST for queue in self.queues_for(address)):
-            self._auto_create_for_send(address)
-        return Route(address, None, routing_type, self.generation)
+        if wants_anycast and not self._has_anycast(address):
+            self._auto_create_for_send(address, by)
+        return self.route_to(address, None, routing_type)
 
-    def _auto_create_for_send(self, address: Address) -> None:
+    def route_to(self, address: Address, queue: Queue | None, routing_type: str | None) -> Route:
+        """A route as things are now."""
+        return Route(address, queue, routing_type, self.wildcards.anycast_losses)
+
+    def _auto_create_for_send(self, address: Address, by: str | None) -> None:
         if address.settings.auto_create_queues and address.name not in self.queues:
-            self.create_queue(address, _plain_queue(address.name, address.name, ANYCAST), auto_created=True)
+            self.create_queue(address, _plain_queue(address.name, address.name, ANYCAST), auto_created=True, by=by)
 
-    def obtain_address(self, name: str, routing_type: str | None) -> Address:
+    def obtain_address(self, name: str, routing_type: str | None, by: str | None = None) -> Address:
         """An address with this routing type (None: whatever it has). Raises NotFoundError when it may not be created or
-        extended.
+        extended, LimitError when there are as many as there may be.
         """
         if not name:
             raise NotFoundError("The destination names no address")
@@ -331,19 +402,21 @@ class Registry(Bindings, Host):
             settings = self.config.settings_for(name)
             if not settings.auto_create_addresses:
                 raise NotFoundError(f"Address {name} does not exist and auto-create-addresses is false for it")
+            self.quota.check_address(name, len(self.addresses), by)
             address = self.create_address(name, auto_created=True)
-            address.routing_types.add(routing_type or settings.default_address_routing_type)
+            address.add_routing_types((routing_type or settings.default_address_routing_type,))
             self.note_address(address)
-            self._bindings_changed()
         elif routing_type is not None and routing_type not in address.routing_types:
             if not address.settings.auto_create_addresses:
                 has = " and ".join(sorted(address.routing_types)) or "no routing type"
                 raise NotFoundError(f"Address {name} has {has}: not allowed to use it as {routing_type}")
-            address.routing_types.add(routing_type)
+            address.add_routing_types((routing_type,))
             self.note_address(address)
         return address
 
-    def obtain_queue(self, address_name: str, queue_name: str, routing_type: str | None) -> Queue:
+    def obtain_queue(
+        self, address_name: str, queue_name: str, routing_type: str | None, by: str | None = None
+    ) -> Queue:
         """The queue of a fully qualified name, created if settings allow. Raises NotFoundError or BrokerError."""
         if not queue_name:
             raise NotFoundError(f"The destination {address_name}:: names no queue")
@@ -361,31 +434,42 @@ class Registry(Bindings, Host):
             routing_type = settings.default_queue_routing_type
             if known is not None and routing_type not in known.routing_types and known.routing_types:
                 routing_type = min(known.routing_types)
-        address = self.obtain_address(address_name, routing_type)
-        return self.create_queue(address, _plain_queue(queue_name, address_name, routing_type), auto_created=True)
+        address = self.obtain_address(address_name, routing_type, by)
+        config = _plain_queue(queue_name, address_name, routing_type)
+        return self.create_queue(address, config, auto_created=True, by=by)
 
-    def obtain_anycast_queue(self, name: str) -> Queue:
+    def obtain_anycast_queue(self, name: str, by: str | None = None) -> Queue:
         """The queue that a consumer of an anycast address reads: the one of the same name (created if settings
         allow).
         """
-        address = self.obtain_address(name, ANYCAST)
+        address = self.obtain_address(name, ANYCAST, by)
         queue = self.queues.get(name)
         if queue is not None and queue.address is address and queue.routing_type == ANYCAST:
             return queue
-        others = [queue.name for queue in address.queues if queue.routing_type == ANYCAST]
+        others = list(islice(_anycast_of(address), _NAMED_MAX))
         if len(others) == 1:
-            return self.queues[others[0]]
+            return others[0]
         if others or not address.settings.auto_create_queues or queue is not None:
-            hint = f"; subscribe to {name}::QUEUE with one of {', '.join(sorted(others))}" if others else ""
+            names = ", ".join(sorted(each.name for each in others))
+            hint = f"; subscribe to {name}::QUEUE with one of {names}" if others else ""
             raise NotFoundError(f"Address {name} has no queue {name}, and it is not created{hint}")
-        return self.create_queue(address, _plain_queue(name, name, ANYCAST), auto_created=True)
+        return self.create_queue(address, _plain_queue(name, name, ANYCAST), auto_created=True, by=by)
 
-    def create_subscription_queue(self, name: str, address: Address, *, durable: bool, selector: str | None) -> Queue:
+    def create_subscription_queue(
+        self, name: str, address: Address, *, durable: bool, selector: str | None, by: str | None = None
+    ) -> Queue:
         """A queue for one subscriber (or one durable subscription) of a multicast address; ``auto-create-queues`` does
         not matter.
         """
         config = _plain_queue(name, address.name, MULTICAST, durable=durable, selector=selector)
-        return self.create_queue(address, config, auto_created=not durable, temporary=not durable)
+        return self.create_queue(address, config, auto_created=not durable, temporary=not durable, by=by)
+
+
+def _anycast_of(address: Address) -> Iterator[Queue]:
+    if address.anycast_count:
+        for queue in address.queues.values():
+            if queue.routing_type == ANYCAST:
+                yield queue
 
 
 def _facts(queue: Queue) -> dict[str, str | int]:

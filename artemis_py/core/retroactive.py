@@ -73,7 +73,7 @@ def give_up(registry: Registry, address: Address, now_ms: int) -> None:
     """The address is gone: so is what was kept of it."""
     inner = registry.addresses.get(internal_address(address.name))
     if inner is not None:
-        for queue in list(inner.queues):
+        for queue in list(inner.queues.values()):
             registry.delete_queue(queue, now_ms)
         registry.delete_address(inner)
 

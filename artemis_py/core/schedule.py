@@ -1,38 +1,160 @@
-"""One heap for everything that falls due: scheduled messages, redelivery delays, gates, deletions."""
+"""Heaps for everything that falls due: scheduled messages, redelivery delays, gates, alarms."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import Generic, TypeVar
+from sys import maxsize
+from typing import Any, Final, Generic, TypeVar
 
 Item = TypeVar("Item")
 
+_LOOKS: Final = 2
+"""At so many old items each new one makes the heap look: so what is void stays fewer than what is not."""
+
 
 class Schedule(Generic[Item]):
-    """Items by due time; of two due at once the one that was added first comes first. It never looks at a clock."""
+    """Items by due time; of two due at once the one that was added first comes first. It never looks at a clock.
 
-    __slots__ = ("_added", "_heap")
+    An item names what is due and does not hold it: clients choose the times, and what is gone must not stay until then.
+    ``is_void`` says whether an item has nothing to do any more; such items go little by little.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_added", "_heap", "_is_void", "_looked_at")
+
+    def __init__(self, is_void: Callable[[Item], bool]) -> None:
         self._heap: list[tuple[int, int, Item]] = []
         self._added = 0
+        self._is_void = is_void
+        self._looked_at = 0
 
     def __len__(self) -> int:
         return len(self._heap)
 
     def add(self, due_ms: int, item: Item) -> None:
-        """Note an item for ``due_ms`` (epoch milliseconds)."""
+        """Note an item for ``due_ms``: milliseconds of a clock that is the caller's."""
         self._added += 1
         heappush(self._heap, (due_ms, self._added, item))
+        self._looked_at = drop_void(self._heap, self._looked_at, _LOOKS, self._is_stale)
+
+    def _is_stale(self, one: tuple[int, int, Item]) -> bool:
+        return self._is_void(one[2])
 
     def next_due_ms(self) -> int | None:
         """When the first item is due, or None."""
         return self._heap[0][0] if self._heap else None
 
-    def pop_due(self, now_ms: int) -> list[Item]:
-        """Every item due at ``now_ms``, earliest first."""
+    def is_due(self, now_ms: int) -> bool:
+        """Is something due at ``now_ms``?"""
+        return len(self._heap) > 0 and self._heap[0][0] <= now_ms
+
+    def pop_due(self, now_ms: int, count_max: int = maxsize) -> list[Item]:
+        """Every item due at ``now_ms``, or the first ``count_max`` of them, earliest first."""
         due: list[Item] = []
         heap = self._heap
-        while heap and heap[0][0] <= now_ms:
+        while heap and heap[0][0] <= now_ms and len(due) < count_max:
             due.append(heappop(heap)[2])
         return due
+
+    def clear(self) -> None:
+        """Forget every item."""
+        self._heap.clear()
+
+
+class Timetable(Generic[Item]):
+    """Items that fall due at a date beside items that fall due when a time has passed: a wall clock that is set moves
+    the first and not the second. ``shift_ms`` is ``Clock.shift_ms``; ``is_void`` is as in Schedule.
+    """
+
+    __slots__ = ("_added", "_dates", "_dates_looked_at", "_is_void", "_spans", "_spans_looked_at")
+
+    def __init__(self, is_void: Callable[[Item], bool]) -> None:
+        self._dates: list[tuple[int, int, Item]] = []
+        self._spans: list[tuple[int, int, Item]] = []
+        self._added = 0
+        self._is_void = is_void
+        self._dates_looked_at = 0
+        self._spans_looked_at = 0
+
+    def __len__(self) -> int:
+        return len(self._dates) + len(self._spans)
+
+    def add_date(self, date_ms: int, item: Item) -> None:
+        """Note an item for a date."""
+        self._added += 1
+        heappush(self._dates, (date_ms, self._added, item))
+        self._dates_looked_at = drop_void(self._dates, self._dates_looked_at, _LOOKS, self._is_stale)
+
+    def add_span(self, steady_ms: int, item: Item) -> None:
+        """Note an item for a steady time."""
+        self._added += 1
+        heappush(self._spans, (steady_ms, self._added, item))
+        self._spans_looked_at = drop_void(self._spans, self._spans_looked_at, _LOOKS, self._is_stale)
+
+    def _is_stale(self, one: tuple[int, int, Item]) -> bool:
+        return self._is_void(one[2])
+
+    def next_due_ms(self, shift_ms: int) -> int | None:
+        """The date at which the first item is due if nobody sets the clock until then, or None."""
+        if not self._spans:
+            return self._dates[0][0] if self._dates else None
+        span_ms = self._spans[0][0] + shift_ms
+        return min(span_ms, self._dates[0][0]) if self._dates else span_ms
+
+    def is_due(self, now_ms: int, shift_ms: int) -> bool:
+        """Is something due at the date ``now_ms``?"""
+        due_ms = self.next_due_ms(shift_ms)
+        return due_ms is not None and due_ms <= now_ms
+
+    def pop_due(self, now_ms: int, shift_ms: int, count_max: int = maxsize) -> list[Item]:
+        """Every item due at the date ``now_ms``, or the first ``count_max`` of them, earliest first."""
+        due: list[Item] = []
+        dates, spans = self._dates, self._spans
+        while len(due) < count_max:
+            is_date = len(dates) > 0 and dates[0][0] <= now_ms
+            is_span = len(spans) > 0 and spans[0][0] + shift_ms <= now_ms
+            if is_date and is_span:
+                is_date = (dates[0][0], dates[0][1]) < (spans[0][0] + shift_ms, spans[0][1])
+            if is_date:
+                due.append(heappop(dates)[2])
+            elif is_span:
+                due.append(heappop(spans)[2])
+            else:
+                break
+        return due
+
+
+def drop_void(heap: list[Any], start: int, looks: int, is_void: Callable[[Any], bool]) -> int:
+    """Look at ``looks`` items of a heap from the place ``start`` on, and take out what is void; returns where to go on.
+    Going round and round meets every item.
+    """
+    place = start
+    for _ in range(looks):
+        if place >= len(heap):
+            place = 0
+        if not heap:
+            break
+        if is_void(heap[place]):
+            _remove_at(heap, place)
+        else:
+            place += 1
+    return place
+
+
+def _remove_at(heap: list[Any], place: int) -> None:
+    """Take one item out of a heap (as of heapq), in logarithmic time."""
+    moved = heap.pop()
+    if place == len(heap):
+        return
+    while place > 0 and moved < heap[(place - 1) >> 1]:
+        heap[place] = heap[(place - 1) >> 1]
+        place = (place - 1) >> 1
+    size = len(heap)
+    while (child := 2 * place + 1) < size:
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if not heap[child] < moved:
+            break
+        heap[place] = heap[child]
+        place = child
+    heap[place] = moved

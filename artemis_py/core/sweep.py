@@ -2,61 +2,138 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeVar, final
 
 from artemis_py.core.address import Address
+from artemis_py.core.agenda import Chore
+from artemis_py.core.budget import Budget
 from artemis_py.core.queue import Queue
+from artemis_py.core.walk import Walk
 
 if TYPE_CHECKING:
-    from artemis_py.core.registry import Registry
+    from artemis_py.core.broker import Broker
+
+Item = TypeVar("Item")
+
+_DELETION_UNITS: Final = 20
+_EXPIRY: Final = 1
+_DELETION: Final = 2
 
 
-class Sweep:
+@final
+class Sweep(Chore):
     """``message-expiry-scan-period`` and ``address-queue-scan-period``, both in ms; -1 switches a round off.
 
     A queue or address is deleted when two rounds running find it unused (Artemis' reaper does the same), so that
-    something created a moment before a round has one period to be used.
+    something created a moment before a round has one period to be used. A round lasts as many turns as it takes; what
+    is due meanwhile waits for the next one.
     """
 
-    def __init__(self, deletion_period_ms: int, expiry_period_ms: int, now_ms: int) -> None:
+    def __init__(self, deletion_period_ms: int, expiry_period_ms: int, steady_ms: int) -> None:
         self._deletion_period_ms = deletion_period_ms
         self._expiry_period_ms = expiry_period_ms
-        self._next_deletion_ms = now_ms + deletion_period_ms if deletion_period_ms > 0 else None
-        self._next_expiry_ms = now_ms + expiry_period_ms if expiry_period_ms > 0 else None
-        self._condemned: set[Queue | Address] = set()
+        self._next_deletion_ms = steady_ms + deletion_period_ms if deletion_period_ms > 0 else None
+        self._next_expiry_ms = steady_ms + expiry_period_ms if expiry_period_ms > 0 else None
+        self._broker: Broker | None = None
+        """Where a round is being made."""
+        self._asked = 0
+        """What the next round is to do."""
+        self._duties = 0
+        """What the round that runs does."""
+        self._deletions = 0
+        """How many rounds looked for what nobody uses."""
 
     def next_due_ms(self) -> int | None:
-        """When the next round is due, or None when both are off."""
+        """The steady time at which the next round is due, or None when both are off."""
         deletion_ms, expiry_ms = self._next_deletion_ms, self._next_expiry_ms
         if deletion_ms is None or expiry_ms is None:
             return deletion_ms if expiry_ms is None else expiry_ms
         return min(deletion_ms, expiry_ms)
 
-    def run(self, registry: Registry, now_ms: int) -> None:
-        """Make the rounds that are due."""
-        if self._next_expiry_ms is not None and now_ms >= self._next_expiry_ms:
-            self._next_expiry_ms = now_ms + self._expiry_period_ms
-            for queue in registry.queues.values():
+    def run(self, broker: Broker, now_ms: int) -> None:
+        """Begin the rounds that are due: they are on the agenda then."""
+        steady_ms = broker.clock.steady_ms(now_ms)
+        if self._next_expiry_ms is not None and steady_ms >= self._next_expiry_ms:
+            self._next_expiry_ms = steady_ms + self._expiry_period_ms
+            self._asked |= _EXPIRY
+        if self._next_deletion_ms is not None and steady_ms >= self._next_deletion_ms:
+            self._next_deletion_ms = steady_ms + self._deletion_period_ms
+            self._asked |= _DELETION
+        if self._asked and self._broker is None:
+            self._begin(broker)
+            broker.agenda.add(self)
+
+    def _begin(self, broker: Broker) -> None:
+        self._broker = broker
+        self._duties, self._asked = self._asked, 0
+        if self._duties & _DELETION:
+            self._deletions += 1
+            broker.address_walk.begin()
+        broker.queue_walk.begin()
+
+    def work(self, budget: Budget, now_ms: int) -> bool:
+        broker = self._broker
+        assert broker is not None, "a round has begun"
+        while True:
+            if not self._step(broker, budget, now_ms):
+                if not self._asked:
+                    self._broker = None
+                    return True
+                self._begin(broker)
+            if budget.is_spent or broker.budget.is_spent:
+                return False
+
+    def recover(self) -> bool:
+        return True  # with the next one: what broke off is behind
+
+    def _step(self, broker: Broker, budget: Budget, now_ms: int) -> bool:
+        """Look at one address or queue; False when all were seen. Addresses first: one of which the last queue goes in
+        this round is found empty by the next.
+        """
+        budget.spend(1)
+        address = broker.address_walk.take() if self._duties & _DELETION else None
+        if address is not None:
+            self._look_at_address(broker, address, budget, now_ms)
+            return True
+        queue = broker.queue_walk.take()
+        if queue is None:
+            return False
+        step = "expiry"
+        try:
+            if self._duties & _EXPIRY:
                 queue.expire_due(now_ms)
                 if queue.backlogs:
                     queue.expire_paged(now_ms)
-        if self._next_deletion_ms is not None and now_ms >= self._next_deletion_ms:
-            self._next_deletion_ms = now_ms + self._deletion_period_ms
-            self._delete_unused(registry, now_ms)
+            step = "deletion"
+            if self._duties & _DELETION:
+                self._look_at_queue(broker, queue, budget, now_ms)
+        except Exception as error:
+            broker.set_aside(queue, step, error)
+        return True
 
-    def _delete_unused(self, registry: Registry, now_ms: int) -> None:
-        unused_queues = [queue for queue in registry.queues.values() if _queue_is_unused(queue, now_ms)]
-        unused_addresses = [address for address in registry.addresses.values() if _address_is_unused(address, now_ms)]
-        for queue in unused_queues:
-            if queue in self._condemned:
-                registry.delete_queue(queue, now_ms)
-        for address in unused_addresses:
-            if address in self._condemned:
-                registry.delete_address(address)
-        self._condemned = {*unused_queues, *unused_addresses}
+    def _look_at_address(self, broker: Broker, address: Address, budget: Budget, now_ms: int) -> None:
+        unused = _address_is_unused(address, broker.clock.steady_ms(now_ms))
+        if self._is_condemned(broker.address_walk, address, unused=unused):
+            budget.spend(_DELETION_UNITS)
+            broker.delete_address(address)
+
+    def _look_at_queue(self, broker: Broker, queue: Queue, budget: Budget, now_ms: int) -> None:
+        unused = _queue_is_unused(queue, broker.clock.steady_ms(now_ms))
+        if self._is_condemned(broker.queue_walk, queue, unused=unused):
+            budget.spend(_DELETION_UNITS)
+            broker.delete_queue(queue, now_ms)
+
+    def _is_condemned(self, walk: Walk[Item], item: Item, *, unused: bool) -> bool:
+        """Did the round before find it unused, too?"""
+        found = walk.mark_of(item)
+        if unused and found == self._deletions - 1 and found:
+            return True
+        if unused != (found == self._deletions):
+            walk.mark(item, self._deletions if unused else 0)
+        return False
 
 
-def _queue_is_unused(queue: Queue, now_ms: int) -> bool:
+def _queue_is_unused(queue: Queue, steady_ms: int) -> bool:
     settings = queue.address.settings
     allowed = settings.auto_delete_queues if queue.auto_created else settings.auto_delete_created_queues
     if not allowed or queue.temporary or queue.consumer_count:
@@ -66,10 +143,10 @@ def _queue_is_unused(queue: Queue, now_ms: int) -> bool:
         return False
     if not queue.was_used and not settings.auto_delete_queues_skip_usage_check:
         return False
-    return now_ms - queue.idle_since_ms >= settings.auto_delete_queues_delay
+    return steady_ms - queue.idle_since_ms >= settings.auto_delete_queues_delay
 
 
-def _address_is_unused(address: Address, now_ms: int) -> bool:
+def _address_is_unused(address: Address, steady_ms: int) -> bool:
     settings = address.settings
     if (
         not address.auto_created
@@ -82,4 +159,4 @@ def _address_is_unused(address: Address, now_ms: int) -> bool:
         return False
     if not address.had_binding and not settings.auto_delete_addresses_skip_usage_check:
         return False
-    return now_ms - address.empty_since_ms >= settings.auto_delete_addresses_delay
+    return steady_ms - address.empty_since_ms >= settings.auto_delete_addresses_delay

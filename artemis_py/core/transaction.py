@@ -10,6 +10,7 @@ from artemis_py.core.address import Address
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import ABORTED, NACKED, Entry
 from artemis_py.core.queue import Queue
+from artemis_py.core.queue_work import QueueWork
 from artemis_py.core.router import Batch, Route, Router
 from artemis_py.errors import AddressFullError, DuplicateError, QueueFullError
 from artemis_py.message import LargeBody, Message
@@ -60,14 +61,28 @@ class Transaction:
 
     def blocked_by(self) -> Address | None:
         """An address that takes nothing now, and that the commit must wait for, or None."""
+        looked_at: Route | None = None
         for route, _, _ in self.sends:
-            if route.address.refusal == "BLOCK":
-                return route.address
+            if route is not looked_at:
+                looked_at = route
+                if route.address.refusal == "BLOCK":
+                    return route.address
         return None
+
+    @property
+    def operation_count(self) -> int:
+        """Messages sent, acknowledged and refused."""
+        return len(self.sends) + len(self.acknowledged) + len(self.refused)
 
     def stopped_by(self, router: Router, now_ms: int) -> Queue | None:
         """A queue that makes its senders wait, and the commit with them, or None."""
+        unlimited: Route | None = None
         for route, message, _ in self.sends:
+            if route is unlimited:
+                continue
+            if not router.is_limited(route):
+                unlimited = route
+                continue
             for queue in router.limited_takers(route, message):
                 if queue.stays_stopped(now_ms):
                     return queue
@@ -86,11 +101,21 @@ class Transaction:
         if commit_id is not None:
             router.commits.remember(commit_id, digest, router.log)
         self._publish(router, now_ms)
-        for queue, consumer, entry in self.acknowledged:
-            queue.acknowledge(consumer, [entry])
+        self._acknowledge()
         self._release(self.refused, now_ms, NACKED)
         publisher.flush_forwards(now_ms)
         router.log.end_group()
+
+    def _acknowledge(self) -> None:
+        """What one consumer acknowledged behind each other is one request, and one record."""
+        taken = self.acknowledged
+        start = 0
+        for end in range(1, len(taken) + 1):
+            if end < len(taken) and taken[end][1] is taken[start][1]:
+                continue
+            queue, consumer, _ = taken[start]
+            queue.acknowledge(consumer, [entry for _, _, entry in taken[start:end]])
+            start = end
 
     def _publish(self, router: Router, now_ms: int) -> None:
         """Messages for one destination that stand behind each other go in as one batch."""
@@ -110,9 +135,12 @@ class Transaction:
         higher than those of all that came before (a consumer without replay wants what comes after it).
         """
         first_id = publisher.take_message_ids(len(self.sends))
+        known: Route | None = None
+        current: Route | None = None
         for place, (route, message, due_ms) in enumerate(self.sends):
             message.id = first_id + place
-            current = publisher.renewed(route)
+            if current is None or route is not known:
+                known, current = route, publisher.renewed(route)
             if current is not route:
                 message.account = current.address.account
                 self.sends[place] = (current, message, due_ms)
@@ -121,18 +149,26 @@ class Transaction:
         planned: dict[str, tuple[int, int]] = {}
         planned_on_queues: dict[str, tuple[int, int]] = {}
         duplicate_ids: set[tuple[str, str]] = set()
+        known: Route | None = None
+        may_fail = is_limited = False
         for route, message, _ in self.sends:
             address = route.address
-            if address.full_policy == "FAIL" or address.settings.page_full_policy == "FAIL":
+            if route is not known:
+                known = route
+                may_fail = address.full_policy == "FAIL" or address.settings.page_full_policy == "FAIL"
+                is_limited = router.is_limited(route)
+            if may_fail:
                 count, size = planned.get(address.name, (0, 0))
                 if not _fits(address, count, size):
                     self._note_refused(router, address, "fail")
                     raise AddressFullError(f"Address {address.name} is full")
                 planned[address.name] = (count + 1, size + message.memory_bytes)
-            full = self._full_queue(router.limited_takers(route, message), message, planned_on_queues, now_ms)
-            if full is not None:
-                self._note_refused(router, address, "reject")
-                raise QueueFullError(full.why_full(*self._asked_of(full, router)))
+            if is_limited:
+                takers = router.limited_takers(route, message)
+                full = self._full_queue(takers, message, planned_on_queues, now_ms)
+                if full is not None:
+                    self._note_refused(router, address, "reject")
+                    raise QueueFullError(full.why_full(*self._asked_of(full, router)))
             duplicate_id = message.head.duplicate_id
             if duplicate_id is not None:
                 if router.has_seen(address, message) or (address.name, duplicate_id) in duplicate_ids:
@@ -150,7 +186,7 @@ class Transaction:
                 count, size_bytes = planned.get(queue.name, (0, 0))
                 planned[queue.name] = (count + 1, size_bytes + message.size_bytes)
                 if not queue.fits(*planned[queue.name]):
-                    queue.dispatch(now_ms)
+                    queue.offer_first(now_ms)
                     if not queue.fits(*planned[queue.name]):
                         return queue
         return None
@@ -168,16 +204,22 @@ class Transaction:
             if route.address is full:
                 router.note_refused(full, policy, message)
 
-    def abort(self, now_ms: int) -> None:
-        """Forget the messages; acknowledged and refused entries go back to their queues as failed deliveries."""
-        self._release(self.acknowledged + self.refused, now_ms, ABORTED)
+    def abort(self, now_ms: int) -> list[QueueWork]:
+        """Forget the messages; acknowledged and refused entries go back to their queues as failed deliveries. Returns
+        what is not done yet of that.
+        """
+        return self._release(self.acknowledged + self.refused, now_ms, ABORTED)
 
-    def _release(self, taken: list[tuple[Queue, Consumer, Entry]], now_ms: int, cause: str) -> None:
+    def _release(self, taken: list[tuple[Queue, Consumer, Entry]], now_ms: int, cause: str) -> list[QueueWork]:
         groups: dict[int, tuple[Queue, Consumer, list[Entry]]] = {}
         for queue, consumer, entry in taken:
             groups.setdefault(consumer.id, (queue, consumer, []))[2].append(entry)
+        unfinished: list[QueueWork] = []
         for queue, consumer, entries in groups.values():
-            queue.release(consumer, entries, failed=True, now_ms=now_ms, cause=cause)
+            work = queue.release(consumer, entries, failed=True, now_ms=now_ms, cause=cause)
+            if work is not None:
+                unfinished.append(work)
+        return unfinished
 
 
 def _go_together(one: tuple[Route, Message, int], other: tuple[Route, Message, int]) -> bool:

@@ -34,8 +34,20 @@ LARGE_GAUGES: Final = (
     ("artemis_large_messages", "bodies", "Bodies in files of their own now, those that are coming in included"),
     ("artemis_large_message_bytes", "bytes", "What these bodies take"),
     ("artemis_large_message_unwritten_bytes", "unwritten_bytes", "Bytes of them that wait for the disk"),
+    ("artemis_large_messages_without_room", "refused", "Bodies given up since the start for want of room"),
 )
 """Name, which of the store's counts it shows, help."""
+
+RESOURCE_GAUGES: Final = (
+    ("artemis_disk_reserve_bytes", "reserve_bytes", "Kept on the disks for what must be written when they are full"),
+    ("artemis_disk_reserve_taken_bytes", "reserve_taken_bytes", "What of it is in use, or could not be had"),
+    ("artemis_disk_without_room", "is_short", "1 from when a file found no room until the reserve is whole again"),
+    ("artemis_descriptors_max", "descriptors_max", "How many file descriptors the process may have"),
+    ("artemis_descriptors_stomp_max", "stomp_descriptors_max", "From this one on they are for HTTP and storage"),
+    ("artemis_acceptors_paused", "paused", "Acceptors that accept nobody now, for want of descriptors"),
+    ("artemis_acceptor_pauses", "pauses", "How often that happened since the start"),
+)
+"""Name, which of the server's counts it shows, help."""
 
 LOG_GAUGES: Final = (
     ("artemis_log_retained_files", "retained_files", "Files in the retention directory"),

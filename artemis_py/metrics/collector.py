@@ -11,7 +11,14 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from artemis_py.core.events import MEANINGS
-from artemis_py.metrics.catalogue import ADDRESS_GAUGES, CURSOR_GAUGES, LARGE_GAUGES, LOG_GAUGES, QUEUE_GAUGES
+from artemis_py.metrics.catalogue import (
+    ADDRESS_GAUGES,
+    CURSOR_GAUGES,
+    LARGE_GAUGES,
+    LOG_GAUGES,
+    QUEUE_GAUGES,
+    RESOURCE_GAUGES,
+)
 from artemis_py.metrics.exposition import shown_addresses, shown_queues
 from artemis_py.metrics.views import ServerView
 from artemis_py.version import IS_COMPILED, VERSION
@@ -81,13 +88,19 @@ class BrokerCollector(Collector):
         yield from self._artemis_gauges()
         yield from self._authentication()
         yield from self._connections()
+        yield from self._holdings()
         yield from self._traffic()
         yield self._events()
         yield from self._turns()
+        yield from self._clock()
         for name, value in self._broker.log.counts().items():
             yield self._gauge(f"artemis_journal_{name}", f"Journal: {name.replace('_', ' ')}", value)
         counts = self._server.large_counts()
         for name, key, text in LARGE_GAUGES:
+            yield self._gauge(name, text, counts.get(key, 0))
+        yield self._gauge("artemis_disk_full", "1 while disk-full-policy applies", int(self._broker.disk_full))
+        counts = self._server.resource_counts()
+        for name, key, text in RESOURCE_GAUGES:
             yield self._gauge(name, text, counts.get(key, 0))
         yield from self._log()
         yield self._build()
@@ -108,6 +121,8 @@ class BrokerCollector(Collector):
         yield gauge("artemis_total_connection_count", "Connections since the start", server.connections_total)
         yield gauge("artemis_session_count", "Sessions open now", server.sessions_open)
         yield gauge("artemis_total_session_count", "Sessions since the start", server.sessions_total)
+        yield gauge("artemis_addresses", "Addresses now; max-addresses limits them", len(broker.addresses))
+        yield gauge("artemis_queues", "Queues now; max-queues limits them", len(broker.queues))
         yield gauge("artemis_address_memory_usage", "Bytes of memory of all addresses", broker.memory_bytes)
         yield gauge(
             "artemis_messages_looped",
@@ -139,6 +154,41 @@ class BrokerCollector(Collector):
         for state, count in self._server.connections_by_state().items():
             family.add_metric([self._broker.name, state], count)
         yield family
+        faults = CounterMetricFamily(
+            "artemis_connection_faults", "Steps of connections that broke off", labels=["broker", "step"]
+        )
+        for step, count in self._server.connection_faults.items():
+            faults.add_metric([self._broker.name, step], count)
+        yield faults
+
+    def _clock(self) -> Iterable[Metric]:
+        text = "How often the wall clock was set by a second or more"
+        steps = CounterMetricFamily("artemis_clock_steps", text, labels=["broker", "direction"])
+        for direction, count in self._server.clock_steps.items():
+            steps.add_metric([self._broker.name, direction], count)
+        yield steps
+        yield self._gauge(
+            "artemis_clock_shift_seconds",
+            "How far the wall clock has been set ahead since the start, below 0: back",
+            self._broker.clock.shift_ms / 1000,
+        )
+
+    def _holdings(self) -> Iterable[Metric]:
+        name, holdings = self._broker.name, self._broker.holdings
+        kinds = GaugeMetricFamily(
+            "artemis_held_bytes", "Memory that clients make the broker hold, by kind", labels=["broker", "kind"]
+        )
+        for kind, size_bytes in holdings.by_kind().items():
+            kinds.add_metric([name, kind], size_bytes)
+        yield kinds
+        yield self._gauge("artemis_held_bytes_max", "The limit on it (global-max-held-size)", holdings.bytes_max)
+        for metric, text, count in (
+            ("artemis_held_refusals", "Requests refused at this limit", holdings.refused_count),
+            ("artemis_held_cut_offs", "Connections closed at this limit", holdings.cut_off_count),
+        ):
+            family = CounterMetricFamily(metric, text, labels=["broker"])
+            family.add_metric([name], count)
+            yield family
 
     def _traffic(self) -> Iterable[Metric]:
         name, server = self._broker.name, self._server

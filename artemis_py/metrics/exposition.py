@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # How much is written before the caller may do something else: about two milliseconds of work.
 SAMPLES_PER_CHUNK: Final = 5_000
+_ROWS_PER_CHUNK: Final = 1_000
+"""How many labels are written before the caller may do something else."""
 
 
 def escape_label(value: str) -> str:
@@ -40,18 +42,29 @@ def shown_queues(broker: Broker) -> list[Queue]:
 
 
 def render_gauges(broker: Broker) -> Iterator[str]:
-    """All address and queue families, in pieces of about SAMPLES_PER_CHUNK lines.
+    """All address and queue families, in pieces of about SAMPLES_PER_CHUNK lines. The first pieces are empty: while
+    there are many names, to write those takes longer than one step may.
 
     Which addresses and queues are shown is fixed with the first piece; a value is read when its line is written.
     """
     name = escape_label(broker.name)
-    addresses = [
-        (f'{{address="{escape_label(address.name)}",broker="{name}"}} ', address) for address in shown_addresses(broker)
-    ]
-    queues = [
-        (f'{{address="{escape_label(queue.address.name)}",broker="{name}",queue="{escape_label(queue.name)}"}} ', queue)
-        for queue in shown_queues(broker)
-    ]
+    all_addresses, all_queues = list(broker.addresses.values()), list(broker.queues.values())
+    addresses: list[tuple[str, Address]] = []
+    for start in range(0, len(all_addresses), _ROWS_PER_CHUNK):
+        addresses += [
+            (f'{{address="{escape_label(address.name)}",broker="{name}"}} ', address)
+            for address in all_addresses[start : start + _ROWS_PER_CHUNK]
+            if address.settings.enable_metrics
+        ]
+        yield ""
+    queues: list[tuple[str, Queue]] = []
+    for start in range(0, len(all_queues), _ROWS_PER_CHUNK):
+        queues += [
+            (_queue_labels(queue, name), queue)
+            for queue in all_queues[start : start + _ROWS_PER_CHUNK]
+            if queue.address.settings.enable_metrics
+        ]
+        yield ""
     lines: list[str] = []
     for part in chain(_families(ADDRESS_GAUGES, addresses), _families(QUEUE_GAUGES, queues)):
         lines += part
@@ -59,6 +72,11 @@ def render_gauges(broker: Broker) -> Iterator[str]:
             yield "".join(lines)
             lines.clear()
     yield "".join(lines)
+
+
+def _queue_labels(queue: Queue, broker_name: str) -> str:
+    address, own = escape_label(queue.address.name), escape_label(queue.name)
+    return f'{{address="{address}",broker="{broker_name}",queue="{own}"}} '
 
 
 def _families(gauges: Sequence[Gauge[Owner]], rows: Sequence[tuple[str, Owner]]) -> Iterator[list[str]]:

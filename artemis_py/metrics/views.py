@@ -85,8 +85,19 @@ class ServerView(Protocol):
     def turn_buckets(self) -> Sequence[int]:
         """Turns by duration: one count per bound, and one more for what is longer than the last."""
 
+    @property
+    def connection_faults(self) -> Mapping[str, int]:
+        """Connections that were cut off because a step of theirs broke off, by step."""
+
+    @property
+    def clock_steps(self) -> Mapping[str, int]:
+        """How often the wall clock was set by a second or more, by direction."""
+
     def large_counts(self) -> Mapping[str, int]:
         """Bodies in files of their own."""
+
+    def resource_counts(self) -> Mapping[str, int]:
+        """What is kept in reserve of disks and descriptors, and whether it is in use."""
 
     def log_counts(self) -> Mapping[str, int]:
         """What is retained of the log."""

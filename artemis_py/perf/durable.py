@@ -144,8 +144,8 @@ class Wire:
         return receipts
 
     def _raise_last_words(self) -> None:
-        if self._tail:
-            text = " ".join(self._tail.decode(errors="replace").split())
+        text = " ".join(self._tail.decode(errors="replace").split())
+        if text:
             raise PerfError(f"the broker closed the connection after {text[:300]}")
 
 

@@ -13,6 +13,7 @@ from artemis_py.perf.durable_sync import DurableSync, DurableSyncProducers
 from artemis_py.perf.group_depth import DepthGroups, DepthSharedGroups
 from artemis_py.perf.idle import Idle
 from artemis_py.perf.latency import Latency
+from artemis_py.perf.neighbours import NeighboursCrLf, NeighboursSelectors, NeighboursTiny
 from artemis_py.perf.recovery import Recovery
 from artemis_py.perf.scenario import Scenario
 from artemis_py.perf.startup import Startup
@@ -54,6 +55,9 @@ SCENARIOS: Final[dict[str, type[Scenario]]] = {
         DepthLastValue,
         DepthGroups,
         DepthSharedGroups,
+        NeighboursTiny,
+        NeighboursCrLf,
+        NeighboursSelectors,
     )
 }
 DEFAULT: Final = ("1", "1u", "2", "5", "6", "7", "8", "9")

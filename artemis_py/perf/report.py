@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from artemis_py.perf.result import METRICS, Outcome
+from artemis_py.shown import escaped
 
 COLUMNS: Final = (
     "messages_per_second",
@@ -63,7 +64,7 @@ def table(outcomes: Sequence[Outcome], colour: bool) -> str:
         lines[0] = f"{BOLD}{lines[0]}{PLAIN}"
     for outcome in outcomes:
         for failure in outcome.failures:
-            text = f"scenario {outcome.scenario} failed: {failure}"
+            text = f"scenario {outcome.scenario} failed: {escaped(failure)}"
             lines.append(f"{RED}{text}{PLAIN}" if colour else text)
     return "\n".join(lines)
 

@@ -41,6 +41,7 @@ class Options:
     rate: float = 2000.0
     connections: int = 500
     consumers: int = 10
+    neighbours: int = 20
     distinct: bool = False
     start_command: str | None = None
     directory: str = "."

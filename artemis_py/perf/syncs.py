@@ -46,7 +46,12 @@ def median_us(took_ns: list[int]) -> float:
 
 
 def syncs_of(metrics_url: str) -> float | None:
-    """How many syncs the broker's journal has made, by its ``/metrics``; None when it does not say.
+    """How many syncs the broker's journal has made, by its ``/metrics``; None when it does not say."""
+    return value_of(metrics_url, SYNCS)
+
+
+def value_of(metrics_url: str, name: str) -> float | None:
+    """The value of a metric that has one, by the broker's ``/metrics``; None when it does not say.
 
     Raises PerfError when nothing answers there.
     """
@@ -56,6 +61,6 @@ def syncs_of(metrics_url: str) -> float | None:
     except (OSError, ValueError) as error:
         raise PerfError(f"no metrics at {metrics_url}: {error}") from error
     for line in text.splitlines():
-        if line.startswith((SYNCS + "{", SYNCS + " ", SYNCS + "_total")):
+        if line.startswith((name + "{", name + " ", name + "_total")):
             return float(line.rpartition(" ")[2])
     return None

@@ -7,6 +7,7 @@ in :mod:`artemis_py.selector.evaluate`.
 
 from __future__ import annotations
 
-from artemis_py.selector.evaluate import Selector, compile_selector
+from artemis_py.selector.evaluate import Program, Selector, compile_selector
+from artemis_py.selector.grammar import BROKER_LIMITS, CLIENT_LIMITS, SelectorLimits
 
-__all__ = ["Selector", "compile_selector"]
+__all__ = ["BROKER_LIMITS", "CLIENT_LIMITS", "Program", "Selector", "SelectorLimits", "compile_selector"]

@@ -29,6 +29,7 @@ true. Here NOT takes the whole comparison, as in SQL.
 from __future__ import annotations
 
 import re
+from hashlib import blake2b
 from typing import Final, NoReturn, final
 
 from artemis_py.selector.lexer import END, NAME, NUMBER, TEXT, Token, fail, tokens
@@ -82,23 +83,53 @@ _LEVELS: Final = {
     "%": _PRODUCT,
 }
 
+_PUNCTUATION: Final = frozenset({"(", ")", ",", END})
 _PREFIX: Final = re.compile(r"\s*(no_)?(convert_string_expressions|hyphenated_props):")
 
 
 @final
+class SelectorLimits:
+    """How much a selector may ask: bytes of its text (UTF-8), prefixes included, and terms: names, values, operators
+    and keywords.
+    """
+
+    __slots__ = ("bytes_max", "terms_max")
+
+    def __init__(self, bytes_max: int, terms_max: int) -> None:
+        self.bytes_max: Final = bytes_max
+        self.terms_max: Final = terms_max
+
+
+BROKER_LIMITS: Final = SelectorLimits(65_536, 16_384)
+"""Of filters that the broker's own configuration names."""
+
+
+CLIENT_LIMITS: Final = SelectorLimits(8_192, 1_000)
+"""Of selectors that clients bring, where the acceptor says nothing else."""
+
+
+@final
 class Parsed:
-    """A selector's tree, the names it asks for, and whether texts that look like numbers are numbers."""
+    """A selector's tree, the names it asks for, and whether texts that look like numbers are numbers. ``key`` is the
+    same for selectors that differ in blanks, comments and the case of keywords alone.
+    """
 
-    __slots__ = ("tree", "identifiers", "convert_strings")
+    __slots__ = ("convert_strings", "identifiers", "key", "tree")
 
-    def __init__(self, tree: Node, identifiers: frozenset[str], convert_strings: bool) -> None:
+    def __init__(self, key: bytes, tree: Node, identifiers: frozenset[str], convert_strings: bool) -> None:
+        self.key: Final = key
         self.tree: Final = tree
         self.identifiers: Final = identifiers
         self.convert_strings: Final = convert_strings
 
 
-def parse(text: str) -> Parsed:
+def parse(text: str, limits: SelectorLimits = BROKER_LIMITS) -> Parsed:
     """Parse a selector. Raises SelectorError, which says what was expected and where."""
+    size_bytes = len(text.encode(errors="surrogatepass"))
+    if size_bytes > limits.bytes_max:
+        fail(f"it has {size_bytes:,} bytes, at most {limits.bytes_max:,} are allowed", text, 0)
+    if not text or text.isspace():
+        fail("it is empty; whoever wants every message leaves it out", text, 0)
     convert_strings = False
     hyphenated = False
     start = 0
@@ -108,9 +139,18 @@ def parse(text: str) -> Parsed:
         else:
             convert_strings = prefix[1] is None
         start = prefix.end()
-    parser = _Parser(text, tokens(text, start, hyphenated))
+    found = tokens(text, start, hyphenated)
+    count = sum([token.kind not in _PUNCTUATION for token in found])
+    if count > limits.terms_max:
+        fail(f"it has {count:,} names, values and operators, at most {limits.terms_max:,} are allowed", text, 0)
+    parser = _Parser(text, found)
     tree = parser.selector()
-    return Parsed(tree, frozenset(parser.identifiers), convert_strings)
+    return Parsed(_key(found, convert_strings), tree, frozenset(parser.identifiers), convert_strings)
+
+
+def _key(found: list[Token], convert_strings: bool) -> bytes:
+    words = [token.kind if token.value is None else f"{token.kind} {token.value!r}" for token in found]
+    return blake2b(f"{convert_strings} {' '.join(words)}".encode(), digest_size=16).digest()
 
 
 @final
@@ -316,7 +356,7 @@ class _Parser:
             self._fail_nesting(self._token.offset)
 
     def _fail_nesting(self, offset: int) -> NoReturn:
-        fail(f"the selector is nested deeper than {MAX_NESTING} levels", self._text, offset)
+        fail(f"it is nested deeper than {MAX_NESTING} levels", self._text, offset)
 
     def _fail_expected(self, expected: str) -> NoReturn:
         found = "the end of the selector" if self._token.kind == END else f"{self._token.image!r}"

@@ -17,8 +17,8 @@ from typing import Final, NoReturn, final
 
 from artemis_py.errors import SelectorError
 
-MAX_LENGTH: Final = 65_536
-"""How many characters a selector may have, its prefixes included."""
+INTEGER_BITS_MAX: Final = 4096
+"""How large a whole number may be."""
 
 KEYWORDS: Final = frozenset(
     {
@@ -80,8 +80,6 @@ def fail(message: str, text: str, offset: int) -> NoReturn:
 
 def tokens(text: str, start: int, hyphenated: bool) -> list[Token]:
     """Cut ``text`` from ``start`` on into tokens, the last one of kind END. Raises SelectorError."""
-    if len(text) > MAX_LENGTH:
-        fail(f"the selector has {len(text):,} characters, at most {MAX_LENGTH:,} are allowed", text, 0)
     pattern = _HYPHENATED if hyphenated else _STRICT
     found: list[Token] = []
     offset = start
@@ -122,14 +120,15 @@ def _number(kind: str, image: str, text: str, offset: int) -> int | float:
     try:
         if kind == "float":
             return float(image)
-        if kind == "hex":
-            return int(image.rstrip("lL"), 16)
         digits = image.rstrip("lL")
-        return int(digits, 8) if digits.startswith("0") else int(digits)
+        number = int(digits, 16 if kind == "hex" else 8 if digits.startswith("0") else 10)
     except ValueError:
         if image.startswith("0"):
             fail(f"{image!r} is not a number: one that begins with 0 is octal", text, offset)
         fail(f"a number of {len(image):,} digits is too long", text, offset)
+    if number.bit_length() > INTEGER_BITS_MAX:
+        fail(f"a number of {len(image):,} digits is too long", text, offset)
+    return number
 
 
 def _refuse(text: str, offset: int) -> NoReturn:

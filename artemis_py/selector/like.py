@@ -6,37 +6,53 @@ text itself, or, when ``%`` or ``_`` was chosen as escape character, keeps its m
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from typing import Final, final
 
+_TRIES_MAX: Final = 16384
+"""Length of a run times length of a text up to which places are tried one after the other."""
 
-def compile_like(pattern: str, escape: str | None) -> Callable[[str], bool]:
-    """Return a function that says whether a text matches all of ``pattern``.
 
-    The pattern is a row of runs with ``%`` between them. The first and the last have fixed places; each other one is
-    taken where it is first found, so the work never exceeds the product of both lengths.
+@final
+class Like:
+    """A pattern ready to be asked: a row of runs with ``%`` between them.
+
+    The first and the last run have fixed places; each other one is taken where it is first found. So each character of
+    a text is passed once, and no pattern makes a text cost more than ``units_per_kb`` for each 1,024 of its characters
+    (in units of work of about a microsecond).
     """
-    runs = [_Run(characters) for characters in _runs(pattern, escape)]
-    first = runs[0]
-    if len(runs) == 1:
-        return lambda text: len(text) == first.length and first.is_at(text, 0)
-    last = runs[-1]
-    between = runs[1:-1]
 
-    def matches(text: str) -> bool:
+    __slots__ = ("_between", "_first", "_is_fixed", "_last", "units_per_kb")
+
+    def __init__(self, pattern: str, escape: str | None) -> None:
+        runs = _runs(pattern, escape)
+        self._is_fixed: Final = len(runs) == 1
+        self._first: Final = _Run(runs[0])
+        self._last: Final = _Run(runs[-1])
+        between = [_plain_or_run(run) for run in runs[1:-1] if run]
+        self._between: Final = between
+        """Most are plain texts, and there may be thousands."""
+        self.units_per_kb: Final = 1 + max([0 if isinstance(one, str) else one.units_per_kb for one in between] or [0])
+
+    def fits(self, text: str) -> bool:
+        """Does all of the text match?"""
+        first, last = self._first, self._last
+        if self._is_fixed:
+            return len(text) == first.length and first.is_at(text, 0)
         end = len(text) - last.length
         if end < first.length or not first.is_at(text, 0) or not last.is_at(text, end):
             return False
         start = first.length
-        for run in between:
-            place = run.find(text, start, end)
+        for run in self._between:
+            if isinstance(run, str):
+                place = text.find(run, start, end)
+                length = len(run)
+            else:
+                place = run.find(text, start, end)
+                length = run.length
             if place < 0:
                 return False
-            start = place + run.length
+            start = place + length
         return True
-
-    return matches
 
 
 def _runs(pattern: str, escape: str | None) -> list[list[str | None]]:
@@ -56,28 +72,83 @@ def _runs(pattern: str, escape: str | None) -> list[list[str | None]]:
     return runs
 
 
+def _plain_or_run(characters: list[str | None]) -> str | _Run:
+    plain = "".join(char for char in characters if char is not None)
+    return plain if len(plain) == len(characters) else _Run(characters)
+
+
 @final
 class _Run:
     """Characters one after another, some of which may be any."""
 
-    __slots__ = ("length", "_plain", "_pattern")
+    __slots__ = ("_anchor", "_characters", "_parts", "length", "units_per_kb")
 
     def __init__(self, characters: list[str | None]) -> None:
         self.length: Final = len(characters)
-        self._plain: Final = "".join(char for char in characters if char is not None)
-        self._pattern: re.Pattern[str] | None = None
-        if None in characters:
-            expression = "".join("." if char is None else re.escape(char) for char in characters)
-            self._pattern = re.compile(expression, re.DOTALL)
+        parts: list[tuple[int, str]] = []
+        begins = True
+        for place, char in enumerate(characters):
+            if char is None:
+                begins = True
+                continue
+            if begins:
+                parts.append((place, char))
+                begins = False
+            else:
+                offset, text = parts[-1]
+                parts[-1] = offset, text + char
+        self._parts: Final = parts
+        """The plain texts between characters that may be any, each with its place."""
+        self._anchor: Final = max(parts, key=_length, default=(0, ""))
+        self._characters: Final = characters if len(parts) > 1 else []
+        self.units_per_kb: Final = 60 + self.length // 16 if len(parts) > 1 else 0
 
     def is_at(self, text: str, place: int) -> bool:
-        if self._pattern is None:
-            return text.startswith(self._plain, place)
-        return self._pattern.match(text, place) is not None
+        """Does the text have the run there? It is long enough."""
+        return all(text.startswith(part, place + offset) for offset, part in self._parts)
 
     def find(self, text: str, start: int, end: int) -> int:
-        """Return the first place from ``start`` on where the run fits in before ``end``, or -1."""
-        if self._pattern is None:
-            return text.find(self._plain, start, end)
-        match = self._pattern.search(text, start, end)
-        return -1 if match is None else match.start()
+        """The first place from ``start`` on where the run fits in before ``end``, or -1."""
+        last = end - self.length
+        if last < start:
+            return -1
+        offset, anchor = self._anchor
+        if self._characters and self.length * (end - start) > _TRIES_MAX:
+            return self._find_in_bits(text, start, end)
+        place = start + offset - 1
+        while (place := text.find(anchor, place + 1, last + offset + len(anchor))) >= 0:
+            if self.is_at(text, place - offset):
+                return place - offset
+        return -1
+
+    def _find_in_bits(self, text: str, start: int, end: int) -> int:
+        """Follow all places at which the run may have begun at once, as bits of one number (Baeza-Yates and Gonnet, "A
+        New Approach to Text Searching", shift-and).
+        """
+        wanted = {char for _, part in self._parts for char in part}
+        if any(text.find(char, start, end) < 0 for char in wanted):
+            return -1
+        masks = self._masks(wanted)
+        anything = masks.pop("")
+        accepts = 1 << (self.length - 1)
+        state = 0
+        for place in range(start, end):
+            state = (state << 1 | 1) & masks.get(text[place], anything)
+            if state & accepts:
+                return place - self.length + 1
+        return -1
+
+    def _masks(self, wanted: set[str]) -> dict[str, int]:
+        """For each character the places of the run where it may stand, as bits; under "" those for any other."""
+        size_bytes = self.length // 8 + 1
+        bits = {char: bytearray(size_bytes) for char in wanted}
+        anything = bits[""] = bytearray(size_bytes)
+        for place, char in enumerate(self._characters):
+            one = anything if char is None else bits[char]
+            one[place >> 3] |= 1 << (place & 7)
+        others = int.from_bytes(anything, "little")
+        return {char: int.from_bytes(one, "little") | others for char, one in bits.items()}
+
+
+def _length(part: tuple[int, str]) -> int:
+    return len(part[1])

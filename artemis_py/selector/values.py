@@ -16,6 +16,12 @@ Number: TypeAlias = int | float
 """Both are named, although the type checker lets an int pass for a float: a compiler would make it one."""
 InOrder: TypeAlias = Callable[[Number | str, Number | str], bool]
 
+INTEGER_BITS_MAX: Final = 4096
+TEXT_LENGTH_MAX: Final = 65_536
+"""What is computed is not larger: else a short selector could make numbers and texts that cost more than it is long."""
+INTEGER_LENGTH_MAX: Final = 1024
+"""A longer text is read as a floating-point number, which takes no longer than the text is long."""
+
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
@@ -32,16 +38,18 @@ def number_in(value: Value) -> Number | None:
         return number_of(value)
     if _NUMBER.fullmatch(value) is None:
         return None
+    if len(value) > INTEGER_LENGTH_MAX:
+        return float(value)
     try:
         return int(value)
-    except ValueError:  # not an integer, or one of more digits than Python reads
+    except ValueError:  # not an integer
         return float(value)
 
 
 def _boolean_in(value: Value) -> bool | None:
     """Return a boolean as it is and what 'true' and 'false', in any case, mean; None for all else."""
     if isinstance(value, str):
-        return {"true": True, "false": False}.get(value.lower())
+        return {"true": True, "false": False}.get(value.lower()) if len(value) <= len("false") else None
     return value if isinstance(value, bool) else None
 
 
@@ -80,11 +88,15 @@ def are_ordered_converted(left: Value, right: Value, in_order: InOrder) -> bool:
     return isinstance(left, str) and isinstance(right, str) and in_order(left, right)
 
 
-def joined(left: str, right: Value) -> str:
-    """``+`` with a text on its left."""
-    if isinstance(right, bool):
-        return left + ("true" if right else "false")
-    return left + str(right)
+def bounded(number: Number) -> Number | None:
+    """A number that was computed, None for an integer that is too large."""
+    return None if isinstance(number, int) and number.bit_length() > INTEGER_BITS_MAX else number
+
+
+def joined(left: str, right: Value) -> str | None:
+    """``+`` with a text on its left; None when that is too long."""
+    text = ("true" if right else "false") if isinstance(right, bool) else str(right)
+    return left + text if len(left) + len(text) <= TEXT_LENGTH_MAX else None
 
 
 def remainder(left: Number, right: Number) -> Number:

@@ -13,6 +13,8 @@ from artemis_py.config.settings import BrokerConfig
 from artemis_py.storage.committer import ThreadCommitter
 from artemis_py.storage.disk import DirectoryLock, Disk, DiskError, FileDisk, LockedError
 from artemis_py.storage.large import LargeStore
+from artemis_py.storage.private import make_private
+from artemis_py.storage.room import Room
 
 
 def open_bodies(
@@ -26,7 +28,12 @@ def open_bodies(
     """A store with threads of its own. ``wake`` is called from them. Raises DiskError."""
     writer = ThreadCommitter(wake, "body writer")
     reader = ThreadCommitter(wake, "body reader")
-    return LargeStore(disk, writer, reader, syncs=syncs, retire=retire, start_min=start_min)
+    try:
+        return LargeStore(disk, writer, reader, syncs=syncs, retire=retire, start_min=start_min)
+    except BaseException:
+        writer.stop()
+        reader.stop()
+        raise
 
 
 class TransientBodies:
@@ -34,14 +41,14 @@ class TransientBodies:
     ``report`` says so: then bodies of every size are kept in memory.
     """
 
-    def __init__(self, config: BrokerConfig, wake: Callable[[], None]) -> None:
+    def __init__(self, config: BrokerConfig, wake: Callable[[], None], look: Callable[[], None]) -> None:
         directory = Path(config.large_messages_directory)
         self.report: list[str] = []
         self.store: LargeStore | None = None
-        self._disk = TransientFolder(directory)
+        self.folder = TransientFolder(directory, look)
         if may_be_made(directory):
             remove_leftovers(directory)
-            self.store = open_bodies(self._disk, wake, syncs=False)
+            self.store = open_bodies(self.folder, wake, syncs=False)
         else:
             self.report.append(f"warning: {directory} cannot be made: large messages are kept in memory")
 
@@ -49,25 +56,34 @@ class TransientBodies:
         """Nothing of them is left."""
         if self.store is not None:
             self.store.close()
-            self._disk.close()
+        self.folder.close()
 
 
 class TransientFolder(FileDisk):
     """A folder that is made with its first file: most brokers without a journal never see a large body, or fill their
-    memory. Each process has its own, so that several brokers can have one directory.
+    memory. Each process has its own, so that several brokers can have one directory. ``look`` is called, by any thread,
+    when it is made and when much has grown in it: somebody should see how full the disk is.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, look: Callable[[], None] = lambda: None) -> None:
         super().__init__(directory / f"transient-{os.getpid()}-{time.time_ns():x}", is_made=False)
+        self._look = look
         self._lock: DirectoryLock | None = None
         self._parents_made: list[Path] = []
 
-    def _descriptor(self, name: str) -> int:
+    def _descriptor(self, name: str, *, is_new: bool = False) -> int:
         if self._lock is None:
             self._parents_made = [parent for parent in self.directory.parents if not parent.exists()]
-            self.directory.mkdir(parents=True)
+            make_private(self.directory)
             self._lock = DirectoryLock(self.directory)
-        return super()._descriptor(name)
+            self.room = Room(self.directory, self._look, 0)
+            self._look()
+        return super()._descriptor(name, is_new=is_new)
+
+    @property
+    def is_made(self) -> bool:
+        """Was a file written to since the start?"""
+        return self._lock is not None
 
     def names(self) -> list[str]:
         return [] if self._lock is None else super().names()

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import sys
+from collections.abc import Callable
 from os import readv
+from select import poll
 from time import perf_counter_ns
 from typing import Any, Final, cast
 
+from artemis_py.errors import StorageError
+from artemis_py.server.memory_guard import NOTHING, Weight
 from artemis_py.server.outflow import HIGH_BYTES, Outflow
+from artemis_py.server.transports import break_cycle
 from artemis_py.server.turns import Turns
+from artemis_py.shown import warn
 from artemis_py.stomp.outbound import Part
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session import Session
 
-WRITE_HIGH_BYTES: Final = 1048576
-WRITE_LOW_BYTES: Final = 262144
+WRITE_HIGH_BYTES: Final = 262144
+"""How much may wait in memory for a client to read before its consumers are given no more."""
+WRITE_LOW_BYTES: Final = 65536
+_PART_BYTES: Final = 100
+"""A part of a frame that waits for the disk, beside the message's own bytes, which the message counts."""
+INBOX_BYTES_MAX: Final = 65536
+"""While so much waits for the connection's turn nothing more is read."""
 LINGER_MS: Final = 2000
 """How long a closing connection waits for the client to read the last frames and close its side; else the ERROR
 could be lost to a reset.
@@ -33,6 +43,16 @@ class Acceptance:
         self.open_count = 0
         self.next_origin = turns.next_origin
 
+    def why_full(self) -> str | None:
+        """Why one more connection is refused, None when it is not."""
+        if 0 <= self.connections_max <= self.open_count:
+            return f"This acceptor allows {self.connections_max} connections"
+        holdings = self.turns.guard.holdings
+        if not holdings.is_full:
+            return None
+        holdings.refused_count += 1
+        return holdings.why_full("CONNECT")
+
     def connect(self) -> Connection:
         """A protocol for a socket just accepted."""
         return Connection(self)
@@ -49,11 +69,16 @@ class Connection(asyncio.BufferedProtocol):
         "_eof",
         "_flow",
         "_inbox",
+        "_is_held",
+        "_reads",
         "_transport",
         "_turns",
-        "_watch_ms",
+        "credit",
+        "in_line",
         "linger_until_ms",
+        "period",
         "session",
+        "weight",
         "writable",
     )
 
@@ -62,6 +87,8 @@ class Connection(asyncio.BufferedProtocol):
         self._turns = acceptance.turns
         self._inbox: bytes = b""
         self._counted = False
+        self._is_held = False
+        """Is it in the account of what clients make the broker hold?"""
         self._dirty = False
         self._eof = False
         self._descriptor = -1
@@ -69,35 +96,49 @@ class Connection(asyncio.BufferedProtocol):
         self._flow: Outflow | None = None
         """What waits behind a large body that is being sent. Nobody is given room meanwhile."""
         self._transport: asyncio.Transport | None = None
+        self._reads = True
+        self.in_line = False
+        """Does it wait for its turn, with input? ``credit`` and ``period`` are what the rota knows of it."""
+        self.credit = 0
+        self.period = 0
         self.writable = True
         self.linger_until_ms = 0
-        self._watch_ms = 0
-        """The time at which the connection asked to be looked at; earlier wishes are void."""
+        self.weight = NOTHING
+        """What it makes the broker hold, as it was weighed last."""
         self.session = Session(acceptance.service, acceptance.next_origin(), acceptance.turns.clock_ms(), self)
 
     # ---- called by the loop ----------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._transport.set_write_buffer_limits(WRITE_HIGH_BYTES, WRITE_LOW_BYTES)
-        self.session.peer = _shown_address(transport.get_extra_info("peername"))
+        try:
+            self._begin(self._transport)
+        except Exception as error:
+            self._turns.cut_off(self, "accept", error)
+
+    def _begin(self, transport: asyncio.Transport) -> None:
         turns = self._turns
+        turns.stats.connections.add(self)
+        turns.stats.connections_total += 1
+        turns.guard.came()
+        self._is_held = True
+        transport.set_write_buffer_limits(WRITE_HIGH_BYTES, WRITE_LOW_BYTES)
+        self.session.peer = _shown_address(transport.get_extra_info("peername"))
         sock = transport.get_extra_info("socket")
         if sock is not None and transport.get_extra_info("sslcontext") is None:
             self._descriptor = sock.fileno()
         acceptance = self._acceptance
-        turns.stats.connections.add(self)
-        turns.stats.connections_total += 1
         now_ms = turns.clock_ms()
-        if 0 <= acceptance.connections_max <= acceptance.open_count:
-            self.session.kick(f"This acceptor allows {acceptance.connections_max} connections", now_ms)
+        refusal = acceptance.why_full()
+        if refusal is not None:
+            self.session.kick(refusal, now_ms)
             self.mark_dirty()
             turns.schedule()
             return
         self._counted = True
         acceptance.open_count += 1
         if acceptance.handshake_ms > 0:
-            self._watch(now_ms + acceptance.handshake_ms)
+            self._watch(turns.broker.clock.steady_ms(now_ms) + acceptance.handshake_ms)
             turns.schedule()
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -109,9 +150,12 @@ class Connection(asyncio.BufferedProtocol):
         turns.stats.bytes_in += nbytes
         if self._inbox:
             self._inbox += data
+            if len(self._inbox) >= INBOX_BYTES_MAX:
+                self._let_read(reads=False)
             return
         self._inbox = data
-        turns.readable.append(self)
+        if not self.in_line:
+            turns.rota.add(self)
         turns.arrived(self)
 
     def poll(self, wait_ns: int) -> bool:
@@ -134,28 +178,34 @@ class Connection(asyncio.BufferedProtocol):
                 turns = self._turns
                 self._inbox = bytes(turns.read_buffer[:count])
                 turns.stats.bytes_in += count
-                turns.readable.append(self)
+                turns.rota.add(self)
             return count > 0
 
     def eof_received(self) -> bool:
         """The client closed its sending side; what it sent is still carried out and answered."""
         self._eof = True
-        if not self._inbox:
-            self._turns.readable.append(self)
+        if not self.in_line:
+            self._turns.rota.add(self)
         self._turns.schedule()
         return True
 
     def connection_lost(self, exc: Exception | None) -> None:
-        turns = self._turns
+        self._forget_socket()
+        self._turns.lost.append(self)
+        self._turns.schedule()
+
+    def _forget_socket(self) -> None:
+        """The socket is gone, or nobody will use it any more; may be called twice."""
+        if self._transport is not None:
+            break_cycle(self._transport)
         self._transport = None
         self._descriptor = -1
         self._flow = None
         self.writable = False
         if self._counted:
+            self._counted = False
             self._acceptance.open_count -= 1
-        turns.stats.connections.discard(self)
-        turns.lost.append(self)
-        turns.schedule()
+        self._turns.stats.connections.discard(self)
 
     def pause_writing(self) -> None:
         if self._flow is not None:
@@ -168,10 +218,18 @@ class Connection(asyncio.BufferedProtocol):
             self.mark_dirty()
         else:
             self.writable = True
-            self.session.make_room()
+            try:
+                self.session.make_room()
+            except Exception as error:
+                self._turns.cut_off(self, "room", error)
         self._turns.schedule()
 
     # ---- called in a turn ------------------------------------------------------------------------
+
+    @property
+    def peer(self) -> str:
+        """The client's address as host:port; empty where nobody knows."""
+        return self.session.peer
 
     @property
     def state(self) -> str:
@@ -185,40 +243,90 @@ class Connection(asyncio.BufferedProtocol):
             return "stalled"
         return "open" if session.is_open else "new"
 
-    def read(self, now_ms: int) -> None:
-        """Give the session what arrived."""
+    def read(self, now_ms: int, stop_at: int) -> bool:
+        """Let the session carry out what arrived until the turn's budget is down to ``stop_at``; True when there is
+        more. Nothing is read meanwhile.
+        """
         data, self._inbox = self._inbox, b""
         session = self.session
-        if data and not session.is_closing:
-            was_open = session.is_open
-            session.receive(data, now_ms)
+        if session.is_closing:
+            self.mark_dirty()
+            return False
+        was_open, was_blocked = session.is_open, session.blocked_by is not None
+        if data:
+            session.receive(data, now_ms, stop_at)
             if not was_open and session.is_open:
                 self._watch_beats(now_ms)
-            if session.blocked_by is not None:
-                self._wait_for_room()
+        elif session.has_more:
+            session.note_alive(now_ms)
+            session.go_on(now_ms, stop_at)
+        if session.blocked_by is not None and not was_blocked:
+            self._turns.blocked.add(self, session.blocked_by)
+        has_more = session.has_more
+        self._let_read(reads=session.blocked_by is None and not has_more)
         self.mark_dirty()
+        return has_more
 
-    def _wait_for_room(self) -> None:
-        if self._transport is not None:
-            self._transport.pause_reading()
-        self._turns.blocked.append(self)
+    def _let_read(self, *, reads: bool) -> None:
+        """Read from the socket, or leave what comes with the client."""
+        transport = self._transport
+        if reads != self._reads and transport is not None and not transport.is_closing():
+            self._reads = reads
+            if reads:
+                transport.resume_reading()
+            else:
+                transport.pause_reading()
 
-    @property
-    def may_go_on(self) -> bool:
-        """Is what a blocked sender waits for there?"""
-        awaited = self.session.blocked_by
-        return awaited is None or awaited.may_go_on
+    def ask_whether_gone(self) -> None:
+        """A socket that is not read tells nobody that its connection is dead: ask it, and close if so."""
+        if self._transport is None or self._descriptor < 0:
+            return
+        state = poll()
+        state.register(self._descriptor, 0)  # errors and the end of both directions are always told
+        if state.poll(0):
+            self._transport.abort()
 
-    def unblock(self, now_ms: int) -> None:
+    def unblock(self, now_ms: int, stop_at: int) -> None:
         """Let a sender go on if what it waits for is there."""
         session = self.session
-        session.unblock(now_ms)
+        session.unblock(now_ms, stop_at)
         if session.blocked_by is not None:
-            self._turns.blocked.append(self)
+            self._turns.blocked.add(self, session.blocked_by)
             return
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.resume_reading()
+        if session.has_more:
+            if not self.in_line:
+                self._turns.rota.add(self)
+        else:
+            self._let_read(reads=not self._inbox)
         self.mark_dirty()
+
+    def weigh(self) -> None:
+        """Find out what the connection makes the broker hold, and tell if that has changed."""
+        session, transport, flow = self.session, self._transport, self._flow
+        if not self._is_held:
+            return
+        output_bytes = 0 if transport is None else transport.get_write_buffer_size()
+        if flow is not None:
+            output_bytes += flow.waiting_bytes
+        for _, parts in session.out.segments:
+            output_bytes += _PART_BYTES * len(parts)
+        input_bytes = session.unfinished_bytes + len(self._inbox)
+        kept_bytes = session.kept_bytes if session.transactions else 0
+        before = self.weight
+        if (input_bytes, output_bytes, kept_bytes) != before:
+            self.weight = Weight(input_bytes, output_bytes, kept_bytes)
+            self._turns.guard.weighed(self, before, self.weight)
+
+    def cut_off(self, reason: str, now_ms: int) -> None:
+        """The broker needs the memory: end the session with an ERROR. Who does not read would not see it."""
+        self.session.kick(reason, now_ms)
+        if self.weight.output_bytes:
+            self.session.out.clear()
+            self.cut()
+        else:
+            self.mark_dirty()
+            self._turns.schedule()
+        self.weigh()
 
     def mark_dirty(self) -> None:
         """Flush this connection at the end of the turn."""
@@ -247,13 +355,14 @@ class Connection(asyncio.BufferedProtocol):
                 transport.write(data)
                 if transport.get_write_buffer_size() > session.service.limits.unsent_bytes_max:
                     self._give_up_on_unread(now_ms)
+        self.weigh()
         if self._eof or session.is_closing:
             self._end(now_ms)
 
     def _end(self, now_ms: int) -> None:
         """The client sends nothing more, or the session is over: close once everything is written."""
         session = self.session
-        if self._eof and not session.is_closing and session.blocked_by is None:
+        if self._eof and not session.is_closing and session.blocked_by is None and not self.in_line:
             session.lost(now_ms)
         if session.is_closing and not session.out:
             self._close(now_ms)
@@ -272,7 +381,7 @@ class Connection(asyncio.BufferedProtocol):
         flow.add(parts)
         self._turns.stats.bytes_out += flow.pump(transport)
         if flow.failure is not None and not transport.is_closing():
-            print(f"warning: a large body cannot be read, its reader is cut off: {flow.failure}", file=sys.stderr)
+            warn(f"warning: a large body cannot be read, its reader is cut off: {flow.failure}")
             transport.abort()
         elif flow.is_done:
             self._flow = None
@@ -305,35 +414,40 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self.linger_until_ms:
             return
-        self.linger_until_ms = now_ms + LINGER_MS
+        self.linger_until_ms = self._turns.broker.clock.steady_ms(now_ms) + LINGER_MS
         if self._flow is None:
-            transport.write_eof()
+            try:
+                transport.write_eof()
+            except OSError:  # the client has gone before: with a reset, if it had not read everything
+                transport.abort()
+                return
         self._watch(self.linger_until_ms)
 
     def _watch(self, due_ms: int) -> None:
-        self._watch_ms = due_ms
-        self._turns.watch(self, due_ms)
+        self._turns.watches.add(self, due_ms)
 
     def _watch_beats(self, now_ms: int) -> None:
         beat_ms = self.session.next_beat_ms()
         if beat_ms is None:
-            self._watch_ms = 0
+            self._turns.watches.forget(self)
         else:
-            self._watch(max(beat_ms, now_ms + 1))
+            self._watch(max(beat_ms, self._turns.broker.clock.steady_ms(now_ms) + 1))
 
-    def look(self, due_ms: int, now_ms: int) -> None:
-        """A watched time has come: heart-beats, a handshake that never came, a linger that is over."""
+    def look(self, now_ms: int) -> None:
+        """A time has come that was watched: heart-beats, a handshake that never came, a linger that is over."""
         transport = self._transport
         session = self.session
-        if transport is None or due_ms != self._watch_ms:
+        if transport is None:
             return
         if self.linger_until_ms:
             if self._flow is None or not self._flow.has_moved():
                 transport.abort()
                 return
-            self.linger_until_ms = now_ms + LINGER_MS
+            self.linger_until_ms = self._turns.broker.clock.steady_ms(now_ms) + LINGER_MS
             self._watch(self.linger_until_ms)
         elif session.is_open:
+            if self.in_line:
+                session.note_alive(now_ms)  # what came is not carried out yet, but came
             session.beat(now_ms)
             self._watch_beats(now_ms)
             self.mark_dirty()
@@ -341,16 +455,66 @@ class Connection(asyncio.BufferedProtocol):
             session.kick(f"No CONNECT frame within {self._acceptance.handshake_ms} ms", now_ms)
             self.mark_dirty()
 
+    def leave(self, now_ms: int, *, failed: bool = True) -> None:
+        """The client is gone: the session ends, whatever breaks off in that; see ``Session.lost``."""
+        try:
+            self.session.lost(now_ms, failed=failed)
+        except StorageError:
+            raise
+        except Exception as error:
+            self._turns.stats.faults.note(self.peer, "lost", error)
+            self._turns.broker.step_broke_off(now_ms)
+
+    def lost(self, now_ms: int) -> None:
+        """The socket is gone: the session ends, nothing waits to be sent any more, and nothing of it or of the turns
+        leads back here. May be called twice.
+        """
+        self.leave(now_ms)
+        turns, session = self._turns, self.session
+        session.out.clear()
+        session.owner = None
+        self._inbox = b""
+        turns.waiting.discard(self)
+        turns.blocked.discard(self)
+        turns.watches.forget(self)
+        if self._is_held:
+            self._is_held = False
+            turns.guard.went(self)
+            self.weight = NOTHING
+
+    def fail(self, now_ms: int) -> None:
+        """A step broke off: the connection ends now and is counted nowhere any more, whatever its socket says to
+        that.
+        """
+        self.lost(now_ms)
+        transport = self._transport
+        self._forget_socket()
+        if transport is not None:
+            self._end_socket(transport.abort, transport.close)
+
     def shut(self, now_ms: int) -> None:
-        """The broker stops: what is unsettled stays unsettled and counts as no attempt, the socket closes."""
-        self.session.lost(now_ms, failed=False)
+        """The broker stops: what is unsettled stays unsettled and counts as no attempt, the socket closes when
+        everything written has left.
+        """
+        self.leave(now_ms, failed=False)
         if self._transport is not None:
-            self._transport.close()
+            self._end_socket(self._transport.close, self._transport.abort)
 
     def cut(self) -> None:
         """Close without waiting for what is not written."""
-        if self._transport is not None:
-            self._transport.abort()
+        transport = self._transport
+        if transport is not None:
+            self._end_socket(transport.abort, transport.close)
+
+    def _end_socket(self, *ways: Callable[[], None]) -> None:
+        """Close the socket by the first of these ways that works."""
+        for way in ways:
+            try:
+                way()
+                return
+            except Exception as error:
+                self._turns.stats.faults.note(self.peer, "end", error)
+        self._forget_socket()
 
 
 def _shown_address(peer: tuple[Any, ...] | None) -> str:

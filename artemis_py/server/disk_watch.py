@@ -2,49 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
+from artemis_py.server.store import Store
+from artemis_py.shown import warn
+from artemis_py.storage.room import DiskSpace, is_full, space_of
 
 _MEBIBYTE: Final = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class DiskSpace:
-    """A file system at one moment: the share that is used, from 0 to 1, and what this process may still write."""
-
-    used_fraction: float
-    free_bytes: int
-
-
-def space_of(directory: str) -> DiskSpace:
-    """The file system that holds ``directory``. Raises OSError."""
-    found = os.statvfs(directory)
-    total = found.f_blocks or 1
-    return DiskSpace(1 - found.f_bavail / total, found.f_bavail * found.f_frsize)
-
-
-def is_full(config: BrokerConfig, space: DiskSpace) -> bool:
-    """Has the share that is used reached ``max-disk-usage`` percent? Or, when ``min-disk-free`` is set, which then
-    counts alone: is no more than that free? (Artemis manual, "Max Disk Usage")
-    """
-    if config.min_disk_free >= 0:
-        return space.free_bytes <= config.min_disk_free
-    return 0 <= config.max_disk_usage <= space.used_fraction * 100
-
-
 def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    warn(line)
 
 
 class DiskWatch:
-    """Tells the broker when the disk is full (``is_full``) and when it is not any more; ``disk-full-policy`` does the
-    rest. It does not look by itself: somebody calls ``look`` every ``period_ms`` (-1: never).
+    """Tells the broker when the disk is full (``is_full``, or a file found no room) and when it is not any more;
+    ``disk-full-policy`` does the rest. Somebody calls ``look`` every ``period_ms`` (-1: never), and when
+    files have grown or found no room: a disk can be filled in less than a period.
     """
 
     def __init__(
@@ -52,6 +29,7 @@ class DiskWatch:
         config: BrokerConfig,
         broker: Broker,
         schedule: Callable[[], None],
+        store: Store | None = None,
         *,
         probe: Callable[[str], DiskSpace] = space_of,
         say: Callable[[str], None] = _say,
@@ -64,6 +42,7 @@ class DiskWatch:
         self._config = config
         self._broker = broker
         self._schedule = schedule
+        self._store = store
         self._probe = probe
         self._say = say
         self._could_look = True
@@ -71,7 +50,7 @@ class DiskWatch:
     def look(self) -> None:
         """Look once. A file system that cannot be looked at leaves things as they are, and that is said once."""
         spaces: dict[str, DiskSpace] = {}
-        for directory in self._directories:
+        for directory in self._directories if self._store is None else self._store.directories():
             try:
                 spaces[directory] = self._probe(directory)
             except OSError as error:
@@ -80,21 +59,40 @@ class DiskWatch:
                 self._could_look = False
                 return
         self._could_look = True
-        fullest = next((directory for directory, space in spaces.items() if is_full(self._config, space)), None)
+        short = self._short_of_room()
+        fullest = short or next((place for place, space in spaces.items() if self._is_full(space)), None)
         is_news = (fullest is not None) != self._broker.disk_full
         if is_news or fullest is not None:
             self._schedule()  # also without news: in a turn retention removes what somebody wanted to hold back
         if not is_news:
             return
         self._broker.disk_full = fullest is not None
+        if self._store is not None and self._store.large is not None:
+            self._store.large.intake.is_full = fullest is not None
         self._full_directory = fullest or self._full_directory
-        self._say(self._news(self._full_directory, spaces[self._full_directory]))
+        space = spaces.get(self._full_directory) or self._probe(self._full_directory)
+        self._say(self._news(self._full_directory, space, is_short=short is not None))
 
-    def _news(self, directory: str, space: DiskSpace) -> str:
+    def _is_full(self, space: DiskSpace) -> bool:
+        return self.period_ms >= 0 and is_full(self._config.max_disk_usage, self._config.min_disk_free, space)
+
+    def _short_of_room(self) -> str | None:
+        """A directory in which a file found no room; whoever can is asked to make some."""
+        if self._store is None:
+            return None
+        short = next((room for room in self._store.rooms if room.is_short), None)
+        if short is None:
+            return None
+        self._store.make_room()
+        return str(short.directory)
+
+    def _news(self, directory: str, space: DiskSpace, *, is_short: bool) -> str:
         figures = f"{space.used_fraction:.0%} used, {space.free_bytes // _MEBIBYTE:,} MiB free"
         if not self._broker.disk_full:
             return f"the disk of {directory} has room again ({figures}): messages are taken in as before"
         limit = f"max-disk-usage {self._config.max_disk_usage} %"
         if self._config.min_disk_free >= 0:
             limit = f"min-disk-free {self._config.min_disk_free:,} bytes"
+        if is_short:
+            limit = "a file found no room; what consumers acknowledge is written to what was kept in reserve"
         return f"warning: the disk of {directory} is full ({figures}; {limit}): disk-full-policy applies to senders"

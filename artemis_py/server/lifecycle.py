@@ -3,41 +3,66 @@
 from __future__ import annotations
 
 import asyncio
-import gc
+import secrets
 import signal
 import socket
-import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+from artemis_py.config.codes import kind_of, told
+from artemis_py.config.problems import WARNING
 from artemis_py.config.reader import load
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
 from artemis_py.core.broker import Broker
-from artemis_py.errors import ArtemisError
+from artemis_py.errors import ArtemisError, ConfigError
 from artemis_py.metrics import MetricsExporter
+from artemis_py.server.clocks import Clocks, steady_clock_ms, wall_clock_ms
+from artemis_py.server.collector import Collector
+from artemis_py.server.complaints import Complaints
 from artemis_py.server.connection import Acceptance
+from artemis_py.server.descriptors import raise_limit
 from artemis_py.server.disk_watch import DiskWatch
+from artemis_py.server.faults import Faults, TurnError
 from artemis_py.server.http import HttpLimits, HttpService, Response
 from artemis_py.server.http.cursor_routes import cursor_routes
+from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.log_routes import log_routes
+from artemis_py.server.http.memory_routes import memory_routes
 from artemis_py.server.http.routes import health_routes, metrics_routes
+from artemis_py.server.listener import Listener
 from artemis_py.server.load import Load
 from artemis_py.server.malloc import keep_freed_memory
-from artemis_py.server.memory import global_max_bytes
+from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
 from artemis_py.server.operational import OperationalLog, write_to_stderr
+from artemis_py.server.repair import accept_losses
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.server.store import open_store
 from artemis_py.server.turns import Turns
+from artemis_py.shown import warn
 from artemis_py.stomp.service import StompService
+from artemis_py.stomp.temporaries import Temporaries
 from artemis_py.storage.codec import CodecError
-from artemis_py.storage.disk import DiskError, LockedError
+from artemis_py.storage.disk import DiskError, LockedError, NoSpaceError
+from artemis_py.storage.findings import loss_lines
+from artemis_py.storage.recovery import LossError
 
+EXIT_LOSS: Final = 4
+"""The journal lacks files, queues or many records, and nobody has said that the broker may start without them."""
 _BACKLOG_MIN: Final = 1024
 _HTTP_TICK_S: Final = 5.0
+_CLOCK_LOOK_S: Final = 5.0
+_LOOK_AT_BLOCKED_S: Final = 1.0
 _DRAIN_S: Final = 5.0
+_LOOK_AFTER_S: Final = 0.5
+"""How often somebody looks whether the directories are still there."""
+_KEEP_ALIVE_IDLE_S: Final = 60
+_KEEP_ALIVE_INTERVAL_S: Final = 15
+_KEEP_ALIVE_PROBES: Final = 4
+"""After a minute of silence the system asks four times, a quarter of a minute apart."""
 _PREPARE_METRICS_S: Final = 1.0
 """How long after the start the metrics library is imported, in a thread: after the first clients, before a scrape."""
 
@@ -46,33 +71,40 @@ class ListenError(ArtemisError):
     """A port that cannot be opened."""
 
 
-def clock_ms() -> int:
-    """The time of day in epoch milliseconds."""
-    return int(time.time() * 1000)
-
-
 class Server:
     """One broker with its sockets on one event loop."""
 
     def __init__(self, config: BrokerConfig, loop: asyncio.AbstractEventLoop, stopping: asyncio.Event) -> None:
         self.config = config
         self._loop = loop
-        self.stats = ServerStats()
+        self.complaints = Complaints()
+        self.stats = ServerStats(Faults(self.complaints))
+        loop.set_exception_handler(self.stats.faults.caught_by_loop)
         self.failure: ArtemisError | None = None
-        self.store = store = open_store(config, self._wake)
+        self._descriptors = self.stats.descriptors = raise_limit()
+        self._look_is_due = False
+        self.store = store = open_store(config, self._wake, self._look_soon, self._descriptors.open_files_max)
+        self.stats.rooms = store.rooms
         self.stats.large = store.large
         self.stats.cursor_desk = store.cursor_desk
         memory_bytes = global_max_bytes(config.global_max_size)
-        self.broker = Broker(config, store.log, clock_ms(), store.keepsake(), store.pages, memory_bytes)
-        self.turns = Turns(loop, self.broker, store.log, self.stats, clock_ms, store.large)
+        self.broker = Broker(config, store.log, wall_clock_ms(), store.keepsake(), store.pages, memory_bytes)
+        self.broker.holdings.bytes_max = held_max_bytes(config.global_max_held_size, memory_bytes)
+        self.broker.quota.addresses_max = destinations_max(config.max_addresses)
+        self.broker.quota.queues_max = destinations_max(config.max_queues)
+        self._clocks = Clocks(self.broker.clock)
+        self.stats.clock_steps = self._clocks.steps
+        self.turns = Turns(loop, self.broker, store.log, self.stats, self._clocks.date_ms, store.large)
         self.turns.on_failure = self._fail
         self.turns.tell = OperationalLog().tell
         keeps = config.persistence_enabled
-        self._disk_watch = DiskWatch(config, self.broker, self.turns.schedule) if keeps else None
+        say = self.complaints.tell
+        self._disk_watch = DiskWatch(config, self.broker, self.turns.schedule, store, say=say)
         self._stopping = stopping
+        self._temporaries = Temporaries(partial(secrets.token_hex, 16))
         self.bound: list[tuple[AcceptorConfig, str, int]] = []
-        self._stomp_servers: list[asyncio.Server] = []
-        self._http_servers: list[asyncio.Server] = []
+        self._stomp_listeners: list[Listener] = []
+        self._http_listeners: list[Listener] = []
         self._is_stopping = False
         self._exporter = MetricsExporter(
             self.broker,
@@ -82,40 +114,62 @@ class Server:
             store_directory=Path(config.journal_directory) if keeps else None,
         )
         self._routes = metrics_routes(self._exporter) + health_routes(self._not_ready_because)
-        self._routes += log_routes(store.log_view, config.name, clock_ms, partial(loop.run_in_executor, None))
+        self._routes += memory_routes(self.turns.guard)
+        self._routes += log_routes(store.log_view, config.name, wall_clock_ms, partial(loop.run_in_executor, None))
         if store.cursor_desk is not None:
             self._routes += cursor_routes(store.cursor_desk, self._durably)
         self._http_services: list[HttpService] = []
         self._load = Load(self.stats)
+        store.give_way(self._load.is_busy)
 
     def _wake(self) -> None:
-        """Called by the disk's threads when something is done, also while the broker is still being made."""
-        if not self._loop.is_closed():
+        """Called by the disk's threads when something is done, also while the broker is still being made, and at its
+        very end.
+        """
+        with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._schedule)
 
     def _schedule(self) -> None:
         self.turns.schedule()
+
+    def _look_soon(self) -> None:
+        """Called by the disk's threads: files have grown, or found no room."""
+        if not self._look_is_due:
+            self._look_is_due = True
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._look_now)
+
+    def _look_now(self) -> None:
+        self._look_is_due = False
+        if not self._is_stopping:
+            self._disk_watch.look()
 
     def _durably(self, lsn: int, make: Callable[[], Response]) -> asyncio.Future[Response]:
         """An answer that is given when everything up to the lsn survives a crash."""
         future: asyncio.Future[Response] = self._loop.create_future()
 
         def answer() -> None:
-            if not future.done():  # the client may have left
+            if future.done():  # the client may have left
+                return
+            try:
                 future.set_result(make())
+            except Exception as error:
+                future.set_exception(error)
 
         self.turns.when_durable(lsn, answer)
         return future
 
     def _fail(self, failure: ArtemisError) -> None:
-        """Storage failed: nothing is promised any more, and the process ends."""
+        """Storage failed, or a turn did: nothing is promised any more, and the process ends."""
         self.failure = failure
         self._stopping.set()
 
     def _not_ready_because(self) -> str | None:
         if self._is_stopping:
             return "the broker is stopping"
-        return None if self.broker.started else "the broker is starting"
+        if not self.broker.started:
+            return "the broker is starting"
+        return None if self._stomp_listeners else "no port is open for STOMP"
 
     # ---- start -----------------------------------------------------------------------------------
 
@@ -124,17 +178,20 @@ class Server:
         sockets: list[tuple[AcceptorConfig, socket.socket]] = []
         try:
             for acceptor in self.config.acceptors:
-                if acceptor.refused is None and acceptor.protocols and acceptor.bool_param("autoStart"):
+                if acceptor.is_opened:
                     sockets.append((acceptor, _bind(acceptor)))
         except ListenError:
             for _, bound in sockets:
                 bound.close()
             raise
+        self._look_at_disk()  # before anybody can send
         for acceptor, bound in sockets:
-            await self._serve(acceptor, bound)
+            self._serve(acceptor, bound)
         self.turns.schedule()
         self._tick_http()
-        self._look_at_disk()
+        self._look_at_blocked()
+        self._look_after_store()
+        self._look_at_clock()
         if self._serves("HTTP"):
             self._loop.call_later(_PREPARE_METRICS_S, self._loop.run_in_executor, None, self._exporter.prepare)
         if self.store.log_view is not None:
@@ -143,75 +200,112 @@ class Server:
     def _serves(self, protocol: str) -> bool:
         return any(protocol in acceptor.protocols for acceptor, _, _ in self.bound)
 
-    async def _serve(self, acceptor: AcceptorConfig, bound: socket.socket) -> None:
-        backlog = max(acceptor.int_param("backlog"), _BACKLOG_MIN)
+    def _serve(self, acceptor: AcceptorConfig, bound: socket.socket) -> None:
         if "STOMP" in acceptor.protocols:
-            service = StompService(self.broker, acceptor, self.stats.traffic, self.turns.large)
+            service = StompService(self.broker, acceptor, self.stats.traffic, self._temporaries, self.turns.large)
             acceptance = Acceptance(
                 self.turns,
                 service,
                 acceptor.int_param("connectionsAllowed"),
                 acceptor.int_param("handshakeTimeout"),
             )
-            server = await self._loop.create_server(acceptance.connect, sock=bound, backlog=backlog)
-            self._stomp_servers.append(server)
+            self._listen(self._stomp_listeners, acceptor, bound, acceptance.connect, self._descriptors.stomp_max)
         else:
             http = HttpService(
                 self._routes,
-                now_ms=clock_ms,
+                now_ms=steady_clock_ms,
                 call_soon=self._loop.call_soon,
                 call_threadsafe=self._loop.call_soon_threadsafe,
                 limits=HttpLimits(
                     file_bytes_per_second_max=acceptor.int_param("maxLogBytesPerSecond"),
                     near_bytes_per_second_max=acceptor.int_param("busyLogBytesPerSecond"),
                 ),
+                hosts=Hosts(acceptor.list_param("allowedHosts"), acceptor.host),
                 is_busy=self._load.is_busy,
+                faults=self.stats.faults,
+                holdings=self.broker.holdings,
             )
             self._http_services.append(http)
-            server = await self._loop.create_server(http.connect, sock=bound, backlog=backlog)
-            self._http_servers.append(server)
+            self._listen(self._http_listeners, acceptor, bound, http.connect, self._descriptors.http_max)
         host, port = bound.getsockname()[:2]
         self.bound.append((acceptor, host, port))
 
+    def _listen(
+        self,
+        listeners: list[Listener],
+        acceptor: AcceptorConfig,
+        bound: socket.socket,
+        connect: Callable[[], asyncio.BaseProtocol],
+        descriptor_max: int,
+    ) -> None:
+        stored = self.store.open_files
+        listener = Listener(self._loop, acceptor.name, bound, connect, descriptor_max, self.complaints, stored)
+        listeners.append(listener)
+        self.stats.listeners.append(listener)
+        listener.open(max(acceptor.int_param("backlog"), _BACKLOG_MIN))
+
     def _tick_http(self) -> None:
-        for service in self._http_services:
-            service.tick(clock_ms())
         if not self._is_stopping:
             self._loop.call_later(_HTTP_TICK_S, self._tick_http)
+        for service in self._http_services:
+            service.tick(steady_clock_ms())
+
+    def _look_at_clock(self) -> None:
+        """A broker that has nothing to do notices, too, that the wall clock was set."""
+        if self._is_stopping:
+            return
+        self._loop.call_later(_CLOCK_LOOK_S, self._look_at_clock)
+        if self._clocks.look():
+            self.turns.schedule()
+
+    def _look_at_blocked(self) -> None:
+        if not self._is_stopping:
+            self._loop.call_later(_LOOK_AT_BLOCKED_S, self._look_at_blocked)
+            self.turns.look_at_blocked()
 
     def _look_at_disk(self) -> None:
-        if self._disk_watch is None or self._disk_watch.period_ms < 0 or self._is_stopping:
+        if self._is_stopping:
             return
+        if self._disk_watch.period_ms >= 0:
+            self._loop.call_later(self._disk_watch.period_ms / 1000, self._look_at_disk)
         self._disk_watch.look()
-        self._loop.call_later(self._disk_watch.period_ms / 1000, self._look_at_disk)
+
+    def _look_after_store(self) -> None:
+        if not self._is_stopping:
+            self._loop.call_later(_LOOK_AFTER_S, self._look_after_store)
+            self.store.look_after()
 
     # ---- stop ------------------------------------------------------------------------------------
 
     async def stop(self) -> None:
         """Accept nobody any more, let written answers leave, close everything."""
         self._is_stopping = True
-        for server in self._stomp_servers:
-            server.close()
+        for listener in self._stomp_listeners:
+            listener.close()
         self.turns.stop()
-        now_ms = clock_ms()
-        for connection in list(self.stats.connections):
-            connection.shut(now_ms)
         deadline = self._loop.time() + _DRAIN_S
         while self.stats.connections and self._loop.time() < deadline:
+            for connection in list(self.stats.connections):  # also those that were accepted just before
+                connection.shut(self._clocks.date_ms())
             await asyncio.sleep(0.01)
         for connection in list(self.stats.connections):
             connection.cut()
         for service in self._http_services:
             service.stop()
-        for server in self._http_servers:
-            server.close()
-        self.store.close()
+        for listener in self._http_listeners:
+            listener.close()
+        try:
+            self.broker.finish(self._clocks.date_ms())
+        finally:
+            self.turns.end()  # a thread or a socket may still ask for one
+            self.store.close()
+            self.failure = self.failure or self.store.log.failure
 
     def abandon(self) -> None:
         """End at once: no frame leaves any more."""
-        for server in self._stomp_servers + self._http_servers:
-            server.close()
-        self.turns.stop()
+        for listener in self._stomp_listeners + self._http_listeners:
+            listener.close()
+        self.turns.end()
         for connection in list(self.stats.connections):
             connection.cut()
 
@@ -226,6 +320,8 @@ def _bind(acceptor: AcceptorConfig) -> socket.socket:
         bound = socket.socket(family, kind, protocol)
         try:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if acceptor.bool_param("tcpKeepAlive"):
+                _keep_alive(bound)
             bound.bind(address)
         except OSError:
             bound.close()
@@ -236,12 +332,36 @@ def _bind(acceptor: AcceptorConfig) -> socket.socket:
     return bound
 
 
-def run(path: Path, properties: Sequence[Path]) -> int:
-    """Run a broker in the foreground until SIGTERM or SIGINT; 0 after an orderly stop, 1 when a port cannot be opened.
+def _keep_alive(listening: socket.socket) -> None:
+    """Whoever is accepted here inherits it: a client whose machine is gone is found without any heart-beats."""
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _KEEP_ALIVE_IDLE_S)
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _KEEP_ALIVE_INTERVAL_S)
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _KEEP_ALIVE_PROBES)
+
+
+def run(
+    path: Path,
+    properties: Sequence[str],
+    *,
+    silenced: Collection[str] = (),
+    strict: bool = False,
+    accept_loss: bool = False,
+) -> int:
+    """Run a broker in the foreground until SIGTERM or SIGINT; 0 after an orderly stop, 1 when a port cannot be opened,
+    3 when storage failed, 4 when the journal lacks what it should have. With ``accept_loss`` it starts without that.
+    Warnings and notes with a code in ``silenced`` are not told; with ``strict`` the others are taken for errors.
 
     Raises ConfigError for a configuration that is refused; nothing ever listens then.
     """
     config = load(path, properties=properties)
+    notices = told(config.notices, silenced)
+    if strict and any(notice.severity == WARNING for notice in notices):
+        raise ConfigError(notices)
+    config = replace(config, notices=tuple(notices))
+    if accept_loss and config.persistence_enabled:
+        for line in accept_losses(config):
+            warn(line)
     keep_freed_memory()
     write_to_stderr()
     loop = asyncio.new_event_loop()
@@ -255,48 +375,51 @@ async def _run(config: BrokerConfig, loop: asyncio.AbstractEventLoop) -> int:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    gc.disable()  # a recovery only makes objects that stay; walking them again and again costs half of its time
+    collector = Collector(loop)
     try:
         server = Server(config, loop, stopping)
+    except LossError as error:
+        for line in loss_lines(error.examined, config.journal_directory):
+            warn(line)
+        return EXIT_LOSS
     except (DiskError, LockedError, CodecError) as error:
-        print(f"the journal cannot be opened: {error}", file=sys.stderr)
+        warn(f"the journal cannot be opened: {error}")
         return 1
     try:
         await server.listen()
     except ListenError as error:
-        print(error, file=sys.stderr)
+        warn(error)
         await server.stop()
         return 1
     _report(config, server)
-    gc.enable()
-    gc.freeze()
-    gc.set_threshold(100_000, 50, 50)
+    collector.begin()
     await stopping.wait()
-    if server.failure is not None:
-        print(f"storage failed, the broker stops; nothing after this was confirmed: {server.failure}", file=sys.stderr)
-        server.abandon()
-        return 3
-    print("stopping", file=sys.stderr)
-    await server.stop()
-    return 0
+    if server.failure is None:
+        warn("stopping")
+        await server.stop()
+    if server.failure is None:
+        return 0
+    failed = "a turn" if isinstance(server.failure, TurnError) else "storage"
+    warn(f"{failed} failed, the broker stops; nothing after this was confirmed: {server.failure}")
+    if isinstance(server.failure, NoSpaceError):
+        warn(
+            "make room on that file system and start the broker again; without room it starts, too, and takes"
+            " acknowledgements, but no messages"
+        )
+    server.abandon()
+    return 3
 
 
 def _report(config: BrokerConfig, server: Server) -> None:
     """Say at start what is ignored or refused, and where the broker listens."""
     for notice in config.notices:
-        print(f"{notice.severity}: {notice}", file=sys.stderr)
+        warn(f"{kind_of(notice)}: {notice}")
     for line in server.store.report:
-        print(line, file=sys.stderr)
+        warn(line)
     for acceptor, host, port in server.bound:
         shown = f"[{host}]" if ":" in host else host
-        print(
-            f"listening on {shown}:{port} for {', '.join(acceptor.protocols)} (acceptor {acceptor.name})",
-            file=sys.stderr,
-        )
-    if not server.bound:
-        print("warning: no acceptor is open; nobody can connect", file=sys.stderr)
-    print(
-        f"broker {config.name} is ready: {len(server.broker.addresses)} addresses, {len(server.broker.queues)} queues",
-        file=sys.stderr,
-        flush=True,
-    )
+        warn(f"listening on {shown}:{port} for {', '.join(acceptor.protocols)} (acceptor {acceptor.name})")
+    is_open = any("STOMP" in acceptor.protocols for acceptor, _, _ in server.bound)
+    state = "ready" if is_open else "up, but no port is open for STOMP and nobody can connect"
+    counts = f"{len(server.broker.addresses)} addresses, {len(server.broker.queues)} queues"
+    warn(f"broker {config.name} is {state}: {counts}")

@@ -7,7 +7,7 @@ another thread, which reads the files. A segment that moves to the retention dir
 from __future__ import annotations
 
 import os
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
@@ -17,9 +17,11 @@ from typing import Any, Final
 from artemis_py.errors import ArtemisError
 from artemis_py.storage.body_names import find_body
 from artemis_py.storage.codec import CodecError
-from artemis_py.storage.journal import Journal
-from artemis_py.storage.retention import Kept, Retention, retained_pattern
-from artemis_py.storage.segment_index import encode_index
+from artemis_py.storage.index import Segment
+from artemis_py.storage.journal import Journal, segment_name
+from artemis_py.storage.places import places_name
+from artemis_py.storage.retention import Kept, Retention
+from artemis_py.storage.segment_index import SegmentIndex, json_line
 from artemis_py.storage.sidecars import index_beside
 
 _PIECE_BYTES: Final = 65536
@@ -35,13 +37,16 @@ class NotInLogError(ArtemisError):
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """A segment at one moment; ``fields`` is its index when the journal still has it in memory."""
+    """A segment at one moment. ``fields`` is its index while the journal may write to it, ``closed`` when it does no$
+    more and the index is still in memory.
+    """
 
     number: int
     path: Path
     first_lsn: int
     fields: dict[str, Any] | None
     is_current: bool
+    closed: SegmentIndex | None = None
 
 
 class LogView:
@@ -68,12 +73,12 @@ class LogView:
 
     def listing(self, broker_name: str, now_ms: int, after_lsn: int) -> Callable[[], list[bytes]]:
         """What there is behind an lsn, as JSON in pieces, at this moment; call the result in another thread."""
-        journal, kept = self._in_journal(), self._retained(after_lsn)
+        journal, kept = self._in_journal(after_lsn), self._retained(after_lsn)
         head = {
             "broker": broker_name,
             "id": self.log_id,
             "durable_lsn": self._journal.durable_lsn,
-            "first_lsn": self._first_lsn(journal),
+            "first_lsn": self._first_lsn(),
             "now_ms": now_ms,
         }
         return lambda: self._pieces(head, _merged(journal, kept), after_lsn)
@@ -82,17 +87,19 @@ class LogView:
         """A function for another thread that opens a segment: a descriptor, and how many bytes of it may be read. It
         raises NotInLogError.
         """
-        journal = self._in_journal()
-        retained = () if self._retention is None else self._retention.kept
-        wanted = next((one for one in journal if one.number == number), None)
-        place = bisect_left(retained, number, key=_number)
-        if place < len(retained) and _number(retained[place]) == number:
-            wanted = _listed(retained[place])
+        wanted = self._journal_segment(number)
+        kept = None if self._retention is None else self._retention.find(number)
+        if kept is not None:
+            wanted = _listed(kept)
         if wanted is None:
-            first = min([one.number for one in journal] + [_number(one) for one in retained[:1]], default=number)
-            is_gone = number < first
+            is_gone = number < self._first_number(number)
             raise NotInLogError(_missing(f"segment {number}", is_gone), is_gone=is_gone)
         return lambda: self._open(wanted)
+
+    def opening_places(self, number: int) -> Callable[[], tuple[int, int]]:
+        """The same of the file that tells where in a segment the messages of each address stand."""
+        wanted = _Listed(number, self._directory / segment_name(number), 0, None, is_current=False)
+        return lambda: self._open_places(wanted)
 
     def indexing(self) -> Callable[[], None]:
         """A function for another thread that makes the indexes which a crash left out."""
@@ -103,35 +110,63 @@ class LogView:
         """The broker ends: indexes that are still missing are for the next start."""
         self._is_stopping = True
 
-    def _in_journal(self) -> list[_Listed]:
-        """Its segments with something durable in them, and those that leave it: ask for these before asking what was
-        retained, so that a segment on its way is in one of both.
+    def _in_journal(self, after_lsn: int = -1) -> list[_Listed]:
+        """Its segments with something durable in them behind an lsn, and those that leave it: ask for these before
+        asking what was retained, so that a segment on its way is in one of both.
         """
         journal = self._journal
-        current = journal.segments[-1]
-        found: list[_Listed] = []
-        for segment in [*journal.leaving.values(), *journal.segments]:
-            index = segment.index
-            if index is None or index.records:
-                fields = None if index is None else index.fields()
-                path = self._directory / segment.name
-                found.append(_Listed(segment.number, path, segment.first_lsn, fields, segment is current))
-        return found
+        leaving = [*journal.leaving.values()]
+        if after_lsn >= 0:
+            leaving = [segment for segment in leaving if segment.last_lsn >= after_lsn]
+        begin = max(bisect_right(journal.segments, after_lsn + 1, key=attrgetter("first_lsn")) - 1, 0)
+        found = [self._of_journal(segment) for segment in [*leaving, *journal.segments[begin:]]]
+        return [one for one in found if one is not None]
+
+    def _of_journal(self, segment: Segment) -> _Listed | None:
+        """None when nothing durable is in it. The last two may grow: a batch on its way can be the last of one."""
+        journal, index = self._journal, segment.index
+        if index is not None and not index.records:
+            return None
+        path = self._directory / segment.name
+        is_current = segment is journal.segments[-1]
+        if index is None or not (is_current or segment in journal.segments[-2:]):
+            return _Listed(segment.number, path, segment.first_lsn, None, is_current, index)
+        return _Listed(segment.number, path, segment.first_lsn, index.fields(), is_current)
+
+    def _journal_segment(self, number: int) -> _Listed | None:
+        """A segment of the journal, or one that leaves it."""
+        journal = self._journal
+        place = bisect_left(journal.segments, number, key=attrgetter("number"))
+        segment = journal.leaving.get(number)
+        if place < len(journal.segments) and journal.segments[place].number == number:
+            segment = journal.segments[place]
+        return None if segment is None else self._of_journal(segment)
+
+    def _first_number(self, otherwise: int) -> int:
+        """Of the oldest segment that is there; ``otherwise`` when none is."""
+        oldest = self._oldest()
+        return otherwise if oldest is None else oldest.number
+
+    def _oldest(self) -> _Listed | None:
+        journal = self._journal
+        known = [_listed(one) for one in (() if self._retention is None else self._retention.kept[:1])]
+        candidates = [*[*journal.leaving.values()][:1], *journal.segments[:1]]
+        known += [one for one in map(self._of_journal, candidates) if one is not None]
+        return min(known, key=attrgetter("number"), default=None)
 
     def _retained(self, after_lsn: int) -> tuple[Kept, ...]:
         return () if self._retention is None else self._retention.since(after_lsn)
 
-    def _first_lsn(self, journal: list[_Listed]) -> int:
+    def _first_lsn(self) -> int:
         """Where the log begins."""
-        oldest = [] if self._retention is None else [_listed(one) for one in self._retention.kept[:1]]
-        first = min([*journal, *oldest], key=attrgetter("number"), default=None)
-        return self._journal.durable_lsn + 1 if first is None else first.first_lsn
+        oldest = self._oldest()
+        return self._journal.durable_lsn + 1 if oldest is None else oldest.first_lsn
 
     # ---- in another thread -----------------------------------------------------------------------
 
     def _pieces(self, head: dict[str, Any], listed: list[_Listed], after_lsn: int) -> list[bytes]:
         pieces: list[bytes] = []
-        piece = encode_index(head).rstrip(b"}\n") + b',"segments":['
+        piece = json_line(head).rstrip(b"}\n") + b',"segments":['
         separator = b"\n"
         for place, one in enumerate(listed):
             if place + 1 < len(listed) and listed[place + 1].first_lsn - 1 <= after_lsn:
@@ -139,7 +174,7 @@ class LogView:
             fields = self._described(one)
             if fields is None or fields.get("last_lsn", after_lsn + 1) <= after_lsn:
                 continue
-            piece += separator + encode_index(fields).rstrip(b"\n")
+            piece += separator + json_line(fields).rstrip(b"\n")
             separator = b",\n"
             if len(piece) >= _PIECE_BYTES:
                 pieces.append(piece)
@@ -151,7 +186,7 @@ class LogView:
         """A segment's index with what the listing adds; None when it was removed meanwhile."""
         for path in self._places(one):
             try:
-                fields = one.fields or index_beside(path)
+                fields = _known_fields(one) or index_beside(path)
             except FileNotFoundError:
                 continue
             except (OSError, CodecError) as error:
@@ -162,21 +197,32 @@ class LogView:
     def _open(self, one: _Listed) -> tuple[int, int]:
         for path in self._places(one):
             try:
-                size_bytes = (one.fields or index_beside(path))["bytes"]
-                return os.open(path, os.O_RDONLY | os.O_CLOEXEC), size_bytes
+                size_bytes = (_known_fields(one) or index_beside(path))["bytes"]
+                descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             except FileNotFoundError:
                 continue
             except (OSError, CodecError) as error:
                 raise NotInLogError(f"segment {one.number} cannot be read: {error}", is_gone=True) from None
+            return descriptor, min(size_bytes, os.fstat(descriptor).st_size)  # somebody may have cut it off
         raise NotInLogError(_missing(f"segment {one.number}", is_gone=True), is_gone=True)
 
+    def _open_places(self, one: _Listed) -> tuple[int, int]:
+        for path in self._places(one):
+            try:
+                descriptor = os.open(path.with_name(places_name(path.name)), os.O_RDONLY | os.O_CLOEXEC)
+            except OSError:
+                continue
+            return descriptor, os.fstat(descriptor).st_size
+        raise NotInLogError(f"there are no places of segment {one.number}: read the segment", is_gone=False)
+
     def _places(self, one: _Listed) -> Iterator[Path]:
-        """Where a segment's file may be: where it was, or retained since. Retention knows its files a moment after they
-        are there, so the directory itself is asked.
+        """Where a segment's file may be: where it was, or retained since. Retention knows, so no directory is listed,
+        however many segments move meanwhile.
         """
         yield one.path
-        if self._retention is not None:
-            yield from self._retention.directory.glob(retained_pattern(one.number))
+        moved = None if self._retention is None else self._retention.path_of(one.number)
+        if moved is not None and moved != one.path:
+            yield moved
 
     def _make_missing(self, listed: list[_Listed]) -> None:
         for one in listed:
@@ -198,8 +244,9 @@ class LogView:
         raise NotInLogError(f"there is no body {number} (any more)", is_gone=False)
 
 
-def _number(kept: Kept) -> int:
-    return kept.file.number
+def _known_fields(one: _Listed) -> dict[str, Any] | None:
+    """Its index, when it need not be read."""
+    return one.closed.fields() if one.fields is None and one.closed is not None else one.fields
 
 
 def _listed(kept: Kept) -> _Listed:
@@ -208,7 +255,7 @@ def _listed(kept: Kept) -> _Listed:
 
 def _merged(journal: list[_Listed], kept: tuple[Kept, ...]) -> list[_Listed]:
     """All of them in order, a segment that moved meanwhile as it is now."""
-    found = {one.number: one for one in journal} | {_number(one): _listed(one) for one in kept}
+    found = {one.number: one for one in journal} | {one.file.number: _listed(one) for one in kept}
     return [found[number] for number in sorted(found)]
 
 

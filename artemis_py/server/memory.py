@@ -1,4 +1,6 @@
-"""How much memory this process may use; half of it is the default of ``global-max-size`` (Artemis: of the heap)."""
+"""How much memory this process may use; half of it is the default of ``global-max-size`` (Artemis: of the heap), three
+quarters that of ``global-max-held-size``.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,8 @@ from pathlib import Path
 from typing import Final
 
 _CGROUP_FILES: Final = ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes")
+_DESTINATION_BYTES: Final = 4096
+"""What an address or a queue without messages takes, about; docs/reliability.md has the figures."""
 _UNKNOWN: Final = 1 << 30
 
 
@@ -26,6 +30,21 @@ def usable_bytes(root: Path = Path("/")) -> int:
     return min(limits, default=_UNKNOWN)
 
 
+def destinations_max(configured: int | None) -> int:
+    """``max-addresses`` or ``max-queues``; None means the default: as many as fit into a quarter of the memory."""
+    return usable_bytes() // 4 // _DESTINATION_BYTES if configured is None else configured
+
+
 def global_max_bytes(configured: int) -> int:
     """``global-max-size``; -1 means its default."""
     return configured if configured > 0 else usable_bytes() // 2
+
+
+def held_max_bytes(configured: int, messages_max_bytes: int) -> int:
+    """``global-max-held-size``; -1 means its default, which leaves a quarter of the memory for what is no message where
+    ``messages_max_bytes`` (``global-max-size``) was set higher than its own default.
+    """
+    if configured > 0:
+        return configured
+    usable = usable_bytes()
+    return max(usable - usable // 4, messages_max_bytes + usable // 4)

@@ -11,7 +11,8 @@ import re
 import time
 from typing import Final
 
-from artemis_py.core.events import CREATED, DELETED, MEANINGS, OPENED, SUBSCRIBED, UNSUBSCRIBED, Event
+from artemis_py.core.events import CREATED, DELETED, LIMITED, MEANINGS, OPENED, SUBSCRIBED, UNSUBSCRIBED, Event
+from artemis_py.shown import escaped
 
 LOGGER_NAME: Final = "artemis_py.operational"
 WINDOW_MS: Final = 10_000
@@ -19,18 +20,20 @@ WINDOW_MS: Final = 10_000
 COMMON_LINES_MAX: Final = 20
 """Lines in a window of codes that come once for each queue or subscription."""
 _KEYS_MAX: Final = 10_000
+_NAME_MAX: Final = 256
+"""Queues whose names begin with so many equal characters share a line: clients choose names."""
 
-_COMMON: Final = frozenset({CREATED, DELETED, OPENED, SUBSCRIBED, UNSUBSCRIBED})
+_COMMON: Final = frozenset({CREATED, DELETED, LIMITED, OPENED, SUBSCRIBED, UNSUBSCRIBED})
 _PLAIN: Final = re.compile(r"[^\s\"=]+")
 
 
 def quoted(value: str | int) -> str:
     """A value of logfmt: quoted when it has blanks, quotes or nothing in it."""
     text = str(value)
-    if _PLAIN.fullmatch(text):
+    if _PLAIN.fullmatch(text) and text.isprintable():
         return text
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
-    return f'"{escaped}"'
+    told = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped(told)}"'
 
 
 def line_of(event: Event, left_out: int = 0) -> str:
@@ -61,7 +64,7 @@ class OperationalLog:
         self._windows: dict[tuple[str, str, str], _Window] = {}
 
     def tell(self, events: list[Event], now_ms: int) -> None:
-        """Write the events that may be written, count the others."""
+        """Write the events that may be written, count the others. ``now_ms`` is steady time."""
         for event in events:
             window = self._window(event, now_ms)
             if window.lines >= (COMMON_LINES_MAX if event.code in _COMMON else 1):
@@ -72,7 +75,7 @@ class OperationalLog:
             self._logger.info(line_of(event, left_out))
 
     def _window(self, event: Event, now_ms: int) -> _Window:
-        own = "" if event.code in _COMMON else event.queue
+        own = "" if event.code in _COMMON else event.queue[:_NAME_MAX]
         key = event.code, own, str(event.fields.get("alert", ""))
         window = self._windows.get(key)
         if window is None:

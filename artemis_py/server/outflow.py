@@ -23,7 +23,7 @@ class Outflow:
     """
 
     __slots__ = (
-        "_large", "_offset", "_owner", "_parts", "_piece", "_seen_bytes", "_written_bytes", "failure",
+        "_checksum", "_large", "_offset", "_owner", "_parts", "_piece", "_seen_bytes", "_written_bytes", "failure",
         "is_paused", "waiting_bytes",
     )  # fmt: skip
 
@@ -39,6 +39,8 @@ class Outflow:
         self._parts: deque[Part] = deque()
         self._piece: Piece | None = None
         self._offset = 0
+        self._checksum = 0
+        """Of the body that is on its way, up to the offset."""
         self._written_bytes = 0
         self._seen_bytes = 0
 
@@ -73,16 +75,17 @@ class Outflow:
         piece = self._piece
         if piece is None:
             size_bytes = min(PIECE_BYTES, first.size_bytes - self._offset)
-            self._piece = self._large.read(first, self._offset, size_bytes, self._owner)
+            self._piece = self._large.read(first, self._offset, size_bytes, self._owner, self._checksum)
             return False
         if piece.data is None:
             self.failure = piece.failure
             return False
         self._piece = None
         self._offset += piece.size_bytes
+        self._checksum = piece.checksum
         if self._offset == first.size_bytes:
             self._parts.popleft()
-            self._offset = 0
+            self._offset = self._checksum = 0
         self._write(transport, piece.data)
         return True
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
+from artemis_py.server.faults import Faults
 from artemis_py.stomp.service import Traffic
 
 if TYPE_CHECKING:
     from artemis_py.server.connection import Connection
     from artemis_py.server.cursor_desk import CursorDesk, CursorView
+    from artemis_py.server.descriptors import Descriptors
+    from artemis_py.server.listener import Listener
     from artemis_py.storage.large import LargeStore
+    from artemis_py.storage.room import Room
 
 TURN_BUCKET_BOUNDS_S: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 _BOUNDS_NS: Final = [int(bound * 1e9) for bound in TURN_BUCKET_BOUNDS_S]
@@ -19,14 +23,21 @@ _BOUNDS_NS: Final = [int(bound * 1e9) for bound in TURN_BUCKET_BOUNDS_S]
 class ServerStats:
     """Connections, bytes and turns of one server."""
 
-    def __init__(self) -> None:
+    def __init__(self, faults: Faults | None = None) -> None:
         self.traffic = Traffic()
+        self.clock_steps: dict[str, int] = {"forward": 0, "back": 0}
+        """How often the wall clock was set, by direction."""
+        self.faults = faults or Faults()
+        """Steps of connections that broke off."""
         self.connections: set[Connection] = set()
         self.connections_total = 0
         self.bytes_in = 0
         self.bytes_out = 0
         self.large: LargeStore | None = None
         self.cursor_desk: CursorDesk | None = None
+        self.rooms: tuple[Room, ...] = ()
+        self.descriptors: Descriptors | None = None
+        self.listeners: list[Listener] = []
         self.turns = 0
         self.turn_ns_sum = 0
         self.turn_ns_max = 0
@@ -57,6 +68,11 @@ class ServerStats:
         """Frames sent, by command."""
         return self.traffic.frames_out
 
+    @property
+    def connection_faults(self) -> dict[str, int]:
+        """Connections that were cut off because a step of theirs broke off, by step."""
+        return self.faults.counts
+
     def connections_by_state(self) -> dict[str, int]:
         """Connections now: new (no CONNECT yet), open, blocked (a sender that waits for room), stalled (a client that
         does not read), closing.
@@ -69,6 +85,19 @@ class ServerStats:
     def large_counts(self) -> dict[str, int]:
         """Bodies in files of their own."""
         return {} if self.large is None else self.large.counts()
+
+    def resource_counts(self) -> dict[str, int]:
+        """What is kept in reserve of disks and descriptors, and whether it is in use."""
+        descriptors = self.descriptors
+        return {
+            "reserve_bytes": sum(room.reserve_bytes for room in self.rooms),
+            "reserve_taken_bytes": sum(room.wanted_bytes - room.reserve_bytes for room in self.rooms),
+            "is_short": int(any(room.is_short for room in self.rooms)),
+            "descriptors_max": 0 if descriptors is None else descriptors.limit,
+            "stomp_descriptors_max": 0 if descriptors is None else descriptors.stomp_max,
+            "paused": sum(listener.is_paused for listener in self.listeners),
+            "pauses": sum(listener.pauses for listener in self.listeners),
+        }
 
     def log_counts(self) -> dict[str, int]:
         """What is retained of the log."""

@@ -1,6 +1,6 @@
 """The turn: the server's whole work, in one order.
 
-1. read every ready connection;
+1. carry out what ready connections sent, to each its share (``Rota``);
 2. take in what else happened (pages read, connections lost, senders with room again);
 3. ``broker.tick``: what is due;
 4. dispatch, and write out what consumers got;
@@ -8,6 +8,9 @@
 6. flush every connection that has output, up to the durable lsn.
 
 A turn runs when something happened: bytes arrived, a socket took what was written, a time came. Nothing in it awaits.
+
+No connection's failure leaves its own step: whatever a step raises ends the connection that it was done for
+(``cut_off``), and the lists go on. What belongs to no connection ends the broker (``on_failure``).
 """
 
 from __future__ import annotations
@@ -15,17 +18,22 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sized
-from heapq import heappop, heappush
 from os import sched_getaffinity
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.core.broker import Broker
+from artemis_py.core.budget import TURN_UNITS
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import Event
-from artemis_py.errors import ArtemisError
+from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.records import RecordLog
+from artemis_py.server.blocked import Blocked
+from artemis_py.server.faults import TurnError, shown
+from artemis_py.server.memory_guard import MemoryGuard
+from artemis_py.server.rota import Rota
 from artemis_py.server.stats import ServerStats
+from artemis_py.server.watches import Watches
 from artemis_py.storage.large import LargeStore
 
 if TYPE_CHECKING:
@@ -36,6 +44,9 @@ READ_BYTES_MAX: Final = 65536
 read.
 """
 
+UNBLOCK_UNITS: Final = 256
+"""What a sender that waited for room may spend when it goes on; the rest waits in the line."""
+
 ATTEND_NS: Final = 60_000
 """How long a turn that waited for the disk looks for the sender's next frame. Not done where it would take the only
 processor from that sender.
@@ -44,12 +55,18 @@ ATTEND_NS_MAX: Final = 1_000_000
 """After this much time with one sender the event loop sees to all others."""
 
 
+_ASKED_MAX: Final = 256
+"""How many blocked connections are asked at once whether they are still there."""
+
+
 def _raise(failure: ArtemisError) -> None:
     raise failure
 
 
 class Turns:
-    """Runs turns on an event loop. ``clock_ms`` gives the time of day in epoch milliseconds, read once a turn."""
+    """Runs turns on an event loop. ``clock_ms`` gives the date in epoch milliseconds, read once a turn; who gives it
+    also tells ``broker.clock`` when the wall clock was set (``server/clocks.py``).
+    """
 
     def __init__(
         self,
@@ -65,9 +82,13 @@ class Turns:
         self.stats = stats
         self.clock_ms = clock_ms
         self.read_buffer = memoryview(bytearray(READ_BYTES_MAX))
-        self.readable: list[Connection] = []
+        self.rota = Rota()
+        """Who has input."""
+        self.units = TURN_UNITS
+        """What a turn may spend."""
         self.lost: list[Connection] = []
-        self.blocked: list[Connection] = []
+        self.blocked = Blocked()
+        """Senders that wait for room."""
         self.dirty: list[Connection] = []
         self.waiting: set[Connection] = set()
         """Connections with output that depends on a record not durable yet."""
@@ -78,14 +99,18 @@ class Turns:
         self._log = log
         self._durable_lsn = log.durable_lsn
         self._scheduled = False
+        self._turn_ms = 0
+        """The date of the turn that runs, which is the same for all of its steps; 0 between turns."""
         self._at_hand: Sized | None = getattr(loop, "_ready", None) if isinstance(loop, asyncio.BaseEventLoop) else None
         """What asyncio's own loop will call in this round; None for another loop."""
         self._attends = len(sched_getaffinity(0)) > 1
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due_ms = 0
-        self._watched: list[tuple[int, int, Connection]] = []
-        self._watches = 0
+        self.guard = MemoryGuard(broker.holdings, broker.clock)
+        self.watches = Watches()
+        """Connections to look at again at some time (heart-beats, handshake, lingering)."""
         self._origin = 0
+        self._has_ended = False
         self._awaiting: deque[tuple[int, Callable[[], None]]] = deque()
         """Who waits for what to be durable, in the order of lsn."""
 
@@ -96,7 +121,7 @@ class Turns:
 
     def schedule(self) -> None:
         """Have a turn run as soon as the loop has collected what is ready."""
-        if not self._scheduled:
+        if not self._scheduled and not self._has_ended:
             self._scheduled = True
             self._loop.call_soon(self.run)
 
@@ -114,24 +139,50 @@ class Turns:
         which is quicker than to sleep and be woken. Only while nothing else is at hand, and not for long.
         """
         until_ns = perf_counter_ns() + ATTEND_NS_MAX
-        while not self._at_hand and not self._scheduled and connection.poll(ATTEND_NS):
+        while not self._at_hand and not self._scheduled and self._polls(connection):
             self.run()
             if not self._log.was_inline or perf_counter_ns() > until_ns:
                 return
 
+    def _polls(self, connection: Connection) -> bool:
+        try:
+            return connection.poll(ATTEND_NS)
+        except Exception as error:
+            self.cut_off(connection, "poll", error)
+            return False
+
     def run(self) -> None:
-        """One turn."""
-        started_ns = perf_counter_ns()
+        """One turn. What breaks off in a step that is nobody's own is told to ``on_failure``; no turn follows."""
         self._scheduled = False
-        now_ms = self.clock_ms()
+        if self._has_ended:
+            return
+        try:
+            self._turn_ms = self.clock_ms()
+            self._run(self._turn_ms)
+        except StorageError as error:
+            self._fail(error)
+        except Exception as error:
+            failure = TurnError(f"a turn broke off: {shown(error)}")
+            failure.__cause__ = error
+            self._fail(failure)
+        finally:
+            self._turn_ms = 0
+
+    def _fail(self, failure: ArtemisError) -> None:
+        self._has_ended = True
+        self.on_failure(failure)
+
+    def _run(self, now_ms: int) -> None:
+        started_ns = perf_counter_ns()
         broker = self.broker
+        broker.budget.refill(self.units)
         log = self._log
         log.poll()
         failure = log.failure or self._poll_large()
         if failure is not None:
-            self.on_failure(failure)
+            self._fail(failure)
             return
-        log.inline = len(self.readable) <= 1 and not self.waiting
+        log.inline = len(self.rota) <= 1 and not self.waiting
         self._read(now_ms)
         broker.take_in()
         self._take_in(now_ms)
@@ -144,22 +195,36 @@ class Turns:
         if self.large is not None:
             self.large.seal(log.last_lsn, log.durable_lsn)
         self._flush(now_ms)
+        self.guard.look(now_ms, self.cut_off)
         self._make_room(served)
         if self.tell is not None and not broker.happenings.is_empty:
-            self.tell(broker.happenings.take(), now_ms)
-        if self._has_more:
-            self.schedule()
+            self.tell(broker.happenings.take(), broker.clock.steady_ms(now_ms))
+        if self._has_more and not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._loop.call_soon, self.run)  # behind what arrived meanwhile
         self._set_timer(now_ms)
         self.stats.turn_took(perf_counter_ns() - started_ns)
 
     @property
     def _has_more(self) -> bool:
         """Is there work for another turn already?"""
-        if self.broker.has_ready or self.readable:
+        if self.broker.has_ready or self.rota:
             return True
-        if self.blocked and any(connection.may_go_on for connection in self.blocked):
+        if self.blocked and self.blocked.has_ready:
             return True
         return self.large is not None and self.large.has_released
+
+    def cut_off(self, connection: Connection, step: str, error: Exception) -> None:
+        """A step of this connection broke off: it ends, is told and counted. Raises the error when the disk failed, for
+        which no connection can stand.
+        """
+        if isinstance(error, StorageError):
+            raise error
+        self.stats.faults.note(connection.peer, step, error)
+        now_ms = self._turn_ms or self.clock_ms()
+        self.broker.step_broke_off(now_ms)
+        connection.fail(now_ms)
+        self.schedule()
 
     # ---- input -----------------------------------------------------------------------------------
 
@@ -174,20 +239,45 @@ class Turns:
         return self.large.failure
 
     def _read(self, now_ms: int) -> None:
-        readable, self.readable = self.readable, []
-        for connection in readable:
-            connection.read(now_ms)
+        def read(connection: Connection, stop_at: int) -> bool:
+            try:
+                return connection.read(now_ms, stop_at)
+            except Exception as error:
+                self.cut_off(connection, "read", error)
+                return False
+
+        self.rota.serve(self.broker.budget, read)
 
     def _take_in(self, now_ms: int) -> None:
         if self.lost:
             lost, self.lost = self.lost, []
             for connection in lost:
-                connection.session.lost(now_ms)
-                connection.session.out.clear()
+                if connection.in_line:
+                    self.lost.append(connection)  # what came of it is carried out before
+                else:
+                    connection.lost(now_ms)
         if self.blocked:
-            blocked, self.blocked = self.blocked, []
-            for connection in blocked:
-                connection.unblock(now_ms)
+            self._let_blocked_go_on(now_ms)
+
+    def _let_blocked_go_on(self, now_ms: int) -> None:
+        """Senders whose wait is over go on, at least one of them, until the turn's budget is spent."""
+        budget = self.broker.budget
+        for awaited in self.blocked.ready():
+            for connection in self.blocked.waiting_for(awaited):
+                try:
+                    connection.unblock(now_ms, budget.left - UNBLOCK_UNITS)
+                except Exception as error:
+                    self.cut_off(connection, "unblock", error)
+                if budget.is_spent:
+                    return
+
+    def look_at_blocked(self) -> None:
+        """Find senders that wait for room and are gone, some of them at a time; to be called now and then."""
+        for connection in self.blocked.next_of(_ASKED_MAX):
+            try:
+                connection.ask_whether_gone()
+            except Exception as error:
+                self.cut_off(connection, "unblock", error)
 
     # ---- output ----------------------------------------------------------------------------------
 
@@ -199,8 +289,11 @@ class Turns:
         for consumer in served:
             consumer.listed = False
             connection: Connection = consumer.owner  # type: ignore[assignment]
-            connection.session.write_messages(consumer)
-            connection.mark_dirty()
+            try:
+                connection.session.write_messages(consumer)
+                connection.mark_dirty()
+            except Exception as error:
+                self.cut_off(connection, "write", error)
         return served
 
     def _flush(self, now_ms: int) -> None:
@@ -211,19 +304,31 @@ class Turns:
                 connection.mark_dirty()
             self.waiting.clear()
             while self._awaiting and self._awaiting[0][0] <= durable_lsn:
-                self._awaiting.popleft()[1]()
+                self._tell_durable(self._awaiting.popleft()[1])
         dirty, self.dirty = self.dirty, []
         for connection in dirty:
-            connection.flush(durable_lsn, now_ms)
+            try:
+                connection.flush(durable_lsn, now_ms)
+            except Exception as error:
+                self.cut_off(connection, "flush", error)
             if connection.session.out.segments:
                 self.waiting.add(connection)
+
+    def _tell_durable(self, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except Exception as error:
+            self.stats.faults.note("", "answer", error)
 
     def _make_room(self, served: list[Consumer]) -> None:
         """Consumers whose client took what was written may be sent a turn's worth again."""
         for consumer in served:
             connection: Connection = consumer.owner  # type: ignore[assignment]
-            if connection.writable and not consumer.closed:
-                connection.session.make_room_for(consumer)
+            try:
+                if connection.writable and not consumer.closed:
+                    connection.session.make_room_for(consumer)
+            except Exception as error:
+                self.cut_off(connection, "room", error)
 
     def when_durable(self, lsn: int, call: Callable[[], None]) -> None:
         """Have ``call`` called when everything up to the lsn of a record just written survives a crash. A turn comes
@@ -234,28 +339,27 @@ class Turns:
 
     # ---- time ------------------------------------------------------------------------------------
 
-    def watch(self, connection: Connection, due_ms: int) -> None:
-        """Look at a connection again at ``due_ms`` (heart-beats, handshake, lingering)."""
-        self._watches += 1
-        heappush(self._watched, (due_ms, self._watches, connection))
-
     def _beat(self, now_ms: int) -> None:
-        watched = self._watched
-        while watched and watched[0][0] <= now_ms:
-            due_ms, _, connection = heappop(watched)
-            connection.look(due_ms, now_ms)
+        for connection in self.watches.pop_due(self.broker.clock.steady_ms(now_ms)):
+            try:
+                connection.look(now_ms)
+            except Exception as error:
+                self.cut_off(connection, "beat", error)
 
     def _set_timer(self, now_ms: int) -> None:
         due_ms = self.broker.next_due_ms()
-        if self._watched and (due_ms is None or self._watched[0][0] < due_ms):
-            due_ms = self._watched[0][0]
+        watch_ms = self.watches.next_due_ms()
+        if watch_ms is not None:
+            watched_ms = self.broker.clock.date_ms(watch_ms)
+            due_ms = watched_ms if due_ms is None else min(due_ms, watched_ms)
         if due_ms is None:
             return
+        steady_due_ms = self.broker.clock.steady_ms(due_ms)
         if self._timer is not None:
-            if self._timer_due_ms == due_ms:
+            if self._timer_due_ms == steady_due_ms:
                 return
             self._timer.cancel()
-        self._timer_due_ms = due_ms
+        self._timer_due_ms = steady_due_ms
         self._timer = self._loop.call_later(max(due_ms - now_ms, 0) / 1000, self._wake)
 
     def _wake(self) -> None:
@@ -267,3 +371,8 @@ class Turns:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def end(self) -> None:
+        """No more turns, whoever asks: the store may be closed now."""
+        self.stop()
+        self._has_ended = True

@@ -4,6 +4,8 @@ and no module of the broker imports it.
 
 from __future__ import annotations
 
-from artemis_py.spark.session import register, session
+from artemis_py.spark.catalog import views
+from artemis_py.spark.lagging import lag
+from artemis_py.spark.sessions import register, session
 
-__all__ = ["register", "session"]
+__all__ = ["lag", "register", "session", "views"]

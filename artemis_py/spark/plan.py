@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
@@ -11,16 +12,19 @@ from pyspark.sql.datasource import InputPartition
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark.directory_log import DirectoryLog, find_directories
+from artemis_py.spark.gaps import check_gaps
 from artemis_py.spark.http_log import Broker
-from artemis_py.spark.log import Listing, Log, Place, Segment
+from artemis_py.spark.log import AwayError, Listing, Log, Place, Segment
 from artemis_py.spark.options import EARLIEST, LATEST, ReadOptions
 from artemis_py.spark.options import Place as Offsets
 from artemis_py.spark.reading import Names, Wanted, packed, unpacked
 from artemis_py.spark.walk import Piece, walk
 from artemis_py.storage import codec
 
+_logger = logging.getLogger(__name__)
 _PIECE_BYTES: Final = 16 << 20
 """How much is read and decoded at once: some ten thousand rows."""
+_PARTS_MAX: Final = 50
 _FIRST_TURN_BYTES: Final = 1 << 20
 """In so much of a segment its first turn is looked for."""
 
@@ -33,6 +37,12 @@ class Range:
     begin: int
     end: int
     time_ms: int
+    name: str = ""
+    """Of the segment's file as it was planned."""
+    places: bool = False
+    """Is there a file that tells where the messages of each address stand?"""
+    told: tuple[int, int, int, int] = (0, 0, 0, 0)
+    """The segment's number, first and last lsn and size: of which that file has to be."""
 
 
 class Share(InputPartition):
@@ -43,12 +53,12 @@ class Share(InputPartition):
         self.place = place
         self.ranges = ranges
         self.wanted = wanted
-        self._packs = packs
+        self.packs = packs
 
     @property
     def names(self) -> Names:
         """Whom the numbers in these ranges mean."""
-        return unpacked(*self._packs)
+        return unpacked(*self.packs)
 
 
 def places(options: ReadOptions) -> list[Place]:
@@ -63,18 +73,34 @@ def opened(options: ReadOptions) -> dict[str, tuple[Place, Log]]:
     in any of the directories: that is more often a wrong name than a broker that never began.
     """
     found: dict[str, tuple[Place, Log]] = {}
+    away: AwayError | None = None
     for place in places(options):
         log = place.open()
-        if log.broker in found:
-            raise PipelineError(f"two logs are of a broker named {log.broker}: each needs a name of its own")
-        found[log.broker] = (place, log)
+        try:
+            broker = log.broker
+        except AwayError as error:
+            if not options.skips_unavailable:
+                raise
+            _logger.warning("%s; the rest is read without it (skipUnavailableBrokers)", error)
+            away = error
+            continue
+        if broker in found:
+            raise PipelineError(f"two logs are of a broker named {broker}: each needs a name of its own")
+        found[broker] = (place, log)
+    if not found and away is not None:
+        raise away
+    check_known(found, options)
+    return found
+
+
+def check_known(found: Mapping[str, tuple[Place, Log]], options: ReadOptions) -> None:
+    """Raises PipelineError when there is no file of a log in any of the directories."""
     logs = [log for _, log in found.values()]
     if not any(log.has_files() if isinstance(log, DirectoryLog) else True for log in logs):
         raise PipelineError(
             f"there is no log in {options.journal}: name the directory above journal-directory and"
             " journal-retention-directory, or both with a comma between; what the broker writes now is in the first"
         )
-    return found
 
 
 def asked(options: ReadOptions) -> Wanted:
@@ -84,14 +110,15 @@ def asked(options: ReadOptions) -> Wanted:
         time_ms_max=options.ending_ms,
         subscribed=frozenset(options.addresses) if options.subscribes else None,
         pattern=options.pattern,
+        since=options.starting_since,
     )
 
 
 def bounded(wanted: Wanted, options: ReadOptions, broker: str, brokers: Sequence[str]) -> Wanted:
     """The same between the offsets that a batch names for one of the brokers."""
     lsn_min, lsn_max = wanted.lsn_min, wanted.lsn_max
-    starting = lsn_of(options.starting, broker, brokers, "startingOffsets")
-    ending = lsn_of(options.ending, broker, brokers, "endingOffsets")
+    starting = lsn_of(options.starting, broker, brokers, "startingOffsets", skips=options.skips_unavailable)
+    ending = lsn_of(options.ending, broker, brokers, "endingOffsets", skips=options.skips_unavailable)
     if starting is not None:
         lsn_min = max(lsn_min, starting + 1)
     if ending is not None:
@@ -99,25 +126,55 @@ def bounded(wanted: Wanted, options: ReadOptions, broker: str, brokers: Sequence
     return replace(wanted, lsn_min=lsn_min, lsn_max=lsn_max)
 
 
-def lsn_of(offsets: Offsets, broker: str, brokers: Sequence[str], option: str) -> int | None:
+def lsn_of(offsets: Offsets, broker: str, brokers: Sequence[str], option: str, *, skips: bool = False) -> int | None:
     """The lsn that an option names for a broker; None for earliest, latest, or a broker that it does not name. Raises
-    PipelineError for a broker that is not read.
+    PipelineError for a broker that is not read, unless one may be left out (``skips``).
     """
     if isinstance(offsets, str):
         return None
     for name in offsets:
-        if name not in brokers:
+        if name not in brokers and not skips:
             raise PipelineError(f"{option} names broker {name}, which is not read: there is {', '.join(brokers)}")
     return offsets.get(broker)
 
 
-def settled_listing(log: Log, wanted: Wanted) -> Listing:
-    """What there is to be read, with the last batch of a directory that is written to, when it can be wanted."""
+def settled_listing(log: Log, wanted: Wanted, options: ReadOptions) -> Listing:
+    """What there is to be read, with the last batch of a directory that is written to, when it can be wanted. Raises
+    PipelineError for holes in it, and for offsets that the options name and that it does not come to.
+    """
     listing = log.listing()
     if isinstance(log, DirectoryLog) and (wanted.lsn_max is None or wanted.lsn_max > listing.end_lsn):
         log.settle()
         listing = log.listing()
+    check_reach(log.broker, listing, options)
+    check_gaps(log.broker, listing, wanted, fails_on_loss=options.fails_on_loss)
     return listing
+
+
+def check_reach(broker: str, listing: Listing, options: ReadOptions) -> None:
+    """Raises PipelineError for offsets that the options name and that lie behind the end of the log: whoever has them
+    read another log, or this one is an older copy. For what is not in the log any more, too, or says so where losses
+    are allowed.
+    """
+    begin = None if isinstance(options.starting, str) else options.starting.get(broker)
+    if begin is not None and begin + 1 < listing.first_lsn:
+        problem = (
+            f"startingOffsets names offset {begin} of broker {broker}, and retention has removed the offsets"
+            f" {begin + 1} to {listing.first_lsn - 1}"
+        )
+        if options.fails_on_loss:
+            raise PipelineError(
+                f"{problem}: name {listing.first_lsn - 1} or earliest, or go on without them with failOnDataLoss=false"
+            )
+        _logger.warning("%s; they are left out", problem)
+    for name, offsets in (("startingOffsets", options.starting), ("endingOffsets", options.ending)):
+        lsn = None if isinstance(offsets, str) else offsets.get(broker)
+        if lsn is None or lsn <= listing.end_lsn or (name == "endingOffsets" and not options.fails_on_loss):
+            continue
+        raise PipelineError(
+            f"{name} names offset {lsn} of broker {broker}, whose log ends at {listing.end_lsn}: it is another log, or"
+            " an older copy, than the one that the offset was taken from"
+        )
 
 
 def learn_queues(names: Names, listing: Listing) -> Names:
@@ -130,7 +187,7 @@ def learn_queues(names: Names, listing: Listing) -> Names:
 def shares(
     place: Place, listing: Listing, wanted: Wanted, names: Names, share_bytes: int, *, of_messages: bool
 ) -> list[Share]:
-    """The tasks that read what is wanted of one log."""
+    """The tasks that read what is wanted of one log, of which ``check_gaps`` has seen that it is whole."""
     top = listing.end_lsn if wanted.lsn_max is None else min(wanted.lsn_max, listing.end_lsn)
     wanted = replace(wanted, lsn_max=top)
     queues = packed(names.queues)
@@ -145,13 +202,24 @@ def shares(
             if not taken or taken[-1].segment != segment.number:
                 actors.learn(segment)
             taken.append(one)
-            filled += one.end - one.begin
+            filled += _work(one, segment, wanted, of_messages=of_messages)
             if filled >= share_bytes:
                 found.append(Share(place, taken, wanted, (queues, packed(actors.sessions, actors.consumers))))
                 taken, filled, actors = [], 0, Names()
     if taken:
         found.append(Share(place, taken, wanted, (queues, packed(actors.sessions, actors.consumers))))
     return found
+
+
+def _work(one: Range, segment: Segment, wanted: Wanted, *, of_messages: bool) -> int:
+    """About how many bytes of a part a task takes in: of a part with places those of the wanted addresses, and a
+    fiftieth at least: to look into it costs so much.
+    """
+    size_bytes = one.end - one.begin
+    if not of_messages or not one.places or segment.addresses is None or wanted.takes_all:
+        return size_bytes
+    wanted_count = sum(wanted.takes(address) for address in segment.addresses)
+    return max(size_bytes * wanted_count // max(1, len(segment.addresses)), size_bytes // _PARTS_MAX)
 
 
 def can_answer(segment: Segment, wanted: Wanted, *, of_messages: bool) -> bool:
@@ -163,6 +231,11 @@ def can_answer(segment: Segment, wanted: Wanted, *, of_messages: bool) -> bool:
     if wanted.time_ms_min is not None and segment.last_ms < wanted.time_ms_min:
         return False
     if wanted.time_ms_max is not None and segment.first_ms > wanted.time_ms_max:
+        return False
+    for ids in (wanted.message_ids, wanted.original_ids):
+        if ids is not None and not any(map(segment.may_have, ids)):
+            return False
+    if wanted.headers and segment.copies == 0:
         return False
     return not of_messages or _has_messages(segment, wanted)
 
@@ -188,26 +261,32 @@ def ranges(segment: Segment, wanted: Wanted) -> Iterator[Range]:
     ends = [(offset, lsn) for offset, lsn, _ in blocks[1:]] + [(segment.size_bytes, segment.last_lsn + 1)]
     begun: tuple[int, int] | None = None
     last_end = 0
+    told = segment.number, segment.first_lsn, segment.last_lsn, segment.size_bytes
+    of_segment = segment.name, segment.places_bytes > 0, told
     for (offset, lsn, time_ms), (end, behind_lsn) in zip(blocks, ends, strict=True):
         is_wanted = behind_lsn > wanted.lsn_min and (wanted.lsn_max is None or lsn <= wanted.lsn_max)
         if begun is not None and (not is_wanted or end - begun[0] > _PIECE_BYTES):
-            yield Range(segment.number, begun[0], last_end, begun[1])
+            yield Range(segment.number, begun[0], last_end, begun[1], *of_segment)
             begun = None
         if is_wanted and begun is None:
             begun = offset, time_ms
         last_end = end
     if begun is not None:
-        yield Range(segment.number, begun[0], last_end, begun[1])
+        yield Range(segment.number, begun[0], last_end, begun[1], *of_segment)
 
 
 def start_lsn(log: Log, options: ReadOptions, brokers: Sequence[str]) -> int:
     """The offset at which a new query begins: everything up to it is passed over."""
     listing = log.listing()
+    check_reach(log.broker, listing, options)
     if options.starting_ms is not None:
         return before_time(listing, options.starting_ms)
-    if options.starting == EARLIEST:
+    if options.starting == EARLIEST:  # also where addresses have times of their own, and some have none
         return listing.first_lsn - 1
-    named = None if options.starting == LATEST else lsn_of(options.starting, log.broker, brokers, "startingOffsets")
+    named = None
+    if options.starting != LATEST:
+        skips = options.skips_unavailable
+        named = lsn_of(options.starting, log.broker, brokers, "startingOffsets", skips=skips)
     if named is not None:
         return named
     return listing.end_lsn if options.starting == LATEST else listing.first_lsn - 1

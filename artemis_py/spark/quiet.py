@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from artemis_py.errors import ArtemisError, PipelineError
 
@@ -32,6 +32,7 @@ def quiet_session(master: str, conf: Mapping[str, str], *, is_verbose: bool) -> 
     from pyspark.sql import SparkSession
 
     from artemis_py.spark import session
+    from artemis_py.spark.sessions import PUSHDOWN
 
     running = SparkSession.getActiveSession()
     if running is not None:  # somebody calls the command from a program that uses Spark itself
@@ -39,7 +40,8 @@ def quiet_session(master: str, conf: Mapping[str, str], *, is_verbose: bool) -> 
         return
     with _standard_error(into_file=not is_verbose) as said:
         try:
-            spark = session("artemis-py pipeline", master, **{_SHUFFLE: _shuffle_partitions(master), **conf})
+            settings: dict[str, Any] = {_SHUFFLE: _shuffle_partitions(master), PUSHDOWN: "true", **conf}
+            spark = session("artemis-py pipeline", master, **settings)
         except ArtemisError:
             raise
         except Exception as problem:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from artemis_py.config.wildcards import WildcardIndex
-from artemis_py.spark.columns import Mask, any_of
+from artemis_py.spark.columns import Mask, Numbers, any_of
 from artemis_py.spark.log import Log, Segment
 from artemis_py.spark.published import Published
 from artemis_py.spark.walk import Walk
@@ -37,6 +37,14 @@ class Wanted:
     subscribed: frozenset[str] | None = None
     """One of these or one that ``pattern`` matches; None: any."""
     pattern: str | None = None
+    prefixes: tuple[str, ...] = ()
+    """Addresses that begin with all of these."""
+    message_ids: frozenset[int] | None = None
+    """One of these; None: any."""
+    original_ids: frozenset[int] | None = None
+    """Copies of one of these; None: of any. It rules out segments alone."""
+    since: Mapping[str, int] | None = None
+    """Of these addresses what is published at a time or later."""
     headers: frozenset[bytes] = frozenset()
     """Messages with all of these headers alone."""
 
@@ -48,14 +56,26 @@ class Wanted:
         """Can a message to this address be wanted?"""
         if self.addresses is not None and address not in self.addresses:
             return False
+        if not all(address.startswith(prefix) for prefix in self.prefixes):
+            return False
         if self.subscribed is None or address in self.subscribed:
             return True
         return self.pattern is not None and _matches(self.pattern, address)
 
     @property
     def takes_all(self) -> bool:
-        """Are messages to every address wanted?"""
-        return self.addresses is None and self.subscribed is None
+        """Are messages to every address wanted, whenever they were published?"""
+        is_any = self.addresses is None and self.subscribed is None
+        return is_any and self.since is None and not self.prefixes
+
+    def taken(self, codes: Numbers, addresses: Sequence[str | None], times_ms: Numbers) -> Mask:
+        """Which rows are wanted: of each the place of its address in the list, and its time. None: no address."""
+        takes = np.array([address is not None and self.takes(address) for address in addresses], np.bool_)
+        mask: Mask = takes[codes]
+        if self.since is not None:
+            begins_ms = np.array([self.since.get(address or "", 0) for address in addresses], np.int64)
+            mask &= times_ms >= begins_ms[codes]
+        return mask
 
     def records(self, found: Walk) -> Mask:
         """Which records of a walk can be wanted, by lsn and time."""
@@ -66,6 +86,11 @@ class Wanted:
             mask &= found.times_ms <= self.time_ms_max
         return mask
 
+    def of_ids(self, numbers: Numbers) -> Mask:
+        """Which of these numbers of messages are wanted."""
+        found: Mask = np.isin(numbers, np.array(sorted(self.message_ids or ()), np.int64))
+        return found
+
     def messages(self, published: Published) -> Published:
         """Which messages are wanted, by timestamp and address."""
         mask = np.ones(len(published), np.bool_)
@@ -73,9 +98,10 @@ class Wanted:
             mask &= published.number("timestamp_ms") >= self.timestamp_ms_min
         if self.timestamp_ms_max is not None:
             mask &= published.number("timestamp_ms") <= self.timestamp_ms_max
-        if not self.takes_all:
-            codes, addresses = published.addresses
-            mask &= np.array([self.takes(address) for address in addresses], np.bool_)[codes]
+        if not self.takes_all and len(published):
+            mask &= self.taken(*published.addresses, published.found.times_ms[published.records])
+        if self.message_ids is not None:
+            mask &= self.of_ids(published.number("id"))
         for name in self.headers:
             codes, blocks = published.heads
             mask &= any_of(blocks, [name + b":"])[codes]
@@ -145,8 +171,8 @@ class Reading:
     """One piece of the log on its way to rows."""
 
     found: Walk
-    offset: int
-    """Of the piece in its file."""
+    positions: Callable[[Numbers], Numbers]
+    """From places in the piece to offsets in its file."""
     segment: int
     log: Log
     names: Names

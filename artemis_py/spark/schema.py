@@ -121,7 +121,17 @@ METRICS: Final[dict[str, pa.DataType]] = {
 }
 """One row for each queue and each interval in which something happened to it."""
 
-TABLES: Final = {"messages": MESSAGES, "events": EVENTS, "queues": QUEUES, "pages": PAGES, "metrics": METRICS}
+ADDRESSES: Final[dict[str, pa.DataType]] = {"broker": _STRING, "address": _STRING}
+"""One row for each address of which a log has a message or a queue."""
+
+TABLES: Final = {
+    "messages": MESSAGES,
+    "events": EVENTS,
+    "queues": QUEUES,
+    "pages": PAGES,
+    "metrics": METRICS,
+    "addresses": ADDRESSES,
+}
 
 _SPARK_TYPES: Final[dict[pa.DataType, spark.DataType]] = {
     _STRING: spark.StringType(),

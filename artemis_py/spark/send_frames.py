@@ -39,8 +39,26 @@ COLUMNS: Final = {
 }
 """The columns of a row that is published, and the Spark types that each may have."""
 
-FRAME_HEADERS: Final = frozenset({"destination", "transaction", "receipt", "content-length"})
-"""Headers that belong to a frame, not to its message: left out when they stand in the column ``headers``."""
+HOP_HEADERS: Final = frozenset(
+    {
+        "destination", "transaction", "receipt", "content-length", "message-id", "subscription", "ack", "redelivered",
+        "timestamp", "delivery-count", "amqMessageId", "ingress-timestamp",
+    }
+)  # fmt: skip
+"""Headers that belong to one frame or one delivery, not to the message: never taken from the column ``headers``. Rows
+that come from another queue bring those of their last delivery along.
+"""
+_SAID_BY: Final = {
+    "key": ("JMSXGroupID", "_AMQ_GROUP_ID"),
+    "priority": ("priority",),
+    "expiration": ("expires",),
+    "deliverAt": ("AMQ_SCHEDULED_TIME", "AMQ_SCHEDULED_DELAY"),
+    "delay": ("AMQ_SCHEDULED_TIME", "AMQ_SCHEDULED_DELAY"),
+    "routingType": ("destination-type",),
+}
+"""Which headers a column says, or the option of its name: who gives one does not mean what a row brings along."""
+_ALWAYS_SAID: Final = "persistent"
+"""The option has a default, so it always says something, also where that means no header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +109,11 @@ class FrameMaker:
         if options.persistent and "persistent" not in self._places:
             fixed += "persistent:true\n"
         self._fixed = f"transaction:{TRANSACTION}\n{fixed}".encode()
+        said = set(self._places)
+        said |= {"priority"} if options.priority is not None else set()
+        said |= {"routingType"} if options.routing_type is not None else set()
+        self._left_out = HOP_HEADERS | {_ALWAYS_SAID} | {name for one in said for name in _SAID_BY.get(one, ())}
+        """Headers of a row that its column ``headers`` has no say in."""
 
     def frames(self, batch: pa.RecordBatch) -> list[bytes]:
         """One frame for each row, in order. Raises PipelineError for a row that makes no message."""
@@ -134,7 +157,7 @@ class FrameMaker:
             assert self._options.address is not None
             pieces.insert(0, [self._destination(self._options.address)] * batch.num_rows)
         if "headers" in self._places:
-            pieces.append([_header_lines(one) for one in batch.column(self._places["headers"]).to_pylist()])
+            pieces.append([self._header_lines(one) for one in batch.column(self._places["headers"]).to_pylist()])
             if len(pieces) == 1:
                 assert self._options.address is not None
                 pieces.insert(0, [self._destination(self._options.address)] * batch.num_rows)
@@ -153,6 +176,16 @@ class FrameMaker:
                 "A row has no address: fill the column address, or set the option address for such rows"
             )
         return f"destination:{escaped(address)}\n".encode()
+
+    def _header_lines(self, headers: Any) -> bytes:
+        """Arrow gives a map as pairs, and an array of structs as dictionaries."""
+        if not headers:
+            return b""
+        return "".join(
+            f"{escaped(name)}:{escaped(_text(f'header {name}', value))}\n"
+            for name, value in _pairs(headers)
+            if name not in self._left_out and value is not None
+        ).encode()
 
     def _persistent(self, persistent: bool | None) -> bytes:
         wanted = self._options.persistent if persistent is None else persistent
@@ -192,17 +225,6 @@ def _time(header: str, ms: int | None) -> bytes:
     if ms < 0:
         raise PipelineError(f"A row has {ms} ms for the header {header}: it may not be below 0")
     return b"%b:%d\n" % (header.encode(), ms)
-
-
-def _header_lines(headers: Any) -> bytes:
-    """Arrow gives a map as pairs, and an array of structs as dictionaries."""
-    if not headers:
-        return b""
-    return "".join(
-        f"{escaped(name)}:{escaped(_text(f'header {name}', value))}\n"
-        for name, value in _pairs(headers)
-        if name not in FRAME_HEADERS and value is not None
-    ).encode()
 
 
 def _pairs(headers: list[Any]) -> Iterator[tuple[str, str | bytes | None]]:

@@ -128,9 +128,13 @@ def _transactions(batches: Iterable[pa.RecordBatch], plan: SendPlan, task_id: st
         is_whole = is_last and number == 0
         sends = b"".join(chunk)
         # A partition in one transaction may come in another order: it is the same set of rows. With several, what is in
-        # each depends on the order, and the broker must refuse a transaction that is not the one it knows.
-        digest = f"whole:{len(chunk)}" if is_whole else hashlib.blake2b(sends, digest_size=16).hexdigest()
+        # each depends on the order. The broker must refuse a transaction that is not the one it knows under this id.
+        digest = f"whole:{_digest(b''.join(sorted(chunk)))}" if is_whole else _digest(sends)
         yield Transaction(f"{task_id}:{number}", digest, sends), len(chunk)
+
+
+def _digest(frames: bytes) -> str:
+    return hashlib.blake2b(frames, digest_size=16).hexdigest()
 
 
 def _chunks(batches: Iterable[pa.RecordBatch], plan: SendPlan) -> Iterator[tuple[list[bytes], bool]]:

@@ -31,33 +31,42 @@ class ArtemisDataSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns that the options ask for. Raises PipelineError for options that make no sense."""
+        from artemis_py.spark.catalog import declared, remembering
         from artemis_py.spark.options import shown_columns
         from artemis_py.spark.schema import spark_schema
 
-        return spark_schema(*shown_columns(self.options))
+        of_table = declared(self.options)
+        schema = spark_schema(*shown_columns(self.options if of_table is None else of_table))
+        return schema if of_table is None else remembering(schema, of_table)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The batch source. Raises PipelineError for options that make no sense."""
         from artemis_py.spark.batch import reader
         from artemis_py.spark.options import read_options
 
-        self._check_schema(schema)
-        return reader(read_options(self.options))
+        return reader(read_options(self._given(schema)))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """The source of a streaming query. Raises PipelineError for options that make no sense."""
         from artemis_py.spark.options import read_options
         from artemis_py.spark.stream import LogStreamReader
 
-        self._check_schema(schema)
-        return LogStreamReader(read_options(self.options, streaming=True))
+        return LogStreamReader(read_options(self._given(schema), streaming=True))
 
-    def _check_schema(self, asked: StructType) -> None:
-        """A user may have named another one. Raises PipelineError."""
-        if asked.simpleString() != self.schema().simpleString():
+    def _given(self, asked: StructType) -> dict[str, str]:
+        """The options, with those of the table where one of a catalog is read. Raises PipelineError where a user named
+        other columns.
+        """
+        from artemis_py.spark.catalog import remembered
+        from artemis_py.spark.options import shown_columns
+        from artemis_py.spark.schema import spark_schema
+
+        given = {**remembered(asked), **self.options}
+        if asked.simpleString() != spark_schema(*shown_columns(given)).simpleString():
             raise PipelineError(
                 "the columns are given: leave out schema(…), and name those that are wanted with option columns"
             )
+        return given
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """The batch sink. Raises PipelineError for options and columns that make no message."""

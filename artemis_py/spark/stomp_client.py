@@ -257,9 +257,10 @@ class StompClient:
             )
         elif "with other messages" in reason:
             advice = (
-                ": its rows came in another order or division than the first time. Give every partition an order"
-                " (sortWithinPartitions), or raise rowsPerTransaction and bytesPerTransaction above a partition; keep"
-                " both options and the number of partitions as they were"
+                ": its rows are others than the first time, or came in another order or division. If this is another"
+                " run, give it another publishId. Else give every partition an order (sortWithinPartitions), or raise"
+                " rowsPerTransaction and bytesPerTransaction above a partition; keep both options and the number of"
+                " partitions as they were"
             )
         elif "Open transactions hold more" in reason:
             advice = ": lower bytesPerTransaction or rowsPerTransaction"

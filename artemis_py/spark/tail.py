@@ -66,7 +66,7 @@ class Tail:
         self._fields = {
             "segment": header.number, "first_lsn": header.first_lsn, "last_lsn": header.first_lsn - 1, "first_ms": None,
             "last_ms": None, "oldest_ms": None, "newest_ms": None, "messages": 0, "queues": [], "sessions": [],
-            "consumers": [], "blocks": [],
+            "consumers": [], "blocks": [], "name": self._path.name,
         }  # fmt: skip
         return True
 

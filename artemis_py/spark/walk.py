@@ -75,11 +75,15 @@ class Walk:
         return np.repeat(np.concatenate(([before], known)), counts)
 
     @cached_property
-    def group_lsns(self) -> Numbers:
-        """The lsn of the transaction a record belongs to, 0 for none."""
+    def transaction_lsns(self) -> Numbers:
+        """The lsn of the transaction a record belongs to, 0 for none. Other groups are the broker's own: they keep
+        together what must not be torn.
+        """
         found = np.zeros(len(self.places), np.int64)
+        marked = np.cumsum(np.append(0, self.kinds == codec.TRANSACTION))
         for first, behind, lsn in self.groups:
-            found[first:behind] = lsn
+            if marked[behind] > marked[first]:
+                found[first:behind] = lsn
         return found
 
     @cached_property
@@ -192,8 +196,10 @@ def _behind(
     found: list[Damage] = []
     last_lsn, batch_number = _last_told(piece.data, places, groups)
     here = Damage(piece.name, offset, reason, torn=False)
-    following = behind_damage(here, piece.data, content_end, found, last_lsn, batch_number, is_last=piece.is_last)
-    damages += [Damage(one.name, piece.offset + one.offset, one.reason, one.torn) for one in found]
+    told = last_lsn, batch_number
+    following = behind_damage(here, piece.data, content_end, found, *told, is_last=piece.is_last, base=piece.offset)
+    at = piece.offset
+    damages += [Damage(one.name, at + one.offset, one.reason, one.torn, end=one.end and at + one.end) for one in found]
     return following
 
 

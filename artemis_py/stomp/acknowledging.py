@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from artemis_py.core.entry import Entry
+from artemis_py.errors import LimitError
 from artemis_py.stomp.frames import AckRun, Frame, FrameError
 from artemis_py.stomp.state import SessionState
-from artemis_py.stomp.subscription import AUTO, Subscription
+from artemis_py.stomp.subscription import AUTO, INDIVIDUAL, Subscription
 
 
 class Acknowledging(SessionState):
@@ -25,14 +26,22 @@ class Acknowledging(SessionState):
         subscription, message_id = self._find(frame)
         consumer = subscription.consumer
         queue = subscription.queue
-        entries = subscription.covered_by(message_id)
         if transaction is not None:
+            count_max = self.operations_left + 1
+            is_cumulative = subscription.ack_mode != INDIVIDUAL
+            if (consumer.count_up_to(message_id, count_max) if is_cumulative else 1) == count_max:
+                raise LimitError(self.too_many_operations)
             taken = transaction.refused if refuses else transaction.acknowledged
-            taken.extend((queue, consumer, entry) for entry in entries)
+            taken.extend([(queue, consumer, entry) for entry in subscription.covered_by(message_id)])
+        elif refuses and subscription.ack_mode == INDIVIDUAL:
+            entries = subscription.covered_by(message_id)
+            self.leave_unfinished(queue.release(consumer, entries, failed=True, now_ms=now_ms))
         elif refuses:
-            queue.release(consumer, entries, failed=True, now_ms=now_ms)
+            self.leave_unfinished(queue.refuse_up_to(consumer, message_id, now_ms))
+        elif subscription.ack_mode == INDIVIDUAL:
+            queue.acknowledge(consumer, subscription.covered_by(message_id))
         else:
-            queue.acknowledge(consumer, entries)
+            self.leave_unfinished(queue.acknowledge_up_to(consumer, message_id, now_ms))
         if consumer.parked:
             queue.wake(consumer)
 
@@ -55,7 +64,13 @@ class Acknowledging(SessionState):
                 self.service.traffic.came("ACK", place + 1)
                 self.acknowledge(Frame("ACK", {"id": f"{consumer.decode()}-{message.decode()}"}), now_ms, refuses=False)
                 raise AssertionError("an ACK for a message that is not held must be refused")
-            entries += subscription.covered_by(message_id)
+            if subscription.ack_mode == INDIVIDUAL:
+                entries += subscription.covered_by(message_id)
+            else:
+                queue = subscription.queue
+                self.leave_unfinished(queue.acknowledge_up_to(subscription.consumer, message_id, now_ms))
+                if subscription.consumer.parked:
+                    queue.wake(subscription.consumer)
         self._settle(subscription, entries)
         self.service.traffic.came("ACK", len(run.pairs))
 

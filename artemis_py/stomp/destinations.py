@@ -1,16 +1,9 @@
-"""Destinations as clients write them: prefixes, fully qualified names, temporary names."""
+"""Destinations as clients write them: prefixes and fully qualified names."""
 
 from __future__ import annotations
 
-from typing import Final
-
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.address import ANYCAST, MULTICAST
-
-TEMPORARY_PREFIXES: Final = {"/temp-queue/": ANYCAST, "/temp-topic/": MULTICAST}
-"""Destinations that live as long as the connection that names them, and are private to it until given away as a
-reply-to.
-"""
 
 
 class Prefixes:
@@ -39,11 +32,3 @@ def split_qualified(name: str) -> tuple[str, str | None]:
     """``address::queue`` in its two parts; a name without ``::`` is an address."""
     address, colons, queue = name.partition("::")
     return (address, queue) if colons else (name, None)
-
-
-def temporary_address(destination: str, owner: str) -> tuple[str, str] | None:
-    """The address behind a connection's temporary destination and its routing type; None for any other destination."""
-    for prefix, routing_type in TEMPORARY_PREFIXES.items():
-        if destination.startswith(prefix):
-            return f"{prefix[1:-1]}.{owner}.{destination[len(prefix) :]}", routing_type
-    return None

@@ -12,19 +12,27 @@ from typing import Final
 
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.address import ANYCAST, MULTICAST
+from artemis_py.core.forward import HOPS_HEADER
 from artemis_py.message import Head, encode_headers, escape_header
 from artemis_py.stomp.destinations import Prefixes, split_qualified
 from artemis_py.stomp.frames import Frame, FrameError, Limits, Refused, Send, Shape
-from artemis_py.stomp.headers import decode_block, first_of_each, parse_content_length
+from artemis_py.stomp.headers import decode_block, first_of_each, parse_content_length, receipt_in
 
 MEMO_ENTRIES_MAX: Final = 4096
 MEMO_BLOCK_BYTES_MAX: Final = 1024
+MEMO_BYTES_MAX: Final = 1 << 20
+"""Of header blocks that are remembered in one table; what they mean takes about three times that."""
 
 _RECEIPT: Final = b"\nreceipt:"
 _UNAMBIGUOUS: Final = bytes(code for code in range(ord("!"), ord("~") + 1) if chr(code) not in "\\:")
 """What a header value may consist of that reads alike in every version, and is written as it was read."""
 _CARRIED: Final = frozenset({"receipt", "transaction", "content-length"})
-_FORGED: Final = frozenset({"message-id", "subscription", "ack", "redelivered", "timestamp", "delivery-count"})
+_FORGED: Final = frozenset(
+    {
+        "message-id", "subscription", "ack", "redelivered", "timestamp", "delivery-count", "amqMessageId",
+        "ingress-timestamp", HOPS_HEADER,
+    }
+)  # fmt: skip
 _DECIDING: Final = frozenset(
     {
         "destination", "destination-type", "priority", "persistent", "expires", "AMQ_SCHEDULED_TIME",
@@ -33,7 +41,16 @@ _DECIDING: Final = frozenset(
 )  # fmt: skip
 _CARRIED_BYTES: Final = frozenset(name.encode() for name in _CARRIED)
 _DECIDING_BYTES: Final = frozenset(name.encode() for name in _DECIDING)
-_NOT_PASSING: Final = frozenset(name.encode() for name in _CARRIED | _FORGED | _DECIDING | {""})
+_FORGED_BYTES: Final = frozenset(name.encode() for name in _FORGED)
+_OWN: Final = _CARRIED | _FORGED | _DECIDING
+"""What passes through under none of these names."""
+_BLANKS: Final = (
+    "".join(map(chr, [*range(ord(" ") + 1), *range(0x2000, 0x2010)]))
+    + "\x7f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
+"""What readers strip from names, or do not see."""
+_PASSING_NAMES_MAX: Final = 1024
+_PASSING_NAME_BYTES_MAX: Final = 64
 
 
 class Dialect:
@@ -47,9 +64,13 @@ class Dialect:
         self._trims = version == "1.0"
         self._line_bytes_max = self.limits.header_line_bytes_max
         self.memo: dict[bytes, Send] = {}
+        self._memo_bytes = 0
+        self._shape_bytes = 0
         self._seen: set[int] = set()
         """Hashes of blocks met once: what never repeats is not worth keeping."""
         self._shapes: dict[tuple[bytes, ...], Shape] = {}
+        self._passing: set[bytes] = set()
+        """Names seen that pass through."""
 
     def read(self, block: bytes) -> Frame | Send | Refused:
         """The frame that a header block announces. Raises FrameError when nothing after it could be read."""
@@ -87,8 +108,10 @@ class Dialect:
             return
         if len(block) > MEMO_BLOCK_BYTES_MAX:
             return
-        if len(self.memo) >= MEMO_ENTRIES_MAX:
+        self._memo_bytes += len(block)
+        if len(self.memo) >= MEMO_ENTRIES_MAX or self._memo_bytes > MEMO_BYTES_MAX:
             self.memo.clear()
+            self._memo_bytes = len(block)
         self.memo[block] = send
 
     # ---- SEND, the quick way: no escapes, one colon a line ---------------------------------------
@@ -105,9 +128,10 @@ class Dialect:
         deciding: list[bytes] = []
         passing: list[bytes] = []
         carried: dict[bytes, str] | None = None
+        known = self._passing
         for line in lines:
             name = line[: line.find(b":")]
-            if name not in _NOT_PASSING:
+            if name in known:
                 passing.append(line)
             elif name in _DECIDING_BYTES:
                 deciding.append(line)
@@ -115,8 +139,10 @@ class Dialect:
                 if carried is None:
                     carried = {}
                 carried.setdefault(name, line[len(name) + 1 :].decode())
-            elif not name:
-                return None
+            elif name not in _FORGED_BYTES:
+                if not self._passes(name):
+                    return None
+                passing.append(line)
         key = tuple(deciding)
         shape = self._shapes.get(key)
         if shape is None:
@@ -128,6 +154,16 @@ class Dialect:
         if carried is None:
             return Send(_head(shape, text, False), shape, -1, None, None)
         return self._send_with_hop_headers(shape, text, carried)
+
+    def _passes(self, name: bytes) -> bool:
+        """Is this the name of a header that only passes through? Those that do are remembered."""
+        if not name or not passes_through(name.decode()):
+            return False
+        if len(name) <= _PASSING_NAME_BYTES_MAX:
+            if len(self._passing) >= _PASSING_NAMES_MAX:
+                self._passing.clear()
+            self._passing.add(name)
+        return True
 
     def _send_with_hop_headers(self, shape: Shape, text: bytes, carried: dict[bytes, str]) -> Send:
         length = carried.get(b"content-length")
@@ -142,9 +178,12 @@ class Dialect:
     def _shape_of_lines(self, lines: tuple[bytes, ...]) -> Shape:
         headers = [tuple(line.decode().split(":", 1)) for line in lines]
         shape = self.shape(first_of_each([(name, value) for name, value in headers]))
-        if len(self._shapes) >= MEMO_ENTRIES_MAX:
-            self._shapes.clear()
-        if sum(map(len, lines)) <= MEMO_BLOCK_BYTES_MAX:
+        size_bytes = sum(map(len, lines))
+        if size_bytes <= MEMO_BLOCK_BYTES_MAX:
+            self._shape_bytes += size_bytes
+            if len(self._shapes) >= MEMO_ENTRIES_MAX or self._shape_bytes > MEMO_BYTES_MAX:
+                self._shapes.clear()
+                self._shape_bytes = size_bytes
             self._shapes[lines] = shape
         return shape
 
@@ -154,9 +193,10 @@ class Dialect:
         try:
             command, headers = decode_block(block, self.version, self.limits)
         except FrameError as error:
+            receipt = receipt_in(block, self.version)
             if self.version == "1.0":
-                return Refused(str(error), None, -1)
-            raise
+                return Refused(str(error), receipt, -1)
+            raise FrameError(str(error), receipt) from None
         chosen = first_of_each(headers)
         receipt = chosen.get("receipt")
         length = chosen.get("content-length")
@@ -170,11 +210,7 @@ class Dialect:
             shape = self.shape(chosen)
         except FrameError as error:
             return Refused(str(error), receipt, content_length, incomplete=not chosen.get("destination"))
-        passing = [
-            (name, value)
-            for name, value in headers
-            if name not in _CARRIED and name not in _FORGED and name not in _DECIDING
-        ]
+        passing = [(name, value) for name, value in headers if passes_through(name)]
         text = encode_headers(passing)[:-2]
         return Send(_head(shape, text, length is not None), shape, content_length, receipt, chosen.get("transaction"))
 
@@ -210,6 +246,13 @@ class Dialect:
         if text is None:
             return self.default_persistent
         return text.strip().lower() == "true"
+
+
+def passes_through(name: str) -> bool:
+    """Does a header go to consumers as the sender wrote it? Not under a name of the broker's own, nor under one that
+    many clients take for it because they strip names.
+    """
+    return name not in _OWN and name.strip(_BLANKS) not in _OWN
 
 
 def _head(shape: Shape, passing: bytes, sized: bool) -> Head:

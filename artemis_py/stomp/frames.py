@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from artemis_py.config.settings import AcceptorConfig
+from artemis_py.core.holdings import FRAME_BYTES, HEADER_BYTES
 from artemis_py.core.router import Route
 from artemis_py.errors import ArtemisError
 from artemis_py.message import Head
+from artemis_py.selector import CLIENT_LIMITS, SelectorLimits
 from artemis_py.storage.upload import Upload
 
 VERSIONS: Final = ("1.0", "1.1", "1.2")
@@ -43,6 +45,12 @@ class Frame:
         self.content_length = content_length
         """-1 when the frame has no content-length."""
 
+    @property
+    def size_bytes(self) -> int:
+        """What the frame takes in memory, without a body."""
+        texts = sum([len(name) + len(value) + HEADER_BYTES for name, value in self.headers.items()])
+        return FRAME_BYTES + texts
+
 
 class AckRun:
     """ACKs of STOMP 1.2 with nothing but an id, one behind the other: in each pair the number of the consumer and that
@@ -53,6 +61,11 @@ class AckRun:
 
     def __init__(self, pairs: list[tuple[bytes, bytes]]) -> None:
         self.pairs = pairs
+
+    @property
+    def size_bytes(self) -> int:
+        """What the frames take in memory."""
+        return HEADER_BYTES * len(self.pairs)
 
 
 class Refused:
@@ -66,6 +79,11 @@ class Refused:
         self.reason = reason
         self.receipt = receipt
         self.content_length = content_length
+
+    @property
+    def size_bytes(self) -> int:
+        """What the frame takes in memory, without a body."""
+        return FRAME_BYTES
 
 
 class Shape:
@@ -116,6 +134,11 @@ class Send:
         self.quick = shape.simple and transaction is None
         self.gathers = shape.simple and transaction is not None and receipt is None
 
+    @property
+    def size_bytes(self) -> int:
+        """What the frame takes in memory, without its body."""
+        return FRAME_BYTES + 2 * self.head.size_bytes
+
 
 class LargeSend(Send):
     """A SEND whose body goes to a file of its own."""
@@ -140,8 +163,11 @@ class Limits:
     body_bytes_max: int = 104857600
     unsent_bytes_max: int = 67108864
     subscriptions_max: int = 1024
+    temporary_max: int = 1024
     transactions_max: int = 256
     transaction_bytes_max: int = 104857600
+    selectors: SelectorLimits = CLIENT_LIMITS
+    transaction_operations_max: int = 10_000
     large_body_bytes_min: int = -1
     """From which size a body goes to a file of its own; -1: never."""
 
@@ -160,7 +186,10 @@ class Limits:
             body_bytes_max=acceptor.int_param("maxBodyBytes"),
             unsent_bytes_max=acceptor.int_param("maxUnsentBytes"),
             subscriptions_max=acceptor.int_param("maxSubscriptions"),
+            temporary_max=acceptor.int_param("maxTemporaryDestinations"),
             transactions_max=acceptor.int_param("maxTransactions"),
             transaction_bytes_max=acceptor.int_param("maxTransactionBytes"),
+            selectors=SelectorLimits(acceptor.int_param("maxSelectorBytes"), acceptor.int_param("maxSelectorTerms")),
+            transaction_operations_max=acceptor.int_param("maxTransactionOperations"),
             large_body_bytes_min=acceptor.int_param("stompMinLargeMessageSize"),
         )

@@ -11,11 +11,9 @@ from typing import Final
 
 from artemis_py.stomp.frames import COMMANDS, FrameError, Limits
 
-_ESCAPES: Final = {
-    "1.0": {},
-    "1.1": {"n": "\n", "c": ":", "\\": "\\"},
-    "1.2": {"n": "\n", "c": ":", "\\": "\\", "r": "\r"},
-}
+_RECEIPT: Final = b"\nreceipt:"
+_ESCAPES: Final = {"1.1": (("\\n", "\n"), ("\\c", ":")), "1.2": (("\\n", "\n"), ("\\c", ":"), ("\\r", "\r"))}
+"""Beside that of the backslash itself. 1.0 has none."""
 
 
 def decode_block(block: bytes, version: str, limits: Limits) -> tuple[str, list[tuple[str, str]]]:
@@ -61,21 +59,41 @@ def _decode_line(line: str, version: str, plain: bool) -> tuple[str, str]:
     return _unescape(name, version), _unescape(value, version)
 
 
+def receipt_in(block: bytes, version: str) -> str | None:
+    """The receipt that a block asks for which cannot be read as a whole; None when that line cannot be read, either."""
+    start = block.find(_RECEIPT)
+    if start < 0:
+        return None
+    line = block[start + 1 :].partition(b"\n")[0].removesuffix(b"\r")
+    try:
+        return _decode_line(line.decode(), version, plain=False)[1]
+    except (FrameError, UnicodeDecodeError):
+        return None
+
+
 def _unescape(text: str, version: str) -> str:
     if "\\" not in text:
         return text
-    escapes = _ESCAPES[version]
-    parts: list[str] = []
-    position = 0
-    while (slash := text.find("\\", position)) >= 0:
-        parts.append(text[position:slash])
-        code = text[slash + 1 : slash + 2]
-        if code not in escapes:
-            raise FrameError(f"Undefined escape \\{code} in a header (STOMP {version})")
-        parts.append(escapes[code])
-        position = slash + 2
-    parts.append(text[position:])
-    return "".join(parts)
+    parts = text.split("\\\\")  # what is between escaped backslashes has the others only
+    for place, whole in enumerate(parts):
+        if "\\" not in whole:
+            continue
+        part = whole
+        for escape, meant in _ESCAPES[version]:
+            part = part.replace(escape, meant)
+        if "\\" in part:
+            raise _undefined(whole, version)
+        parts[place] = part
+    return "\\".join(parts)
+
+
+def _undefined(part: str, version: str) -> FrameError:
+    """The first escape of a text that this version does not have."""
+    known = [escape for escape, _ in _ESCAPES[version]]
+    slash = part.find("\\")
+    while part[slash : slash + 2] in known:
+        slash = part.find("\\", slash + 2)
+    return FrameError(f"Undefined escape {part[slash : slash + 2]} in a header (STOMP {version})")
 
 
 def first_of_each(headers: list[tuple[str, str]]) -> dict[str, str]:

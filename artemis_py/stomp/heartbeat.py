@@ -9,6 +9,8 @@ from artemis_py.config.settings import AcceptorConfig
 from artemis_py.stomp.frames import FrameError
 
 _SERVER_INTERVAL_MS_MIN: Final = 500
+_SERVER_INTERVAL_MS_MAX: Final = 300_000
+"""A client that wishes for less gets more: what the broker sends is how it finds out that nobody is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,9 @@ def negotiate(text: str | None, rules: BeatRules) -> Beats:
     if not comma or not _is_number(first) or not _is_number(second):
         raise FrameError(f"heart-beat must be two numbers of milliseconds with a comma between, not {text[:40]!r}")
     client_sends_ms, client_wants_ms = int(first), int(second)
-    send_ms = 0 if client_wants_ms == 0 else max(client_wants_ms, _SERVER_INTERVAL_MS_MIN)
+    send_ms = 0
+    if client_wants_ms:
+        send_ms = min(max(client_wants_ms, _SERVER_INTERVAL_MS_MIN), _SERVER_INTERVAL_MS_MAX)
     if client_sends_ms == 0:
         wanted_ms = int((rules.silent_ttl_ms or rules.default_ttl_ms) / rules.modifier)
         return Beats(send_ms, rules.silent_ttl_ms, f"{send_ms},{_clamped(wanted_ms, rules)}")

@@ -1,8 +1,10 @@
 """Bytes to frames, many at a time, however the network has cut them.
 
 The parser looks for the end of a header block, asks the dialect what the block says (or remembers it), and then knows
-how long the body is. It scans no byte twice: what is missing of a body is counted, or only its new part searched for
-the NUL.
+how long the body is. Each byte is looked for line ends, for the end of its block and for a NUL at most once, and copied
+a few times at most, however the bytes come: in pieces, with CR LF, or as nothing but line ends.
+
+It finds no more frames at a time than it is asked for. What is behind them waits (``has_more``).
 """
 
 from __future__ import annotations
@@ -10,21 +12,60 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
-from typing import Final
+from typing import Final, final
 
 from artemis_py.stomp.dialect import MEMO_BLOCK_BYTES_MAX, Dialect
 from artemis_py.stomp.frames import AckRun, Frame, FrameError, LargeSend, Refused, Send
+from artemis_py.stomp.headers import receipt_in
 from artemis_py.storage.upload import Upload
 
 BodiedFrame = Frame | Send | Refused
 AnyFrame = BodiedFrame | AckRun
 _EOL: Final = b"\r\n"
+_NO_BODY_BYTES_MAX: Final = 1024
+"""So many line ends are no body of CONNECT."""
 _LF: Final = 10
 _CR: Final = 13
 _A: Final = 65
 _RECEIPT: Final = b"\nreceipt:"
-_ACK_RUN: Final = re.compile(rb"(?:ACK\nid:\d{1,18}+-\d{1,18}+\n\n\0\n?+)++")
+ACK_RUN_MAX: Final = 256
+"""The most ACKs that are one request."""
+_ACK_RUN: Final = re.compile(rb"(?:ACK\nid:\d{1,18}+-\d{1,18}+\n\n\0\n?+){1,%d}+" % ACK_RUN_MAX)
 _ACK_IDS: Final = re.compile(rb"(\d+)-(\d+)")
+_LINE_ENDS: Final = re.compile(rb"[\r\n]*+")
+_NOWHERE: Final = (1 << 60) - 1
+"""Behind every byte; what -1 becomes with ``&``."""
+_FIRST_LINE_BYTES_MAX: Final = 256
+_READ_UNITS: Final = 4
+_READ_BYTES_SHIFT: Final = 7
+"""Reading a header block that was not met before costs so many units, and one for so many bytes, as a power of two."""
+_PIECE_BYTES: Final = 4096
+
+
+@final
+class _Pieces:
+    """A body in memory. Small pieces are put together, so that a body costs what it is long, however it comes."""
+
+    __slots__ = ("_parts", "_tail")
+
+    def __init__(self, start: bytes) -> None:
+        self._parts: list[bytes | bytearray] = [start]
+        self._tail: bytearray | None = None
+
+    def append(self, data: bytes) -> None:
+        """More of the body."""
+        if len(data) >= _PIECE_BYTES:
+            self._parts.append(data)
+            self._tail = None
+            return
+        if self._tail is None or len(self._tail) >= _PIECE_BYTES:
+            self._tail = bytearray()
+            self._parts.append(self._tail)
+        self._tail += data
+
+    def joined(self) -> bytes:
+        """All of it."""
+        return b"".join(self._parts)
 
 
 class _Unread:
@@ -42,24 +83,36 @@ class Parser:
     """
 
     __slots__ = (
-        "_awaited", "_body_bytes_needed", "_held", "_held_bytes", "_large_bytes_min", "_last_with_receipt",
-        "_reads_ack_runs", "_rest", "_upload", "dialect", "error",
+        "_awaited", "_awaited_bytes", "_body_bytes_needed", "_data", "_header_bytes_max", "_held", "_held_bytes",
+        "_large_bytes_min", "_last_with_receipt", "_position", "_reads_ack_runs", "_searched_bytes", "_start",
+        "_upload", "dialect", "error", "read_units",
     )  # fmt: skip
 
     def __init__(self, dialect: Dialect, upload: Callable[[Send], Upload] | None = None) -> None:
         self.dialect = dialect
         self._upload = upload
+        self._header_bytes_max = dialect.limits.header_bytes_max
         limit = dialect.limits.large_body_bytes_min
         self._large_bytes_min = sys.maxsize if upload is None or limit < 0 else max(limit, 1)
+        self.read_units = 0
+        """What reading header blocks has cost; whoever pays for it sets it back."""
         self.error: FrameError | None = None
         """Why nothing more can be read; the frames before it were returned."""
-        self._rest = b""
+        self._data = b""
+        self._position = 0
+        """Where in the data the frames begin that nobody has asked for yet."""
+        self._start = bytearray()
+        """The beginning of a frame of which the header block is not complete."""
+        self._searched_bytes = 0
+        """Up to where no end of the block begins in it."""
         self._reads_ack_runs = dialect.version == "1.2" and dialect.limits.allow_any_ack
         self._last_with_receipt: tuple[bytes, bytes, Send | None] = (b"", b"", None)
         """What stood before and behind the id of a receipt, and the frame."""
         self._awaited: BodiedFrame | None = None
         """A frame whose body is not complete."""
-        self._held: list[bytes] | Upload | _Unread | None = None
+        self._awaited_bytes = 0
+        """What that frame takes, without its body."""
+        self._held: _Pieces | Upload | _Unread | None = None
         self._held_bytes = 0
         self._body_bytes_needed = -1
         """How much must be held to complete the body and its NUL; -1: until a NUL comes."""
@@ -67,20 +120,43 @@ class Parser:
     @property
     def in_frame(self) -> bool:
         """Has a frame begun that is not complete?"""
-        return self._awaited is not None or bool(self._rest.lstrip(_EOL))
+        return self._awaited is not None or bool(self._start.lstrip(_EOL))
 
     @property
     def in_large_body(self) -> bool:
         """Does what comes now go to a file?"""
-        return isinstance(self._held, Upload)
+        return isinstance(self._held, Upload) and self._held.failure is None
+
+    @property
+    def waiting_bytes(self) -> int:
+        """What is held in memory of frames that are not complete, or were not looked at."""
+        rest_bytes = len(self._data) + len(self._start)
+        if self._awaited is None:
+            return rest_bytes
+        body_bytes = self._held_bytes if isinstance(self._held, _Pieces) else 0
+        return rest_bytes + self._awaited_bytes + body_bytes
+
+    @property
+    def has_more(self) -> bool:
+        """Are there bytes that were not looked at, because no more frames were asked for?"""
+        return bool(self._data)
 
     def forget(self) -> None:
         """The rest of the stream will not come: let go of what did."""
         self._held = None
         self._awaited = None
+        self._data = b""
+        self._start = bytearray()
+        self._last_with_receipt = (b"", b"", None)
 
-    def feed(self, data: bytes) -> list[tuple[AnyFrame, bytes]]:
-        """The frames that ``data`` completes, each with its body."""
+    def feed(self, data: bytes, frames_max: int = sys.maxsize) -> list[tuple[AnyFrame, bytes]]:
+        """The frames that ``data`` completes, each with its body; about ``frames_max`` at the most, the others wait
+        for ``more``.
+        """
+        if self._data:
+            self._data = self._data[self._position :] + data
+            self._position = 0
+            return self.more(frames_max)
         frames: list[tuple[AnyFrame, bytes]] = []
         if self.error is not None:
             return frames
@@ -90,132 +166,200 @@ class Parser:
                 if rest is None:
                     return frames
                 data = rest
-            elif self._rest:
-                data = self._rest + data
-                self._rest = b""
-            self._scan(data, frames)
+            elif self._start:
+                whole = self._with_start(data)
+                if whole is None:
+                    return frames
+                data = whole
+            self._scan(data, 0, frames, frames_max - len(frames))
             if len(data) > self._large_bytes_min:
                 self._take_out_large(frames)
         except FrameError as error:
-            self.error = error.with_traceback(None)  # which would hold on to what was read
+            self._fail(error)
+        return frames
+
+    def more(self, frames_max: int = sys.maxsize) -> list[tuple[AnyFrame, bytes]]:
+        """The next frames of what came already."""
+        frames: list[tuple[AnyFrame, bytes]] = []
+        data, self._data = self._data, b""
+        try:
+            self._scan(data, self._position, frames, frames_max)
+            if len(data) > self._large_bytes_min:
+                self._take_out_large(frames)
+        except FrameError as error:
+            self._fail(error)
         return frames
 
     def feed_one(self, data: bytes) -> tuple[list[tuple[AnyFrame, bytes]], bytes]:
         """Like ``feed`` for the frame that must come first (CONNECT): at most one frame, and the bytes behind it."""
         frames: list[tuple[AnyFrame, bytes]] = []
-        data = self._rest + data
-        self._rest = b""
         try:
+            if self._start:
+                whole = self._with_start(data)
+                if whole is None:
+                    return frames, b""
+                data = whole
             position = _skip_line_ends(data, 0)
-            block, body_at = self._header_block(data, position, data.find(b"\n\n", position))
+            if position == len(data):
+                return frames, b""
+            block, body_at = self._first_block(data, position)
             if body_at < 0:
-                self._rest = data[position:]
                 return frames, b""
             frame = self.dialect.read(block)
-            nul = data.find(0, body_at)
-            if frame.content_length > 0 or nul > body_at:
-                raise FrameError("The first frame must be CONNECT or STOMP, and that has no body")
-            if nul < 0:
-                if len(data) > body_at:
-                    raise FrameError("CONNECT has no body")
-                self._rest = data[position:]
+            nul = data.find(0, body_at) if frame.content_length < 0 else body_at + frame.content_length
+            body = data[body_at:] if nul < 0 else data[body_at:nul]
+            if max(len(body), frame.content_length) > _NO_BODY_BYTES_MAX or body.strip(_EOL):
+                reason = "The first frame must be CONNECT or STOMP, and that has no body"
+                raise FrameError(reason, _receipt_of(frame))
+            if not 0 <= nul < len(data):
+                self._start += data[position:]
                 return frames, b""
+            if data[nul]:
+                raise _no_nul(frame)
             frames.append((frame, b""))
             return frames, data[nul + 1 :]
         except FrameError as error:
-            self.error = error.with_traceback(None)  # which would hold on to what was read
+            self._fail(error)
             return frames, b""
+
+    def _fail(self, error: FrameError) -> None:
+        self.error = FrameError(str(error), error.receipt)  # without the frames that hold on to what was read
+        self._data = b""
+        self._start = bytearray()
 
     # ---- header blocks ---------------------------------------------------------------------------
 
-    def _scan(self, data: bytes, frames: list[tuple[AnyFrame, bytes]]) -> None:
+    def _scan(self, data: bytes, position: int, frames: list[tuple[AnyFrame, bytes]], frames_max: int) -> None:
         memo = self.dialect.memo
         body_bytes_max = self.dialect.limits.body_bytes_max
-        header_bytes_max = self.dialect.limits.header_bytes_max
         find = data.find
         size = len(data)
-        position = 0
-        while position < size:
+        lf_end = cr_at = crlf_end = -1  # the next "\n\n", CR and "\n\r\n"; each is looked for again when it is passed
+        while position < size and frames_max > 0:
             first = data[position]
             if first == _LF or first == _CR:  # noqa: PLR1714, SIM109 - two comparisons cost less than a container
                 after = _skip_line_ends(data, position)
                 if after == position:
-                    self._rest = data[position:]
+                    self._start += data[position:]
                     return
                 position = after
                 continue
-            end = find(b"\n\n", position)
-            known = memo.get(data[position:end]) if end >= 0 else None
+            if lf_end < position:
+                lf_end = find(b"\n\n", position) & _NOWHERE
+            if cr_at < position:
+                cr_at = find(_CR, position) & _NOWHERE
+            if lf_end < cr_at:
+                block = data[position:lf_end]
+                body_at = lf_end + 2
+            else:
+                if crlf_end < position:
+                    crlf_end = find(b"\n\r\n", position) & _NOWHERE
+                block, body_at = self._block_with_cr(data, position, lf_end, crlf_end)
+                if body_at < 0:
+                    return
+            known = memo.get(block)
             if known is not None:
                 frame: BodiedFrame = known
-                body_at = end + 2
             else:
-                if first == _A and self._reads_ack_runs:
-                    acks = _ACK_RUN.match(data, position)
-                    if acks is not None:
-                        frames.append((AckRun(_ACK_IDS.findall(acks[0])), b""))
-                        position = acks.end()
-                        continue
-                block = data[position:end]
-                body_at = end + 2
-                if not 0 <= end <= position + header_bytes_max or b"\r" in block or b"\0" in block:
-                    block, body_at = self._header_block(data, position, end)
-                    if body_at < 0:
-                        self._rest = data[position:]
-                        return
+                acks = _ACK_RUN.match(data, position) if first == _A and self._reads_ack_runs else None
+                if acks is not None:
+                    pairs = _ACK_IDS.findall(acks[0])
+                    frames.append((AckRun(pairs), b""))
+                    frames_max -= len(pairs)
+                    position = acks.end()
+                    continue
+                frames_max += self.read_units
                 frame = self._read(block)
+                frames_max -= self.read_units
             length = frame.content_length
+            nul = find(0, body_at) if length < 0 else body_at + length
+            if not 0 <= nul < size:
+                self._await_body(frame, data[body_at:], length + 1 or -1)
+                return
             if length < 0:
-                nul = find(0, body_at)
-                if nul < 0:
-                    self._await_body(frame, data[body_at:], -1)
-                    return
                 if nul - body_at > body_bytes_max:
                     raise _too_large(frame, body_bytes_max)
-            else:
-                nul = body_at + length
-                if nul >= size:
-                    self._await_body(frame, data[body_at:], length + 1)
-                    return
-                if data[nul]:
-                    raise _no_nul(frame)
+            elif data[nul]:
+                raise _no_nul(frame)
             frames.append((frame, data[body_at:nul]))
+            frames_max -= 1
             position = nul + 1
+        self._data = data if position < size else b""
+        self._position = position
 
-    def _header_block(self, data: bytes, position: int, end: int) -> tuple[bytes, int]:
-        """The header block at ``position`` and where its body begins, -1 when it is not complete.
-
-        ``end`` is where the next two line feeds stand together, -1 for nowhere. Line ends may also have a CR.
+    def _block_with_cr(self, data: bytes, position: int, lf_end: int, crlf_end: int) -> tuple[bytes, int]:
+        """The header block at ``position``, of which a line may end with CR LF, and where its body begins; -1 when it
+        is not complete, and what there is of it is kept. ``lf_end`` and ``crlf_end`` are where the next empty lines
+        are.
         """
-        limit = self.dialect.limits.header_bytes_max
-        if not 0 <= end <= position + limit:
-            end = -1
-        else:
-            block = data[position:end]
-            if b"\r" not in block:
-                return _without_nul(block), end + 2
-        end_cr = data.find(b"\n\r\n", position, position + limit + 3 if end < 0 else end + 1)
-        if end_cr >= 0:
-            return _without_nul(data[position:end_cr].replace(b"\r\n", b"\n").removesuffix(b"\r")), end_cr + 3
-        if end >= 0:
-            return _without_nul(data[position:end].replace(b"\r\n", b"\n")), end + 2
-        if len(data) - position > limit + len("\n\r"):
-            raise FrameError(f"Headers of more than {limit} bytes")
-        _without_nul(data[position:])
-        self._check_line_so_far(data, position)
-        return b"", -1
+        end = min(lf_end, crlf_end)
+        if end == _NOWHERE:
+            self._hold_start(data[position:])
+            return b"", -1
+        if end - position > self._header_bytes_max:
+            self._refuse_block(data[position:end])
+        block = data[position:end].replace(b"\r\n", b"\n")
+        if lf_end < crlf_end:
+            return block, lf_end + 2
+        return block.removesuffix(b"\r"), crlf_end + 3
 
-    def _check_line_so_far(self, data: bytes, position: int) -> None:
-        """Refuse an endless first line early: it is no command."""
-        if len(data) - position > 256 and data.find(b"\n", position, position + 256) < 0:
+    def _first_block(self, data: bytes, position: int) -> tuple[bytes, int]:
+        """As ``_block_with_cr``, for a block that comes alone."""
+        lf_end, crlf_end = data.find(b"\n\n", position) & _NOWHERE, data.find(b"\n\r\n", position) & _NOWHERE
+        found = self._block_with_cr(data, position, lf_end, crlf_end)
+        if b"\0" in found[0]:
+            self._refuse_block(found[0])
+        return found
+
+    def _refuse_block(self, block: bytes) -> None:
+        """Raises FrameError for a block that is too long or has a NUL, with the receipt that stands in it before."""
+        limit = self._header_bytes_max
+        if len(block) > limit:
+            start = block[:limit].rpartition(b"\n")[0]
+            raise FrameError(f"Headers of more than {limit} bytes", receipt_in(start, self.dialect.version))
+        receipt = receipt_in(block.partition(b"\0")[0], self.dialect.version)
+        raise FrameError("A NUL among the headers: the empty line after them is missing", receipt)
+
+    def _hold_start(self, start: bytes) -> None:
+        """Keep the beginning of a frame, and refuse what can be none."""
+        self._start += start
+        self._searched_bytes = 0
+        self._check_start(start)
+
+    def _with_start(self, data: bytes) -> bytes | None:
+        """What was kept of a frame with what came now; None when the empty line is still missing. Only what is new is
+        looked at.
+        """
+        start = self._start
+        is_line_end = start[0] == _CR
+        start += data
+        searched = self._searched_bytes
+        if is_line_end or start.find(b"\n\n", searched) >= 0 or start.find(b"\n\r\n", searched) >= 0:
+            self._start = bytearray()
+            self._searched_bytes = 0
+            return bytes(start)
+        self._check_start(data)
+        return None
+
+    def _check_start(self, data: bytes) -> None:
+        """Refuse what came of a frame, the last of it being ``data``, where no empty line can make it a frame."""
+        start = self._start
+        size = len(start)
+        if size > self._header_bytes_max + len("\n\r") or b"\0" in data:
+            self._refuse_block(bytes(start))
+        if size - len(data) <= _FIRST_LINE_BYTES_MAX < size and start.find(b"\n", 0, _FIRST_LINE_BYTES_MAX) < 0:
             raise FrameError("No command: the first line of a frame has no end")
+        self._searched_bytes = max(size - len("\n\r"), 0)
 
     def _read(self, block: bytes) -> BodiedFrame:
+        if len(block) > self._header_bytes_max or b"\0" in block:
+            self._refuse_block(block)
         before, after, like = self._last_with_receipt
         if like is not None and block.startswith(before) and block.endswith(after):
             receipt = block[len(before) : len(block) - len(after)]
             if receipt.isalnum() and len(block) <= self.dialect.limits.header_line_bytes_max:
                 return Send(like.head, like.shape, like.content_length, receipt.decode(), None)
+        self.read_units += _READ_UNITS + (len(block) >> _READ_BYTES_SHIFT)
         receipt_at = block.find(_RECEIPT)
         if receipt_at >= 0 and block.startswith(b"SEND\n"):
             return self._read_with_receipt(block, receipt_at)
@@ -237,7 +381,8 @@ class Parser:
 
     def _await_body(self, frame: BodiedFrame, start: bytes, needed: int) -> None:
         self._awaited = frame
-        self._held = [start]
+        self._awaited_bytes = frame.size_bytes
+        self._held = _Pieces(start)
         self._held_bytes = len(start)
         self._body_bytes_needed = needed
         self._check_body_size(frame)
@@ -251,11 +396,10 @@ class Parser:
 
     def _hold_large(self, frame: AnyFrame) -> None:
         """The awaited body is a large one: what is held of it goes to its file, and what comes will."""
-        assert isinstance(self._held, list)
-        held = self._held
+        assert isinstance(self._held, _Pieces)
+        held = self._held.joined()
         self._held = self._upload(frame) if self._upload is not None and isinstance(frame, Send) else _Unread()
-        for part in held:
-            self._held.append(part)
+        self._held.append(held)
 
     def _take_out_large(self, frames: list[tuple[AnyFrame, bytes]]) -> None:
         """Large bodies that came in one piece."""
@@ -289,13 +433,13 @@ class Parser:
                 held.append(data)
                 self._held_bytes += len(data)
                 self._check_body_size(frame)
-                if isinstance(held, list) and self._held_bytes >= self._large_bytes_min:
+                if isinstance(held, _Pieces) and self._held_bytes >= self._large_bytes_min:
                     self._hold_large(frame)
                 return None
             held.append(data[:nul])
             self._held_bytes += nul
             self._check_body_size(frame)
-            if isinstance(held, list) and self._held_bytes >= self._large_bytes_min:
+            if isinstance(held, _Pieces) and self._held_bytes >= self._large_bytes_min:
                 self._hold_large(frame)
             rest = data[nul + 1 :]
         frames.append(_completed(frame, self._held))
@@ -305,9 +449,9 @@ class Parser:
         return rest
 
 
-def _completed(frame: AnyFrame, held: list[bytes] | Upload | _Unread | None) -> tuple[AnyFrame, bytes]:
-    if isinstance(held, list):
-        return frame, b"".join(held)
+def _completed(frame: AnyFrame, held: _Pieces | Upload | _Unread | None) -> tuple[AnyFrame, bytes]:
+    if isinstance(held, _Pieces):
+        return frame, held.joined()
     if isinstance(held, Upload):
         assert isinstance(frame, Send)
         held.end()
@@ -315,28 +459,26 @@ def _completed(frame: AnyFrame, held: list[bytes] | Upload | _Unread | None) -> 
     return frame, b"\0"  # not read, but not empty either
 
 
-def _without_nul(block: bytes) -> bytes:
-    if b"\0" in block:
-        raise FrameError("A NUL among the headers: the empty line after them is missing")
-    return block
-
-
 def _skip_line_ends(data: bytes, position: int) -> int:
-    """The first byte from ``position`` that belongs to a frame. Raises FrameError for a CR that no LF follows."""
+    """The first byte from ``position`` that belongs to a frame. Raises FrameError for a CR that no LF follows; one that
+    is the last byte is left for what comes.
+    """
+    after = position + 1
     size = len(data)
-    while position < size:
-        byte = data[position]
-        if byte == _LF:
-            position += 1
-        elif byte == _CR and (position + 1 == size or data[position + 1] == _LF):
-            if position + 1 == size:
-                return position
-            position += 2
-        elif byte == _CR:
+    if after < size and data[position] == _LF and data[after] > _CR:
+        return after  # the usual case, without a search
+    found = _LINE_ENDS.match(data, position)
+    assert found is not None
+    run = found[0]
+    after = found.end()
+    crs = run.count(_CR)
+    if crs:
+        if after == size and run[-1] == _CR:
+            after -= 1
+            crs -= 1
+        if crs != run.count(_EOL):
             raise FrameError("A carriage return without a line feed between frames")
-        else:
-            return position
-    return position
+    return after
 
 
 def _receipt_of(frame: BodiedFrame) -> str | None:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Final
+
 from artemis_py.core.events import BLOCKED, REJECTED
+from artemis_py.core.holdings import ACKNOWLEDGED_BYTES, FRAME_BYTES
 from artemis_py.core.queue import Queue
 from artemis_py.core.router import Batch, Route
 from artemis_py.core.transaction import Transaction
+from artemis_py.core.verdicts import Verdicts
 from artemis_py.errors import AddressFullError, ArtemisError, LimitError, QueueFullError
-from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, LargeBody, Message
-from artemis_py.stomp.destinations import temporary_address
+from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, HeaderName, LargeBody, Message
 from artemis_py.stomp.frames import FrameError, LargeSend, Send, Shape
 from artemis_py.stomp.parser import AnyFrame
+from artemis_py.stomp.state import Asked
 from artemis_py.stomp.subscribing import Subscribing
 from artemis_py.stomp.subscription import obtain_temporary
+from artemis_py.stomp.temporaries import Temporary
+
+_REPLY_TO: Final = HeaderName("reply-to")
 
 
 class Sending(Subscribing):
@@ -21,7 +29,9 @@ class Sending(Subscribing):
     __slots__ = ()
 
     def send_run(self, frames: list[tuple[AnyFrame, bytes]], start: int, now_ms: int) -> int:
-        """Publish the run of quick SENDs with one shape that begins at ``start``; returns where to go on."""
+        """Publish the run of quick SENDs with one shape that begins at ``start``; returns where to go on. It is cut
+        when it would cost more than the session may spend in this turn.
+        """
         first = frames[start][0]
         assert isinstance(first, Send)
         shape = first.shape
@@ -34,13 +44,20 @@ class Sending(Subscribing):
             return start + 1
         account = route.address.account
         origin = self.origin
+        cost = broker.router.cost_of(route)
+        count = len(frames)
+        if cost.units > 1 or route.address.spread is not None:
+            units = 0 if route.address.spread is not None else broker.budget.left - self.stop_at
+            count = start + cost.affordable(units, _sizes_bytes(frames, start), count - start)
+            if count == start:
+                return start + 1 if self._send_or_refuse(first, frames[start][1], now_ms) else start
         messages: list[Message] = []
         receipts: list[tuple[int, str]] = []
         append = messages.append
         size_bytes = 0
         position = start
-        number = broker.take_message_ids(len(frames) - start)
-        for position in range(start, len(frames)):
+        number = broker.take_message_ids(count - start)
+        for position in range(start, count):
             frame, body = frames[position]
             if frame.__class__ is not Send or frame.shape is not shape or not frame.quick:
                 break
@@ -51,16 +68,28 @@ class Sending(Subscribing):
             if frame.receipt is not None:
                 receipts.append((position, frame.receipt))
         end = start + len(messages)
+        broker.give_back_message_ids(count - end)
         batch = Batch(route, messages, size_bytes, now_ms, shape.plain, distinct=True)
         behind = start + self._publish(batch)
         self.service.traffic.came("SEND", behind - start)
         if receipts:
             self.confirm_run([receipt for place, receipt in receipts if place < behind])
+        if self.leave_begun():
+            self.begin_errand("SEND", None, None)
         if behind == end:
             return end
         refused = frames[behind][0]
         assert isinstance(refused, Send)
         return self._not_all_accepted(batch, behind, refused.receipt)
+
+    def _send_or_refuse(self, frame: Send, body: bytes, now_ms: int) -> bool:
+        """A quick SEND by itself; False when it has to wait."""
+        self.service.traffic.came("SEND")
+        try:
+            return self.send(frame, body, now_ms)
+        except ArtemisError as error:
+            self.refuse(str(error), frame.receipt, syntax=False)
+            return True
 
     def _not_all_accepted(self, batch: Batch, position: int, receipt: str | None) -> int:
         if self._has_to_wait(batch):
@@ -71,6 +100,9 @@ class Sending(Subscribing):
 
     def _has_to_wait(self, batch: Batch) -> bool:
         """Is what was not taken to be sent again later, when the queue or the address has room? Then wait for it."""
+        if batch.behind is not None:
+            self.blocked_by = batch.behind
+            return True
         queue = batch.refused_by
         if queue is not None:
             if not queue.flow_stopped:
@@ -98,18 +130,26 @@ class Sending(Subscribing):
         broker = self.service.broker
         route = shape.route
         if route is None or not broker.current(route):
-            temporary = temporary_address(shape.destination, self.name)
+            temporary = self._temporary(shape.destination)
             if temporary is not None:
-                self._use_temporary(*temporary)
-                return broker.route(temporary[0], None, temporary[1])
-            route = shape.route = broker.route(shape.address, shape.queue, shape.routing_type)
+                return broker.route(temporary.address, None, temporary.routing_type, self.user or "")
+            self.service.check_served(shape.address or shape.queue or "")
+            if shape.address not in broker.addresses:
+                broker.holdings.admit(f"SEND to the new address {shape.address[:80]}")
+            route = shape.route = broker.route(shape.address, shape.queue, shape.routing_type, self.user or "")
         return route
 
-    def _use_temporary(self, name: str, routing_type: str) -> None:
-        obtain_temporary(self.service.broker, name, routing_type)
-        if self.temporary_addresses is None:
-            self.temporary_addresses = set()
-        self.temporary_addresses.add(name)
+    def _temporary(self, destination: str) -> Temporary | None:
+        """What a temporary destination means here, from now on as long as the session; None for any other. Raises
+        LimitError.
+        """
+        temporaries, broker = self.service.temporaries, self.service.broker
+        if temporaries.would_make(destination, self.client):
+            broker.holdings.admit("a temporary destination")
+        temporary = temporaries.obtain(destination, self.client, self.service.limits.temporary_max)
+        if temporary is not None:
+            obtain_temporary(broker, temporary, self.user or "")
+        return temporary
 
     def send_large(self, frame: LargeSend, now_ms: int) -> bool:
         """Publish a SEND whose body is in a file, once all of it is there; False when the sender has to wait. Raises
@@ -119,7 +159,19 @@ class Sending(Subscribing):
             self.blocked_by = frame.upload
             return False
         self.service.traffic.came("SEND")
+        if frame.upload.failure is not None:
+            return self._without_room(frame, frame.upload.failure)
         return self.send(frame, frame.upload.body, now_ms)
+
+    def _without_room(self, frame: LargeSend, why: str) -> bool:
+        """The disk took no more of a body. Raises AddressFullError, unless the address drops what finds no room."""
+        address = self._route(frame.shape).address
+        if address.refusal != "DROP":
+            raise AddressFullError(f"There is no room on the disk for this body: {why}")
+        address.dropped_message_count += 1
+        if frame.receipt is not None:
+            self.confirm(frame.receipt)
+        return True
 
     def send(self, frame: Send, body: bytes | LargeBody, now_ms: int) -> bool:
         """Publish one SEND, or keep it for its transaction; False when the sender has to wait for room. Raises
@@ -131,13 +183,26 @@ class Sending(Subscribing):
         head = self._head_for(frame)
         due_ms = shape.due_ms or (now_ms + shape.due_delay_ms if shape.due_delay_ms else 0)
         broker = self.service.broker
-        message = broker.message(route, head, body, now_ms, shape.expires_ms, self.origin)
+        if transaction is None and not self._is_asked_ahead(frame, head, body, route, now_ms):
+            self.service.traffic.came("SEND", -1)  # it comes again
+            return False
+        asked, self.asked = self.asked, None
+        if asked is None:
+            message = broker.message(route, head, body, now_ms, shape.expires_ms, self.origin)
+        else:
+            message = asked.verdicts.message
+            message.id = broker.next_message_id()
         if transaction is not None:
+            broker.holdings.admit("SEND in a transaction")
             if self._transaction_bytes() + message.memory_bytes > self.service.limits.transaction_bytes_max:
                 raise LimitError(self._transactions_full)
+            if self.operations_left <= 0:
+                raise LimitError(self.too_many_operations)
             transaction.send(route, message, due_ms)
         else:
             batch = Batch(route, [message], message.size_bytes, now_ms, shape.plain, due_ms)
+            if asked is not None:
+                batch.verdicts = asked.verdicts
             if not self._publish(batch):
                 if self._has_to_wait(batch):
                     self.service.traffic.came("SEND", -1)  # it comes again
@@ -145,9 +210,27 @@ class Sending(Subscribing):
                 reason = self._why_refused(batch)
                 raise AddressFullError(reason) if batch.refused_by is None else QueueFullError(reason)
         self.lsn_written = max(self.lsn_written, message.lsn)
-        if frame.receipt is not None:
+        if self.leave_begun():
+            self.begin_errand("SEND", frame.receipt, None)
+        elif frame.receipt is not None:
             self.confirm(frame.receipt)
         return True
+
+    def _is_asked_ahead(self, frame: Send, head: Head, body: bytes | LargeBody, route: Route, now_ms: int) -> bool:
+        """May a SEND be published? One that costs more than the session may spend in this turn may when all selectors
+        were asked before, some in each turn.
+        """
+        broker = self.service.broker
+        cost = broker.router.cost_of(route)
+        asked = self.asked
+        if asked is None or asked.frame is not frame or asked.address is not route.address:
+            self.asked = None
+            if not cost.programs or cost.of(head.size_bytes) <= broker.budget.left - self.stop_at:
+                return True
+            expires_ms = route.address.expiry_of(frame.shape.expires_ms, now_ms)
+            message = Message(head, body, 0, now_ms, expires_ms, route.address.account, self.origin)
+            asked = self.asked = Asked(frame, route.address, Verdicts(message))
+        return asked.verdicts.ask_ahead(cost, broker.budget, self.stop_at)
 
     def _publish(self, batch: Batch) -> int:
         """Publish with the copies that diverts make of it; a duplicate id is not remembered without all of them."""
@@ -169,12 +252,9 @@ class Sending(Subscribing):
         head = frame.head
         if frame.shape.simple:
             return head
-        reply_to = head.properties.get("reply-to")
-        temporary = None if reply_to is None else temporary_address(reply_to, self.name)
-        if temporary is None:
-            return head
-        self._use_temporary(*temporary)
-        return head.with_header("reply-to", temporary[0])
+        reply_to = head.first(_REPLY_TO)
+        temporary = None if reply_to is None else self._temporary(reply_to)
+        return head if temporary is None else head.with_header("reply-to", temporary.address)
 
     # ---- transactions ----------------------------------------------------------------------------
 
@@ -187,17 +267,20 @@ class Sending(Subscribing):
         traffic = self.service.traffic
         try:
             transaction = self._transaction(name)
+            self.service.broker.holdings.admit("SEND in a transaction")
             route = self._route(shape)
         except ArtemisError as error:
             traffic.came("SEND")
             self.refuse(str(error), None, syntax=False)
             return start + 1
         account, origin = route.address.account, self.origin
-        number = self.service.broker.take_message_ids(len(frames) - start)
+        broker = self.service.broker
+        number = broker.take_message_ids(len(frames) - start)
         room_bytes = self.service.limits.transaction_bytes_max - self._transaction_bytes()
         messages: list[Message] = []
         kept_bytes = 0
-        for position in range(start, len(frames)):
+        end = min(len(frames), start + max(self.operations_left, 0))
+        for position in range(start, end):
             frame, body = frames[position]
             if frame.__class__ is not Send or frame.shape is not shape or frame.transaction != name or frame.receipt:
                 break
@@ -208,9 +291,11 @@ class Sending(Subscribing):
             kept_bytes += size_bytes
             messages.append(Message(head, body, number, now_ms, 0, account, origin))
             number += 1
+        broker.give_back_message_ids(len(frames) - start - len(messages))
+        broker.budget.spend(len(messages))
         if not messages:
             traffic.came("SEND")
-            self.refuse(self._transactions_full, None, syntax=False)
+            self.refuse(self._transactions_full if end > start else self.too_many_operations, None, syntax=False)
             return start + 1
         transaction.send_run(route, messages, kept_bytes)
         traffic.came("SEND", len(messages))
@@ -229,6 +314,15 @@ class Sending(Subscribing):
     def _transaction_bytes(self) -> int:
         return sum(transaction.size_bytes for transaction in self.transactions.values())
 
+    @property
+    def kept_bytes(self) -> int:
+        """What is held of transactions that are open."""
+        kept_bytes = 0
+        for transaction in self.transactions.values():
+            acknowledged_count = len(transaction.acknowledged) + len(transaction.refused)
+            kept_bytes += FRAME_BYTES + transaction.size_bytes + ACKNOWLEDGED_BYTES * acknowledged_count
+        return kept_bytes
+
     def begin(self, headers: dict[str, str]) -> None:
         """BEGIN. Raises FrameError without an id or with one that is open, LimitError when too many are."""
         name = _transaction_name(headers, "BEGIN")
@@ -236,6 +330,7 @@ class Sending(Subscribing):
             raise FrameError(f"Transaction {name[:80]!r} has begun already")
         if len(self.transactions) >= self.service.limits.transactions_max:
             raise LimitError(f"A connection may have {self.service.limits.transactions_max} open transactions")
+        self.service.broker.holdings.admit("BEGIN")
         self.transactions[name] = Transaction()
 
     def commit(self, headers: dict[str, str], now_ms: int) -> list[tuple[str, str]] | None:
@@ -268,7 +363,7 @@ class Sending(Subscribing):
             raise
         del self.transactions[name]
         if is_repeated:
-            transaction.abort(now_ms)
+            self.unfinished += transaction.abort(now_ms)
             self.lsn_written = broker.log.last_lsn  # where the first one was written, at the latest
         return [] if commit_id is None else self._told_of_ids(is_repeated=is_repeated)
 
@@ -285,13 +380,26 @@ class Sending(Subscribing):
         name = _transaction_name(headers, "ABORT")
         transaction = self._transaction(name)
         del self.transactions[name]
-        transaction.abort(now_ms)
+        self.unfinished += transaction.abort(now_ms)
 
-    def abort_all(self, now_ms: int) -> None:
-        """The session ends: nothing of its open transactions happens."""
+    def abort_all(self, now_ms: int) -> Exception | None:
+        """The session ends: nothing of its open transactions happens. One that breaks off does not keep the others;
+        returns why the last of those did.
+        """
+        failure: Exception | None = None
         for transaction in self.transactions.values():
-            transaction.abort(now_ms)
+            try:
+                transaction.abort(now_ms)
+            except Exception as error:
+                failure = error
         self.transactions.clear()
+        return failure
+
+
+def _sizes_bytes(frames: list[tuple[AnyFrame, bytes]], start: int) -> Iterator[int]:
+    for position in range(start, len(frames)):
+        frame = frames[position][0]
+        yield frame.head.size_bytes if isinstance(frame, Send) else 0
 
 
 def _transaction_name(headers: dict[str, str], command: str) -> str:

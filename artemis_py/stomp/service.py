@@ -6,17 +6,25 @@ from typing import Final, Protocol
 
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.broker import Broker
+from artemis_py.errors import NotFoundError
 from artemis_py.stomp.destinations import Prefixes
 from artemis_py.stomp.dialect import Dialect
 from artemis_py.stomp.frames import VERSIONS, Limits, Send
 from artemis_py.stomp.heartbeat import BeatRules
 from artemis_py.stomp.parser import Parser
+from artemis_py.stomp.temporaries import Temporaries
 from artemis_py.storage.large import LargeStore
 from artemis_py.storage.upload import Upload
 from artemis_py.version import VERSION
 
 TURN_BYTES_MAX: Final = 131072
-"""How much one consumer may be sent in one turn."""
+"""How much one connection may be sent in one turn: its consumers share it."""
+_TURN_BYTES_MIN: Final = 8192
+
+
+def turn_bytes(consumer_count: int) -> int:
+    """How much one of so many consumers of a connection may be sent in one turn."""
+    return max(TURN_BYTES_MAX // consumer_count, _TURN_BYTES_MIN) if consumer_count > 1 else TURN_BYTES_MAX
 
 
 class Awaited(Protocol):
@@ -54,16 +62,24 @@ class StompService:
     """
 
     def __init__(
-        self, broker: Broker, acceptor: AcceptorConfig, traffic: Traffic, large: LargeStore | None = None
+        self,
+        broker: Broker,
+        acceptor: AcceptorConfig,
+        traffic: Traffic,
+        temporaries: Temporaries,
+        large: LargeStore | None = None,
     ) -> None:
         self.broker = broker
+        self.temporaries = temporaries
         self._large = large
         self.traffic = traffic
         self.limits = Limits.of(acceptor)
         self.prefixes = Prefixes.of(acceptor)
         self.dialects = {version: Dialect(version, acceptor) for version in VERSIONS}
         self.connect_dialect = Dialect("1.2", acceptor)
-        self.beat_rules = BeatRules.of(acceptor, broker.config.connection_ttl_override)
+        config = broker.config
+        self._management = {config.management_address, config.management_notification_address}
+        self.beat_rules = BeatRules.of(acceptor, config.connection_ttl_override)
         self.window_bytes = acceptor.int_param("stompConsumerWindowSize")
         self.enable_message_id = acceptor.bool_param("stompEnableMessageId")
         self.server_header = None if acceptor.bool_param("disableStompServerHeader") else f"artemis_py/{VERSION}"
@@ -74,7 +90,22 @@ class StompService:
 
     def _upload(self, send: Send) -> Upload:
         assert self._large is not None
-        return self._large.begin(durable=send.shape.persistent)
+        upload = self._large.begin(durable=send.shape.persistent)
+        if self._large.intake.is_full:
+            address = self.broker.addresses.get(send.shape.address)
+            if address is not None and address.refusal in {"FAIL", "DROP"}:
+                upload.refuse("it is full, as max-disk-usage or min-disk-free counts")
+        return upload
+
+    def check_served(self, address: str) -> None:
+        """Raises NotFoundError for the addresses under which Artemis has its management: what is sent there would wait
+        for ever, and so would who reads there.
+        """
+        if address in self._management:
+            raise NotFoundError(
+                f"{address} is for management by messages, which this version does not have; metrics are at /metrics of"
+                " the HTTP acceptor"
+            )
 
     @property
     def disk(self) -> Awaited | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from artemis_py.core.consumer import Reader
+from artemis_py.core.holdings import SELECTORS, SUBSCRIPTIONS, selector_bytes
 from artemis_py.errors import LimitError
 from artemis_py.stomp.acknowledging import Acknowledging
 from artemis_py.stomp.frames import FrameError
-from artemis_py.stomp.service import TURN_BYTES_MAX
+from artemis_py.stomp.leaving import Leaving, uncount
+from artemis_py.stomp.service import turn_bytes
 from artemis_py.stomp.subscription import Subscriber, Subscription, durable_name_of, durable_queue_name, subscribe
 
 
@@ -25,21 +27,28 @@ class Subscribing(Acknowledging):
         if key in self.subscriptions:
             raise FrameError(f"There is a subscription {key[:80]!r} already")
         if len(self.subscriptions) >= self.service.limits.subscriptions_max:
-            raise LimitError(f"A connection may have {self.service.limits.subscriptions_max} subscriptions")
+            raise LimitError(
+                f"A connection may have {self.service.limits.subscriptions_max} subscriptions: unsubscribe, use "
+                "another connection, or raise maxSubscriptions of the acceptor"
+            )
+        holdings = self.service.broker.holdings
+        holdings.admit("SUBSCRIBE")
         subscriber = self._subscriber()
         subscription = subscribe(self.service, subscriber, headers, now_ms)
         self.subscriptions[key] = subscription
+        holdings.move(SUBSCRIPTIONS, subscription.size_bytes)
+        holdings.move(SELECTORS, selector_bytes(subscription.selector))
         self.by_consumer[subscription.consumer.id] = subscription
         if subscription.queue.address.temporary:
-            self.temporary_addresses = (self.temporary_addresses or set()) | {subscription.queue.address.name}
+            self.service.temporaries.hold(subscription.queue.address.name, self.origin)
         if subscription.queue.durable:
             self.lsn_written = max(self.lsn_written, self.service.broker.log.last_lsn)
-        subscription.consumer.room_bytes = TURN_BYTES_MAX
+        subscription.consumer.room_bytes = turn_bytes(len(self.by_consumer))
         subscription.queue.wake(subscription.consumer)
 
     def _subscriber(self) -> Subscriber:
         reader = Reader(self.origin, self.client_id, self.user)
-        return Subscriber(self.owner, self.origin, self.name, self.client_id, self.version, reader)
+        return Subscriber(self.owner, self.client, self.version, reader)
 
     def unsubscribe(self, headers: dict[str, str], now_ms: int) -> None:
         """UNSUBSCRIBE by id, by destination (1.0), or of a durable subscription by its name, which is deleted. Raises
@@ -56,11 +65,19 @@ class Subscribing(Acknowledging):
         if subscription is None and durable_name is None:
             raise FrameError(f"There is no subscription {key!r}")
         if subscription is None and durable_name is not None:
-            subscription = next((one for one in self.subscriptions.values() if one.durable_name == durable_name), None)
+            subscription = self._durable(durable_name)
         if subscription is not None:
-            self._close(subscription, failed=False, now_ms=now_ms)
+            self._close(subscription, now_ms)
         if durable_name is not None:
             self._delete_durable(durable_name, now_ms)
+
+    def _durable(self, durable_name: str) -> Subscription | None:
+        """This connection's subscription of a durable one."""
+        queue = self.service.broker.queues.get(durable_queue_name(self._subscriber(), durable_name))
+        if queue is None:
+            return None
+        here = [self.by_consumer[one.id] for one in queue.distribution.consumers if one.id in self.by_consumer]
+        return next((one for one in here if one.durable_name == durable_name), None)
 
     def _delete_durable(self, durable_name: str, now_ms: int) -> None:
         subscriber = self._subscriber()
@@ -70,30 +87,29 @@ class Subscribing(Acknowledging):
             raise FrameError(f"There is no durable subscription {durable_name[:80]!r}")
         if queue.consumer_count:
             raise FrameError(f"The durable subscription {durable_name[:80]!r} is in use by another connection")
-        broker.delete_queue(queue, now_ms)
+        self.leave_unfinished(broker.delete_queue(queue, now_ms))
 
-    def _close(self, subscription: Subscription, *, failed: bool, now_ms: int) -> None:
-        key = next(key for key, one in self.subscriptions.items() if one is subscription)
-        del self.subscriptions[key]
+    def _close(self, subscription: Subscription, now_ms: int) -> None:
+        del self.subscriptions[subscription.id]
         del self.by_consumer[subscription.consumer.id]
         broker = self.service.broker
-        broker.detach(subscription.queue, subscription.consumer, failed=failed, now_ms=now_ms)
-        actor = subscription.consumer.actor
-        if actor is not None:
-            broker.log.consumer_closed(actor, failed=failed)
+        uncount(broker.holdings, subscription)
+        self.leave_unfinished(broker.detach(subscription.queue, subscription.consumer, failed=False, now_ms=now_ms))
 
-    def unsubscribe_all(self, *, failed: bool, now_ms: int) -> None:
-        """The session ends: everything unsettled goes back, temporary destinations go."""
-        for subscription in list(self.subscriptions.values()):
-            self._close(subscription, failed=failed, now_ms=now_ms)
+    def unsubscribe_all(self, *, failed: bool, now_ms: int) -> Exception | None:
+        """The session ends: everything unsettled goes back, temporary destinations go. What breaks off in that keeps
+        nothing of the rest; returns why it did.
+        """
         broker = self.service.broker
-        for name in self.temporary_addresses or ():
-            address = broker.addresses.get(name)
-            if address is None:
-                continue
-            for queue in list(address.queues):
-                if not queue.consumer_count:
-                    broker.delete_queue(queue, now_ms)
-            if not address.queues and not address.deleted:
-                broker.delete_address(address)
-        self.temporary_addresses = None
+        leaving = Leaving(self.service, self.origin, list(self.subscriptions.values()), failed=failed)
+        self.subscriptions.clear()
+        self.by_consumer.clear()
+        failure: Exception | None = None
+        try:
+            is_done = leaving.work(broker.budget, now_ms)
+        except Exception as error:
+            failure = error
+            is_done = not leaving.recover()
+        if not is_done:
+            broker.agenda.add(leaving)
+        return failure

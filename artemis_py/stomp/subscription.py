@@ -9,15 +9,19 @@ from artemis_py.core.address import ANYCAST, MULTICAST, Address
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import UNLIMITED, Consumer, Reader, encoded_size
 from artemis_py.core.entry import Entry
+from artemis_py.core.holdings import SUBSCRIPTION_BYTES
 from artemis_py.core.queue import Queue
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.selector import Selector, compile_selector
-from artemis_py.stomp.destinations import split_qualified, temporary_address
+from artemis_py.stomp.destinations import split_qualified
 from artemis_py.stomp.dialect import routing_type_of
 from artemis_py.stomp.frames import FrameError
 from artemis_py.stomp.service import StompService
+from artemis_py.stomp.temporaries import Client, Temporary
 from artemis_py.stomp.writer import MessageWriter
 
+SELECTOR_CHARACTERS_PER_UNIT: Final = 2
+"""Reading so much of a selector costs one unit of the turn's budget."""
 AUTO: Final = "auto"
 CLIENT: Final = "client"
 INDIVIDUAL: Final = "client-individual"
@@ -32,7 +36,7 @@ _REPLAY_HEADERS: Final = ("x-qpid-replay-period", "replay-period")
 class Subscription:
     """One SUBSCRIBE of one connection: the consumer behind it and how its messages are written and acknowledged."""
 
-    __slots__ = ("ack_mode", "consumer", "destination", "durable_name", "id", "queue", "writer")
+    __slots__ = ("ack_mode", "consumer", "destination", "durable_name", "id", "queue", "size_bytes", "writer")
 
     def __init__(
         self,
@@ -51,6 +55,14 @@ class Subscription:
         self.consumer = consumer
         self.writer = writer
         self.durable_name = durable_name
+        self.size_bytes = SUBSCRIPTION_BYTES + len(id) + len(destination)
+        """What it takes in memory, without its selector."""
+
+    @property
+    def selector(self) -> str | None:
+        """Its own selector: not that of a queue which filters itself."""
+        selector = self.consumer.selector
+        return None if selector is None else selector.text
 
     def covered_by(self, message_id: int) -> list[Entry]:
         """Let go of the entries that an ACK or NACK of this message settles: with ``client`` also all sent before
@@ -67,9 +79,7 @@ class Subscriber:
     """Who subscribes: what of the connection matters to a subscription."""
 
     owner: Any
-    origin: int
-    name: str
-    client_id: str | None
+    client: Client
     version: str
     reader: Reader
 
@@ -84,9 +94,9 @@ def durable_name_of(headers: dict[str, str]) -> str | None:
 
 def durable_queue_name(subscriber: Subscriber, durable_name: str) -> str:
     """The queue behind a durable subscription. Raises BrokerError when the connection has no client-id."""
-    if not subscriber.client_id:
+    if not subscriber.client.client_id:
         raise BrokerError("A durable subscription needs a client-id header in CONNECT")
-    return f"{subscriber.client_id}.{durable_name}"
+    return f"{subscriber.client.client_id}.{durable_name}"
 
 
 def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, str], now_ms: int) -> Subscription:
@@ -96,14 +106,18 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
     ack_mode = headers.get("ack", AUTO)
     if ack_mode not in (AUTO, CLIENT, INDIVIDUAL):
         raise FrameError(f"ack must be auto, client or client-individual, not {ack_mode[:40]!r}")
-    selector = compile_selector(headers["selector"]) if "selector" in headers else None
+    text = headers.get("selector")
+    selector = None
+    if text is not None:
+        broker.budget.spend(len(text) // SELECTOR_CHARACTERS_PER_UNIT)
+        selector = compile_selector(text, service.limits.selectors)
     window_bytes = _window(service, headers, ack_mode)
     priority = _first_number(headers, _PRIORITY_HEADERS) or 0
     replay_period_s = _first_number(headers, _REPLAY_HEADERS)
     if replay_period_s is not None and replay_period_s < 0:
         raise FrameError(f"{_REPLAY_HEADERS[0]} must be a number of seconds from 0 on, not {replay_period_s}")
     queue, durable_name, filters_itself = _queue_for(service, subscriber, headers, destination, selector)
-    no_local = subscriber.origin if _is_true(headers, _NO_LOCAL_HEADERS) else 0
+    no_local = subscriber.client.origin if _is_true(headers, _NO_LOCAL_HEADERS) else 0
     if queue.temporary:
         queue.no_local = no_local
     consumer_id = broker.next_consumer_id()
@@ -143,7 +157,7 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
     if broker.log.retains and queue.durable and not browses:
         fields = {"subscription": headers.get("id"), "selector": headers.get("selector"), "ack": ack_mode}
         known = {name: value for name, value in fields.items() if value is not None}
-        consumer.actor = broker.log.consumer_opened(subscriber.origin, queue.id, known)
+        consumer.actor = broker.log.consumer_opened(subscriber.client.origin, queue.id, known)
     return Subscription(headers.get("id") or destination, destination, ack_mode, queue, consumer, writer, durable_name)
 
 
@@ -183,26 +197,29 @@ def _queue_for(
     filter.
     """
     broker = service.broker
-    temporary = temporary_address(destination, subscriber.name)
+    by = subscriber.reader.user or ""
+    temporary = service.temporaries.obtain(destination, subscriber.client, service.limits.temporary_max)
     if temporary is not None:
-        name, routing_type = temporary
-        obtain_temporary(broker, name, routing_type)
+        name, routing_type = temporary.address, temporary.routing_type
+        obtain_temporary(broker, temporary, by)
     else:
         name, prefix_type = service.prefixes.split(destination)
         routing_type_asked = prefix_type or routing_type_of(headers.get("subscription-type"), "subscription-type")
         address_name, queue_name = split_qualified(name)
+        service.check_served(address_name or queue_name or "")
+        _check_private(service, subscriber.client, address_name, queue_name)
         if queue_name is not None:
-            return broker.obtain_queue(address_name, queue_name, routing_type_asked), None, False
+            return broker.obtain_queue(address_name, queue_name, routing_type_asked, by), None, False
         routing_type = routing_type_asked or _usual_type(broker, name)
     if routing_type == ANYCAST:
-        return broker.obtain_anycast_queue(name), None, False
-    address = broker.obtain_address(name, MULTICAST)
+        return broker.obtain_anycast_queue(name, by), None, False
+    address = broker.obtain_address(name, MULTICAST, by)
     durable_name = durable_name_of(headers)
     if durable_name is not None:
         return _durable_queue(broker, subscriber, address, durable_name, selector), durable_name, True
-    queue_name = broker.next_temporary_name()
+    queue_name = service.temporaries.name_of_subscription()
     queue = broker.create_subscription_queue(
-        queue_name, address, durable=False, selector=None if selector is None else selector.text
+        queue_name, address, durable=False, selector=None if selector is None else selector.text, by=by
     )
     return queue, None, True
 
@@ -224,7 +241,11 @@ def _durable_queue(
     queue = broker.queues.get(name)
     if queue is None:
         return broker.create_subscription_queue(
-            name, address, durable=True, selector=None if selector is None else selector.text
+            name,
+            address,
+            durable=True,
+            selector=None if selector is None else selector.text,
+            by=subscriber.reader.user or "",
         )
     if queue.address is not address:
         raise NotFoundError(
@@ -233,6 +254,15 @@ def _durable_queue(
     return queue
 
 
-def obtain_temporary(broker: Broker, name: str, routing_type: str) -> Address:
-    """A connection's temporary address, created on first use."""
-    return broker.addresses.get(name) or broker.create_temporary_address(name, routing_type)
+def _check_private(service: StompService, client: Client, address_name: str, queue_name: str | None) -> None:
+    """Raises BrokerError when a destination, under whichever name, is the temporary one of another client."""
+    queue = None if queue_name is None else service.broker.queues.get(queue_name)
+    name = address_name if queue is None else queue.address.name
+    if not service.temporaries.may_read(name, client):
+        raise BrokerError(f"{name} is a temporary destination of another client, which alone may read it")
+
+
+def obtain_temporary(broker: Broker, temporary: Temporary, by: str) -> Address:
+    """The address of a temporary destination, created on first use for the login ``by``. Raises LimitError."""
+    found = broker.addresses.get(temporary.address)
+    return found or broker.create_temporary_address(temporary.address, temporary.routing_type, by)

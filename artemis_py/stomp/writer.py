@@ -8,13 +8,20 @@ from typing import Final
 from artemis_py.core.entry import Entry
 from artemis_py.core.lifetime import Lifetime
 from artemis_py.message import Head, Message, unescape_header
+from artemis_py.shown import escaped
 from artemis_py.stomp.outbound import Part
 
 _BREAKS: Final = str.maketrans({"\n": " ", "\r": " ", "\0": " "})
+_NAME_BREAKS: Final = str.maketrans({"\n": "_", "\r": "_", "\0": "_", ":": "_"})
+_NAME_ESCAPES_11: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", ":": "\\c", "\r": "_"})
 _ESCAPES_11: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", ":": "\\c"})
 _ESCAPES_12: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", ":": "\\c", "\r": "\\r"})
 
 
+_END: Final = b"\0\n"
+"""What ends a frame. STOMP allows line ends behind the NUL; ActiveMQ, Artemis and RabbitMQ all write one, and some
+clients (PHP's pecl-stomp) take one byte behind each NUL away without looking at it.
+"""
 _STAMP_BYTES: Final = len("\nredelivered:false\nexpires:\ntimestamp:\n")
 
 
@@ -27,32 +34,42 @@ def escape(text: str, version: str) -> str:
     return text.translate(_BREAKS)
 
 
+def escape_name(text: str, version: str) -> str:
+    """A header's name. What a version cannot write in it becomes ``_``: left as it is, or as a blank that many clients
+    strip, it would make another name of it, and with ``message-id:`` one of the broker's own.
+    """
+    if version == "1.2":
+        return text.translate(_ESCAPES_12)
+    return text.translate(_NAME_ESCAPES_11 if version == "1.1" else _NAME_BREAKS)
+
+
 def connected(headers: list[tuple[str, str]]) -> bytes:
     """A CONNECTED frame; its headers are not escaped (STOMP 1.2, "Value Encoding"), so what would break a line is taken
     out.
     """
     lines = "".join(f"{name}:{value.translate(_BREAKS)}\n" for name, value in headers)
-    return f"CONNECTED\n{lines}\n\0".encode()
+    return f"CONNECTED\n{lines}\n\0\n".encode()
 
 
 def receipt(receipt_id: str, version: str, extra: Sequence[tuple[str, str]] = ()) -> bytes:
     """A RECEIPT frame."""
     shown = receipt_id if receipt_id.isalnum() else escape(receipt_id, version)
     more = "".join(f"{name}:{value}\n" for name, value in extra)
-    return f"RECEIPT\nreceipt-id:{shown}\n{more}\n\0".encode()
+    return f"RECEIPT\nreceipt-id:{shown}\n{more}\n\0\n".encode()
 
 
 def error(
     message: str, version: str, receipt_id: str | None = None, extra: list[tuple[str, str]] | None = None
 ) -> bytes:
-    """An ERROR frame; its body repeats the message, for people who read it raw."""
+    """An ERROR frame; its body repeats the message, for people who read it raw: nothing in it moves a terminal."""
+    message = escaped(message)
     headers = [("message", message[:500]), ("content-type", "text/plain")]
     if receipt_id is not None:
         headers.append(("receipt-id", receipt_id))
     headers.extend(extra or [])
     body = message.encode()
     lines = "".join(f"{name}:{escape(value, version)}\n" for name, value in headers)
-    return f"ERROR\n{lines}content-length:{len(body)}\n\n".encode() + body + b"\0"
+    return f"ERROR\n{lines}content-length:{len(body)}\n\n".encode() + body + _END
 
 
 def head_block(head: Head, version: str) -> bytes:
@@ -64,7 +81,7 @@ def head_block(head: Head, version: str) -> bytes:
     lines: list[str] = []
     for line in head.block[:-2].decode().split("\n"):
         name, _, value = line.partition(":")
-        lines.append(f"{escape(unescape_header(name), version)}:{escape(unescape_header(value), version)}\n")
+        lines.append(f"{escape_name(unescape_header(name), version)}:{escape(unescape_header(value), version)}\n")
     return ("".join(lines) + "\n").encode()
 
 
@@ -99,7 +116,7 @@ class MessageWriter:
         (``group-first-key``).
         """
         self._firsts = firsts
-        self._first_line = f"{escape(header, self._version)}:true\n".encode()
+        self._first_line = f"{escape_name(header, self._version)}:true\n".encode()
 
     def frame_bytes(self, message: Message) -> int:
         """The size of a message's frame; a redelivered one is a byte shorter (true, false)."""
@@ -125,7 +142,7 @@ class MessageWriter:
         body_bytes = len(message.body)
         expires_ms = message.expires_ms if self.lifetime is None else self.lifetime.expires_ms(message)
         size = len(self._prefix) + number + _STAMP_BYTES + len(str(expires_ms)) + len(str(message.timestamp_ms))
-        size += len(head_block(message.head, self._version)) + body_bytes + 1
+        size += len(head_block(message.head, self._version)) + body_bytes + len(_END)
         if self._ack:
             size += len(self._ack) + number
         if message.head.sized or (body_bytes and not self._sized_only):
@@ -174,9 +191,9 @@ class MessageWriter:
             if self._firsts:
                 self._firsts.discard(message.id)
             if ack:
-                out += (prefix, number, ack, number, stamp, length_line, block, body, b"\0")
+                out += (prefix, number, ack, number, stamp, length_line, block, body, _END)
             else:
-                out += (prefix, number, stamp, length_line, block, body, b"\0")
+                out += (prefix, number, stamp, length_line, block, body, _END)
 
     def _extras(self, message_id: int, timestamp_ms: int) -> bytes:
         lines = b""

@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from zlib import crc32
 
 RETAINED_FOLDER: Final = "large"
 """Where retained bodies are, below the directory of the retained journal files."""
 _COUNT_BITS: Final = 32
+_READ_BYTES: Final = 1 << 20
 _NAME: Final = re.compile(
     r"(?P<number>[0-9a-f]{16})(?:-(?P<retired>\d{8}T\d{6}\.\d{3}Z))?\.(?P<kind>body|transient)", re.ASCII
 )
@@ -73,6 +75,16 @@ def start_in(number: int) -> int:
 def first_number(start: int) -> int:
     """The first number of a start."""
     return (start << _COUNT_BITS) + 1
+
+
+def checksum_of(path: Path, size_bytes: int) -> int:
+    """The CRC-32 of so many bytes of a file. Raises OSError."""
+    checksum = 0
+    with path.open("rb") as stream:
+        while size_bytes and (data := stream.read(min(size_bytes, _READ_BYTES))):
+            checksum = crc32(data, checksum)
+            size_bytes -= len(data)
+    return checksum
 
 
 def find_body(number: int, directories: Sequence[Path]) -> Path | None:

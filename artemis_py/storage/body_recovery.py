@@ -13,9 +13,10 @@ from artemis_py.storage.index import Index
 from artemis_py.storage.large import LargeStore
 
 
-def take_over(index: Index, log: RecordLog, large: LargeStore) -> list[str]:
+def take_over(index: Index, log: RecordLog, large: LargeStore, *, keep_unused: bool = False) -> list[str]:
     """Bring the store in line with what lives; pages have taken hold of theirs already (``page_bodies``). Returns a
-    line for each message that had to be given up. Raises DiskError.
+    line for each message that had to be given up, and with ``keep_unused`` for each body that was put aside because no
+    message needs it. Raises DiskError.
     """
     broken: list[tuple[Kept, LargeBody, str]] = []
     for message_id, segment in index.home.items():
@@ -37,5 +38,4 @@ def take_over(index: Index, log: RecordLog, large: LargeStore) -> list[str]:
         for queue_id in list(kept.queue_ids):
             log.settled(queue_id, [message], "damaged")
         large.set_aside(body.number)
-    large.remove_unused()
-    return report
+    return report + large.remove_unused(keep=keep_unused)

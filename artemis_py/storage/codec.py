@@ -9,7 +9,9 @@ All numbers are little-endian. A file begins with a header of 64 bytes::
     16  8  segment number
     24  8  lsn of the first record
     32  8  time of creation, epoch ms
-    40 20  reserved, 0
+    40  8  lsn of the last record but a BATCH in the file before, as it counted when this one was begun (0: not told)
+    48  8  how many bytes the file was made with (0: not told)
+    56  4  reserved, 0
     60  4  CRC-32 of bytes 0 to 60
 
 Records follow without gaps; the rest of the file is zeros. A record::
@@ -69,6 +71,8 @@ REFUSED: Final = 24
 CURSOR: Final = 25
 DEPTHS: Final = 26
 BROKER: Final = 27
+TRANSACTION: Final = 28
+"""Has no payload: the GROUP that it is in is a transaction of a client's."""
 
 RECORD_NAMES: Final = {
     BATCH: "batch", MESSAGE: "message", SETTLED: "settled", ATTEMPTED: "attempted", DUE: "due", ADDRESS: "address",
@@ -77,7 +81,7 @@ RECORD_NAMES: Final = {
     PAGE_SETTLED: "page-settled", PAGE_PURGED: "page-purged", PAGE_ATTEMPTED: "page-attempted",
     PAGE_DROPPED: "page-dropped", PAGE_PLACES: "page-places", PAGED: "paged",
     SESSION: "session", CONSUMER: "consumer", ORIGIN: "origin", REFUSED: "refused", DEPTHS: "depths",
-    BROKER: "broker", CURSOR: "cursor",
+    BROKER: "broker", CURSOR: "cursor", TRANSACTION: "transaction",
 }  # fmt: skip
 FLAG_TRANSIENT: Final = 1
 """Of a message in a page: not persistent, so gone after a restart."""
@@ -99,7 +103,7 @@ CAUSES: Final[tuple[str, ...]] = ("", "nacked", "aborted", "lost")
 session ended.
 """
 
-_FILE_HEADER: Final = Struct("<8sHHIQQQ20x")
+_FILE_HEADER: Final = Struct("<8sHHIQQQQQ4x")
 _U32: Final = Struct("<I")
 _RECORD: Final = Struct("<IQB")
 _CHECKED_RECORD: Final = Struct("<IIQB")
@@ -108,6 +112,7 @@ _PUBLISHED: Final = Struct("<IQBQQQQBBBBHHI")
 """A record's header behind the checksum and the fixed part of a MESSAGE payload, in one."""
 _STATE: Final = Struct("<IHQq")
 _LARGE: Final = Struct("<QQ")
+_CHECKSUM: Final = Struct("<L")
 _SETTLED: Final = Struct("<IBI")
 _ATTEMPTED: Final = Struct("<IQHQ")
 _IDS: Final = Struct("<II")
@@ -138,12 +143,24 @@ class FileHeader:
     number: int
     first_lsn: int
     created_ms: int
+    before_lsn: int = 0
+    """With which lsn the file before ends, BATCH records aside; 0: not told."""
+    made_bytes: int = 0
+    """The file is never shorter; 0: not told."""
 
 
 def encode_file_header(header: FileHeader) -> bytes:
     """The 64 bytes at the beginning of a file."""
     fields = _FILE_HEADER.pack(
-        MAGIC, FORMAT_VERSION, header.kind, 0, header.number, header.first_lsn, header.created_ms
+        MAGIC,
+        FORMAT_VERSION,
+        header.kind,
+        0,
+        header.number,
+        header.first_lsn,
+        header.created_ms,
+        header.before_lsn,
+        header.made_bytes,
     )
     return fields + _U32.pack(crc32(fields))
 
@@ -153,14 +170,14 @@ def decode_file_header(data: bytes) -> FileHeader:
     if len(data) < FILE_HEADER_BYTES:
         raise CodecError(f"a header of {len(data)} bytes instead of {FILE_HEADER_BYTES}")
     fields = data[: FILE_HEADER_BYTES - 4]
-    magic, version, kind, _, number, first_lsn, created_ms = _FILE_HEADER.unpack(fields)
+    magic, version, kind, _, number, first_lsn, created_ms, before_lsn, made_bytes = _FILE_HEADER.unpack(fields)
     if magic != MAGIC:
         raise CodecError("not a journal file: the first eight bytes are not ARTEMISJ")
     if _U32.unpack_from(data, FILE_HEADER_BYTES - 4)[0] != crc32(fields):
         raise CodecError("the file header is damaged: its checksum does not match")
     if version != FORMAT_VERSION:
         raise VersionError(f"format version {version}; this program reads version {FORMAT_VERSION}")
-    return FileHeader(kind, number, first_lsn, created_ms)
+    return FileHeader(kind, number, first_lsn, created_ms, before_lsn, made_bytes)
 
 
 def is_blank(data: bytes) -> bool:
@@ -287,7 +304,7 @@ def encode_message(kept: Kept, place: int = 0) -> bytes:
     head = message.head
     address = head.address.encode()
     if kept.details is None:
-        states = b"".join([_STATE.pack(queue_id, 0, 0, place) for queue_id in kept.queue_ids])
+        states = _new_states(kept.queue_ids, place)
     else:
         details = [(queue_id, kept.details.get(queue_id, _PLAIN)) for queue_id in kept.queue_ids]
         states = b"".join([_STATE.pack(queue, one.attempts, one.due_ms, one.order or place) for queue, one in details])
@@ -295,7 +312,7 @@ def encode_message(kept: Kept, place: int = 0) -> bytes:
     body = message.body
     if isinstance(body, LargeBody):
         flags |= FLAG_LARGE
-        body = _LARGE.pack(body.number, body.size_bytes)
+        body = _encode_large(body)
     fields = _MESSAGE.pack(
         message.id,
         message.timestamp_ms,
@@ -312,8 +329,29 @@ def encode_message(kept: Kept, place: int = 0) -> bytes:
     return b"%b%b%b%b%b" % (fields, states, address, head.block, body)
 
 
+_SEVERAL: Final = 16
+_last_states: list[tuple[list[int], int, bytes]] = []
+"""Queue numbers, place and what stands in the record of the last message that went to many queues: the next one of a
+batch goes to the same.
+"""
+
+
+def _new_states(queue_ids: list[int], place: int) -> bytes:
+    """Of a message with which nothing has happened in its queues."""
+    if len(queue_ids) < _SEVERAL:
+        return b"".join([_STATE.pack(queue_id, 0, 0, place) for queue_id in queue_ids])
+    if _last_states:
+        last_ids, last_place, last_states = _last_states[0]
+        if last_place == place and last_ids == queue_ids:
+            return last_states
+    states = b"".join([_STATE.pack(queue_id, 0, 0, place) for queue_id in queue_ids])
+    _last_states[:] = [(queue_ids.copy(), place, states)]
+    return states
+
+
 _heads: dict[tuple[bytes, int, int, int, int, int], Head] = {}
 _HEADS_MAX: Final = 4096
+_COUNTS_TRIED_MAX: Final = 100
 
 
 def _head_of(key: tuple[bytes, int, int, int, int, int]) -> Head:
@@ -356,12 +394,40 @@ def decode_message(payload: bytes) -> Kept:
     return kept
 
 
-def _large_body(payload: bytes, position: int) -> LargeBody:
-    """What stands in the place of a body that is in a file of its own: the file's number, and how long it is."""
+def readings_of_message(payload: bytes) -> list[tuple[bytes, list[int]]]:
+    """Addresses and queue ids that a message record may tell of when some byte of it is wrong: first what it says, then
+    as if its count of queues were another. Raises CodecError when it is too short for any.
+    """
     try:
-        return LargeBody(*_LARGE.unpack_from(payload, position))
+        fields = _MESSAGE.unpack_from(payload)
+    except error as problem:
+        raise CodecError(f"a message record that is too short: {problem}") from None
+    said, address_size = fields[8], fields[9]
+    readings: list[tuple[bytes, list[int]]] = []
+    for count in [said, *range(min((len(payload) - _MESSAGE.size) // _STATE.size, _COUNTS_TRIED_MAX) + 1)]:
+        start = _MESSAGE.size + count * _STATE.size
+        if start <= len(payload):
+            queue_ids = [_STATE.unpack_from(payload, _MESSAGE.size + at * _STATE.size)[0] for at in range(count)]
+            readings.append((payload[start : start + address_size], queue_ids))
+    return readings
+
+
+def _encode_large(body: LargeBody) -> bytes:
+    """What stands in the place of a body that is in a file of its own: the file's number, how long it is, and its
+    checksum where there is one.
+    """
+    reference = _LARGE.pack(body.number, body.size_bytes)
+    return reference if body.checksum < 0 else reference + _CHECKSUM.pack(body.checksum)
+
+
+def _large_body(payload: bytes, position: int) -> LargeBody:
+    try:
+        number, size_bytes = _LARGE.unpack_from(payload, position)
+        has_checksum = len(payload) > position + _LARGE.size  # records of older brokers end here
+        checksum = _CHECKSUM.unpack_from(payload, position + _LARGE.size)[0] if has_checksum else -1
     except error as problem:
         raise CodecError(f"a reference to a large body that is too short: {problem}") from None
+    return LargeBody(number, size_bytes, None, checksum)
 
 
 def encode_settled(queue_id: int, reason: str, message_ids: list[int], consumer: int = 0) -> bytes:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from queue import SimpleQueue
 
-from artemis_py.storage.disk import Disk, DiskError
+from artemis_py.storage.disk import Disk, DiskError, NoSpaceError
 
 
 @dataclass(slots=True)
@@ -32,6 +33,9 @@ class Write:
     """Make the file first, empty, to be durable with the first sync."""
     ends: bool = False
     """Nothing more will be written to the file."""
+    may_fail: bool = False
+    """Is a disk without room no failure of the batch? Then the file goes, and ``failure`` tells why."""
+    failure: str | None = None
 
 
 @dataclass(slots=True)
@@ -42,6 +46,11 @@ class Commit:
 
     writes: list[Write]
     lsn: int
+    may_wait: bool = False
+    """Is a disk without room no failure of the committer? Then ``failure`` tells of it, and the batch can be handed
+    over once more.
+    """
+    failure: str | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -51,39 +60,80 @@ class Commit:
 
 def carry_out(commit: Commit) -> None:
     """Write a batch and make it durable. Raises DiskError."""
+    commit.failure = None
     for write in commit.writes:
-        if write.renamed_from is not None:
-            write.disk.rename(write.renamed_from, write.name)
-        elif write.create_bytes >= 0:
-            write.disk.create(write.name, write.create_bytes)
-        if write.begins:
-            write.disk.begin(write.name)
-        if write.data:
-            write.disk.write(write.name, write.offset, write.data)
-        if write.sync:
-            write.disk.sync(write.name)
-        if write.ends:
-            write.disk.finish(write.name)
+        try:
+            _carry_out(write)
+        except NoSpaceError as error:
+            if commit.may_wait:
+                commit.failure = str(error)
+                return
+            if not write.may_fail:
+                raise
+            write.failure = str(error)
+            write.disk.delete(write.name)
+
+
+def _carry_out(write: Write) -> None:
+    disk, name = write.disk, write.name
+    if write.renamed_from is not None:
+        disk.rename(write.renamed_from, name)
+        write.renamed_from, write.create_bytes = None, -1  # it is there, should the batch be carried out once more
+    elif write.create_bytes >= 0:
+        _create(disk, name, write.create_bytes)
+    if write.begins:
+        disk.begin(name)
+    if write.data:
+        disk.write(name, write.offset, write.data)
+    if write.sync:
+        disk.sync(name)
+    if write.data:
+        disk.confirm(name)
+    if write.ends:
+        disk.finish(name)
+
+
+def _create(disk: Disk, name: str, size: int) -> None:
+    """A file made as large as it will be, so that writing needs no room; where there is none, it grows as it is
+    written.
+    """
+    if size and disk.has_room:
+        with suppress(NoSpaceError):
+            disk.create(name, size)
+            return
+    disk.create(name, 0)
 
 
 class Committer(ABC):
     """Takes one batch at a time."""
 
-    busy: bool
-    failure: DiskError | None
-    """Why nothing more becomes durable; nothing is retried."""
+    def __init__(self) -> None:
+        self.busy = False
+        self.failure: DiskError | None = None
+        """Why nothing more becomes durable; nothing is retried."""
+        self._done: Commit | None = None
 
     @abstractmethod
     def submit(self, commit: Commit) -> None:
         """Begin to carry out a batch; ``busy`` until ``finished`` tells of it."""
 
-    @abstractmethod
     def finished(self) -> Commit | None:
         """The batch that has become durable since the last call, or None."""
+        done = self._done
+        if done is not None:
+            self._done = None
+            self.busy = False
+        return done
 
-    @abstractmethod
     def run_now(self, commit: Commit) -> None:
-        """Carry a batch out before returning; not while busy."""
+        """Carry a batch out before returning; not while busy. Without room it is handed over as by ``submit``."""
+        try:
+            carry_out(commit)
+            self._done = commit
+        except NoSpaceError:  # what goes away in the thread may free some: once more, behind it
+            self.submit(commit)
+        except DiskError as error:
+            self.failure = error
 
     @abstractmethod
     def later(self, work: Callable[[], None]) -> None:
@@ -100,13 +150,16 @@ class ThreadCommitter(Committer):
     """
 
     def __init__(self, wake: Callable[[], None], name: str = "committer") -> None:
-        self.busy = False
-        self.failure: DiskError | None = None
+        super().__init__()
         self._wake = wake
-        self._done: Commit | None = None
         self._work: SimpleQueue[Commit | Callable[[], None] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
+
+    @property
+    def is_here(self) -> bool:
+        """Is the caller in this committer's thread?"""
+        return threading.current_thread() is self._thread
 
     def _run(self) -> None:
         while (work := self._work.get()) is not None:
@@ -127,19 +180,10 @@ class ThreadCommitter(Committer):
         self.busy = True
         self._work.put(commit)
 
-    def finished(self) -> Commit | None:
-        done = self._done
-        if done is not None:
-            self._done = None
-            self.busy = False
-        return done
-
     def run_now(self, commit: Commit) -> None:
-        try:
-            carry_out(commit)
-            self._done = commit
-        except DiskError as error:
-            self.failure = error
+        super().run_now(commit)
+        if self.failure is not None:
+            self._wake()  # the turn that handed it over has looked for failures already; nothing else may wake another
 
     def later(self, work: Callable[[], None]) -> None:
         self._work.put(work)

@@ -64,17 +64,22 @@ def wanted_cursor(name: str, given: object, ttl_s: float, now_ms: int) -> Cursor
         raise CursorError('a cursor is a JSON object: {"lsn": 0, "owner": "who", "ttl_s": 86400}')
     unknown = sorted(given.keys() - set(_KEYS))
     if unknown:
-        raise CursorError(f"a cursor has no {unknown[0]!r}; there are {', '.join(_KEYS)}")
+        raise CursorError(f"a cursor has no {_brief(unknown[0])}; there are {', '.join(_KEYS)}")
     lsn: object = given.get("lsn")
     owner: object = given.get("owner", "")
     ttl: object = given.get("ttl_s", ttl_s)
     if not isinstance(lsn, int) or isinstance(lsn, bool) or lsn < 0:
-        raise CursorError(f"lsn has to be a number from 0 on, not {lsn!r}")
+        raise CursorError(f"lsn has to be a number from 0 on, not {_brief(lsn)}")
     if not isinstance(owner, str) or len(owner) > OWNER_SIZE_MAX:
         raise CursorError(f"owner has to be a text of at most {OWNER_SIZE_MAX} characters")
     if not isinstance(ttl, int | float) or isinstance(ttl, bool) or not 0 < ttl <= TTL_S_MAX:
-        raise CursorError(f"ttl_s has to be a number of seconds above 0 and up to {TTL_S_MAX}, not {ttl!r}")
+        raise CursorError(f"ttl_s has to be a number of seconds above 0 and up to {TTL_S_MAX}, not {_brief(ttl)}")
     return Cursor(name, lsn, owner, ttl, now_ms)
+
+
+def _brief(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 80 else shown[:80] + "..."
 
 
 class Cursors(Holds):

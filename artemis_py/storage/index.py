@@ -6,6 +6,7 @@ segment. It also tells when a segment may go.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any, Final
@@ -21,12 +22,16 @@ _OVERHEAD_BYTES: Final = RECORD_HEADER_BYTES + 64
 class Segment:
     """One journal file: its number, its first lsn, how far it is written, and which messages in it live."""
 
-    __slots__ = ("first_lsn", "has_bindings", "index", "live", "live_bytes", "name", "number", "written_bytes")
+    __slots__ = (
+        "first_lsn", "has_bindings", "index", "last_lsn", "live", "live_bytes", "name", "number", "written_bytes",
+    )  # fmt: skip
 
     def __init__(self, number: int, name: str, first_lsn: int) -> None:
         self.number = number
         self.name = name
         self.first_lsn = first_lsn
+        self.last_lsn = 0
+        """Of the last record written so far, BATCH records aside; while there is none, that of the file before."""
         self.written_bytes = 0
         self.has_bindings = False
         """Does it contain records about addresses, queues, duplicate ids or cursors that may still count?"""
@@ -92,9 +97,10 @@ class Index:
         if segment is None:
             return
         queue_ids = segment.live[message_id].queue_ids
-        if queue_id in queue_ids:
+        place = _place_of(queue_id, queue_ids)
+        if place >= 0:
             if len(queue_ids) > 1:
-                queue_ids.remove(queue_id)
+                del queue_ids[place]
                 return
             del self.home[message_id]
             _remove(message_id, segment)
@@ -132,20 +138,29 @@ class Index:
                 detail.due_ms = 0
                 detail.order = -(lsn << 20) + place
 
+    def orphans(self) -> dict[int, list[int]]:
+        """Messages that queues need which do not exist (any more): message ids by queue, 0 for one in a page."""
+        queues = self.queues
+        found: dict[int, list[int]] = {}
+        for message_id, segment in self.home.items():
+            for queue_id in segment.live[message_id].queue_ids:
+                if queue_id not in queues:
+                    found.setdefault(queue_id, []).append(message_id)
+        for page in self.pages.pages():
+            for queue_id in page.durable:
+                left = 0 if queue_id in queues else self.pages.left_of(queue_id, page)
+                if left > 0:
+                    found.setdefault(queue_id, []).extend([0] * left)
+        return found
+
     def drop_orphans(self) -> None:
         """Settle messages for queues that do not exist (any more), and drop pages in which nothing is left."""
-        queues = self.queues
-        orphans = [
-            (queue_id, message_id)
-            for message_id, segment in self.home.items()
-            for queue_id in segment.live[message_id].queue_ids
-            if queue_id not in queues
-        ]
-        for queue_id, message_id in orphans:
-            self.settle(queue_id, message_id)
+        for queue_id, message_ids in self.orphans().items():
+            for message_id in message_ids:
+                self.settle(queue_id, message_id)
         for page in self.pages.pages():
             for queue_id in list(page.durable):
-                if queue_id not in queues:
+                if queue_id not in self.queues:
                     self.pages.delete_queue(queue_id)
         self.pages.drop_orphans()
 
@@ -188,7 +203,7 @@ class Index:
         self.queue_id_max = max(self.queue_id_max, fields["id"])
 
     def delete_queue(self, queue_id: int) -> None:
-        """A queue was removed; what it held was settled before."""
+        """A queue was removed; what it held is settled behind that, and no restart finds it."""
         self.queues.pop(queue_id, None)
         if self.pages:
             self.pages.delete_queue(queue_id)
@@ -211,3 +226,13 @@ class Index:
 def _remove(message_id: int, segment: Segment) -> None:
     kept = segment.live.pop(message_id)
     segment.live_bytes -= kept.message.inline_bytes + _OVERHEAD_BYTES
+
+
+def _place_of(queue_id: int, queue_ids: list[int]) -> int:
+    """Where a number stands in a list, -1: nowhere. Queues of one message mostly stand in the order in which they came,
+    and where they do it takes no longer to find one of a hundred thousand than one of ten.
+    """
+    place = bisect_left(queue_ids, queue_id)
+    if place < len(queue_ids) and queue_ids[place] == queue_id:
+        return place
+    return queue_ids.index(queue_id) if queue_id in queue_ids else -1

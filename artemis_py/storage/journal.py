@@ -8,7 +8,7 @@ files: see ``recovery.py``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
@@ -19,10 +19,15 @@ from artemis_py.paged import Page, PagedMessage
 from artemis_py.records import Actor
 from artemis_py.storage import codec, page_codec
 from artemis_py.storage.actors import ActorLog
+from artemis_py.storage.bindings_copy import COPIED, BindingsCopy
 from artemis_py.storage.codec import FileHeader, Kept
 from artemis_py.storage.committer import Commit, Committer, Write
+from artemis_py.storage.departure import Departure
 from artemis_py.storage.disk import Disk, DiskError
+from artemis_py.storage.extent import ExtentFiles
 from artemis_py.storage.index import Index, Segment
+from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.living import binding_records, page_records
 from artemis_py.storage.page_index import places_of
 from artemis_py.storage.pages import PageFiles
 from artemis_py.storage.segment_index import Gathered, SegmentIndex
@@ -30,25 +35,11 @@ from artemis_py.storage.spares import Spares
 
 _INLINE_BYTES_MAX: Final = 65536
 _MOVES_PER_TURN: Final = 256
+_MOVED_BYTES_PER_TURN: Final = 1 << 20
+"""A message more, at least. It is also what a disk that is suddenly full has to have room for."""
 _CHORES_EVERY_MS: Final = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class JournalSettings:
-    """The ``journal-*`` elements of broker.xml."""
-
-    file_bytes: int = 10485760
-    compact_files_min: int = 10
-    compact_percentage: int = 30
-    sync_transactional: bool = True
-    sync_non_transactional: bool = True
-    duplicate_ids_kept: int = 20000
-    retains: bool = False
-    files_min: int = 2
-    number_min: int = 1
-    """Of the first segment, when there is none yet."""
-    broker_name: str = ""
-    """For readers of what is retained."""
+_PRESSED_PERCENTAGE: Final = 70
+"""``journal-compact-percentage`` of a disk without room: what compaction writes is less than what it frees."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -81,6 +72,9 @@ class Journal(ActorLog):
         self.segments = segments
         self.batches = batch_number
         self.syncs = 0
+        self.damaged_places = 0
+        self.lost_records = 0
+        """What was wrong with the files at the start, and how many records it cost at most."""
         self.now_ms = 0
         self.message_id = index.message_id_max
         self.queue_id = index.queue_id_max
@@ -90,7 +84,6 @@ class Journal(ActorLog):
         self._disk = disk
         self._committer = committer
         self._settings = settings
-        self._retire = retire
         self._chores = chores
         self._closed = closed
         self._gathered = Gathered()
@@ -115,10 +108,17 @@ class Journal(ActorLog):
         self._retiring: list[tuple[int, Segment]] = []
         self.leaving: dict[int, Segment] = {}
         """Segments on their way out, until ``retire`` is done with them: their files are still there."""
+        self._extent = ExtentFiles(disk)
+        self.departure = Departure(self._extent, retire, self.leaving)
         self._bindings_bytes = 0
         """How large everything but messages was when it was written again."""
         self._create_current = False
-        self._spares = Spares(disk, committer, settings.file_bytes, settings.files_min)
+        self.spares = Spares(disk, committer, settings.file_bytes, settings.files_min)
+        self._reached = segments[-1].number if segments else 0
+        """The last segment of which the extent was told."""
+        self._copy = BindingsCopy(disk, committer, index)
+        if index.queues or index.addresses or index.cursors:
+            self._copy.hand_over(self.last_lsn)
         self._start_segment()
         for stream, number in index.pages.orphans:
             self._append(codec.PAGE_DROPPED, page_codec.encode_page_dropped(stream, number))
@@ -155,7 +155,7 @@ class Journal(ActorLog):
         return lsn
 
     def published_run(self, messages: list[Message], queue_id: int, due_ms: int) -> None:
-        if due_ms or self._group is not None or not messages or messages[0].body.__class__ is LargeBody:
+        if due_ms or not messages or messages[0].body.__class__ is LargeBody:
             super().published_run(messages, queue_id, due_ms)
             return
         if self.retains and messages[0].origin != self._origin:  # a run comes from one connection
@@ -169,8 +169,11 @@ class Journal(ActorLog):
             lsn += 1
         self._next_lsn = lsn
         self.last_lsn = lsn - 1
-        self._pending.extend(codec.encode_published(published))
-        self._non_transactional = True
+        if self._group is not None:
+            self._group.extend(codec.encode_published(published))
+        else:
+            self._pending.extend(codec.encode_published(published))
+            self._non_transactional = True
         first, last = messages[0], messages[-1]  # their timestamps do not go down: a run is of one turn
         self._gathered.published(first.head.address, first.timestamp_ms, last.timestamp_ms, len(messages))
         self.index.add_run(published, self.segments[-1])
@@ -237,12 +240,7 @@ class Journal(ActorLog):
 
     def page_opened(self, page: Page, address: str) -> int:
         self.index.pages.open(page, address)
-        return self._append_page_opened(page)
-
-    def _append_page_opened(self, page: Page) -> int:
-        address = self.index.pages.address_of(page)
-        fields = {"stream": page.stream, "page": page.number, "first_place": page.first_place, "address": address}
-        return self._append_binding(codec.PAGE_OPENED, fields)
+        return self._append_binding(codec.PAGE_OPENED, page_codec.opened_fields(page, address))
 
     def paged(self, page: Page) -> int:
         page.kept_count, page.kept_bytes = page.count, page.size_bytes
@@ -251,7 +249,9 @@ class Journal(ActorLog):
             records.pop()
             self._gathered.records -= 1
         self.segments[-1].has_bindings = True
-        lsn = self._append(codec.PAGE_GREW, page_codec.encode_grew(page))
+        self.index.pages.note_queues(page)
+        payload = page_codec.encode_grew(page, self.index.pages.address_of(page))
+        lsn = self._append(codec.PAGE_GREW, payload)
         self._grown = page, records[-1]
         return lsn
 
@@ -303,7 +303,11 @@ class Journal(ActorLog):
 
     def _append_binding(self, type_code: int, fields: dict[str, Any]) -> int:
         self.segments[-1].has_bindings = True
-        return self._append_fields(type_code, fields)
+        lsn = self._append_fields(type_code, fields)
+        if type_code in COPIED:
+            records = self._pending if self._group is None else self._group
+            self._copy.note(records[-1])
+        return lsn
 
     def _append_fields(self, type_code: int, fields: dict[str, Any]) -> int:
         lsn = self._append(type_code, codec.encode_fields(fields))
@@ -317,6 +321,11 @@ class Journal(ActorLog):
             self._group = []
             self._origin_outside, self._origin = self._origin, 0
 
+    def close_groups(self) -> None:
+        if self._group is not None:
+            self._group_depth = 1
+            self.end_group()
+
     def end_group(self) -> int:
         self._group_depth -= 1
         if self._group_depth:
@@ -327,6 +336,8 @@ class Journal(ActorLog):
             self._origin = self._origin_outside
             return 0
         self._origin = 0
+        if transactional and self.retains:  # or a reader would take every group for one
+            records.append(self._number(codec.TRANSACTION, b""))
         is_bare = len(records) == 1 and not self._origin_outside  # or a reader would take a message for one from there
         self._pending.append(records[0] if is_bare else self._number(codec.GROUP, b"".join(records)))
         if transactional:
@@ -356,6 +367,8 @@ class Journal(ActorLog):
             "files": len(segments),
             "bytes": sum(segment.written_bytes for segment in segments),
             "live_bytes": sum(segment.live_bytes for segment in segments),
+            "damaged_places": self.damaged_places,
+            "lost_records": self.lost_records,
         }
 
     def poll(self) -> None:
@@ -381,9 +394,10 @@ class Journal(ActorLog):
             self._forget_sessions()
         if self._committer.busy or self._committer.failure is not None:
             return
-        if self._chores is not None and self.now_ms >= self._chores_due_ms:
+        if self._chores is not None and not 0 < self._chores_due_ms - self.now_ms <= _CHORES_EVERY_MS:
             self._chores_due_ms = self.now_ms + _CHORES_EVERY_MS
             self._committer.later(self._chores)
+            self._committer.later(self.departure.retry)
         self._compact()
         self._note_empty()
         pages = self._pages
@@ -408,8 +422,9 @@ class Journal(ActorLog):
             self.poll()
         else:
             self._committer.submit(commit)
+        self._copy.hand_over(self.last_lsn)
         if not self._create_current:
-            self._spares.provide(len(self.segments))
+            self.spares.provide(len(self.segments))
 
     def _make_commit(self, writes: list[Write]) -> Commit:
         """A batch of everything gathered; ``writes`` come first: they are what its records speak of."""
@@ -424,8 +439,11 @@ class Journal(ActorLog):
         if self._create_current:
             self._create_current = False
             create_bytes = self._settings.file_bytes
-            spare = self._spares.take()
-            header = FileHeader(codec.KIND_JOURNAL, segment.number, segment.first_lsn, self.now_ms)
+            spare = self.spares.take()
+            before_lsn = self.segments[-2].last_lsn if len(self.segments) > 1 else 0
+            made_bytes = 0 if spare is None else create_bytes  # without room a new file grows as it is written
+            told = segment.number, segment.first_lsn, self.now_ms, before_lsn, made_bytes
+            header = FileHeader(codec.KIND_JOURNAL, *told)
             parts.insert(0, codec.encode_file_header(header))
         data = b"".join(parts + self._pending)
         settings = self._settings
@@ -438,6 +456,7 @@ class Journal(ActorLog):
         gathered.place(segment.written_bytes, len(data), self.last_lsn, self.now_ms, create_bytes >= 0)
         self._under_way = segment, gathered
         segment.written_bytes += len(data)
+        segment.last_lsn = self.last_lsn - 1  # behind all others the BATCH has its own
         self._pending = []
         self._origin = 0
         self._transactional = self._non_transactional = False
@@ -448,6 +467,7 @@ class Journal(ActorLog):
     def _start_segment(self) -> None:
         number = self.segments[-1].number + 1 if self.segments else self._settings.number_min
         segment = Segment(number, segment_name(number), self._next_lsn)
+        segment.last_lsn = self.segments[-1].last_lsn if self.segments else 0
         segment.index = SegmentIndex(number, segment.first_lsn)
         self.segments.append(segment)
         self._create_current = True
@@ -460,6 +480,9 @@ class Journal(ActorLog):
         assert segment.index is not None
         gathered.records += gathered.last_lsn - segment.index.last_lsn
         segment.index.add(gathered)
+        if self._syncing and segment.number != self._reached:
+            self._reached = segment.number
+            self._committer.later(partial(self._extent.reach, segment.number, self.segments[0].number))
         if segment is not self.segments[-1]:
             self._close_segment(segment)
 
@@ -469,16 +492,20 @@ class Journal(ActorLog):
 
     def finish(self) -> None:
         """Nothing more will be written."""
+        if self._under_way is not None or self._committer.failure is not None:
+            return
         segment = self.segments[-1]
-        if not self._create_current and self._under_way is None and self._committer.failure is None:
+        if not self._create_current:
             self._close_segment(segment)
+        if not self._pending and segment.last_lsn:
+            self._committer.later(partial(self._extent.end_at, segment.last_lsn))
 
     # ---- segments that go ------------------------------------------------------------------------
 
     def _note_empty(self) -> None:
         """Oldest segments in which nothing lives may go once everything written so far is durable.
 
-        One written file always stays: it knows the highest numbers, and files below a gap in numbers are leftovers. One
+        One written file always stays: it knows the highest numbers. One
         with bindings stays until as much was written since as writing them again costs: with many bindings the journal
         would otherwise be busy with nothing else.
         """
@@ -489,7 +516,7 @@ class Journal(ActorLog):
             if segment.has_bindings:
                 if sum(one.written_bytes for one in self.segments) < 2 * self._bindings_bytes:
                     return
-                self._write_bindings()
+                self.write_bindings()
             self._retiring.append((self._next_lsn if self._pending else self.last_lsn, segment))
             self.leaving[segment.number] = segment
             del self.segments[0]
@@ -497,73 +524,64 @@ class Journal(ActorLog):
     def _retire_durably_empty(self) -> None:
         while self._retiring and self._retiring[0][0] <= self.durable_lsn:
             segment = self._retiring.pop(0)[1]
-            self._committer.later(lambda segment=segment: self._let_go(segment))  # type: ignore[misc]
+            self._committer.later(lambda segment=segment: self.departure.let_go(segment))  # type: ignore[misc]
 
-    def _let_go(self, segment: Segment) -> None:
-        """In the committer's thread."""
-        self._retire(segment.name)
-        self.leaving.pop(segment.number, None)
-
-    def _write_bindings(self) -> None:
+    def write_bindings(self) -> None:
         """Everything but messages, once more. What earlier files say of it counts no longer."""
         for segment in self.segments:
             segment.has_bindings = False
-        index = self.index
-        self.begin_group()
-        for fields in index.addresses.values():
-            self._append_binding(codec.ADDRESS, fields)
-        for fields in index.queues.values():
-            self._append_binding(codec.QUEUE, fields)
-        for address, seen in index.duplicate_ids.items():
-            self._append_binding(codec.DUPLICATES_CLEARED, {"address": address})
-            for duplicate_id in seen[-self._settings.duplicate_ids_kept :]:
-                self._append_binding(codec.DUPLICATE, {"address": address, "id": duplicate_id})
-        for fields in index.cursors.values():
-            self._append_binding(codec.CURSOR, fields)
-        if index.pages:
-            self._write_pages()
-        assert self._group is not None
-        self._bindings_bytes = sum(map(len, self._group))
-        self.end_group()
+        self.segments[-1].has_bindings = True
+        before = len(self._pending)
+        for type_code, fields in binding_records(self.index, self._settings.duplicate_ids_kept):
+            self._append_fields(type_code, fields)
+        for type_code, payload in page_records(self.index):
+            self._append(type_code, payload)
+        self._bindings_bytes = sum(map(len, islice(self._pending, before, None)))
 
-    def _write_pages(self) -> None:
-        """All that is known of pages, once more."""
-        for page in self.index.pages.pages():
-            self._append_page_opened(page)
-            self._append(codec.PAGE_GREW, page_codec.encode_grew(page))
-        for stream in self.index.pages.keepsake():
-            for (queue_id, number), settled in stream.settled.items():
-                payload = page_codec.encode_places(queue_id, stream.number, number, settled)
-                self._append(codec.PAGE_PLACES, payload)
-            for (queue_id, place), (attempts, due_ms) in stream.attempts.items():
-                its_page = stream.page_of(place)
-                if its_page is not None:  # None: the record that told of it was damaged
-                    told = page_codec.PageAttempted(
-                        queue_id, stream.number, its_page.number, place, 0, attempts, due_ms
-                    )
-                    self._append(codec.PAGE_ATTEMPTED, page_codec.encode_page_attempted(told))
+    def write_again(self, messages: list[Kept]) -> None:
+        """Messages that live, each with what was known of it; an earlier copy counts no longer."""
+        current = self.segments[-1]
+        for kept in messages:
+            self._append(codec.MESSAGE, codec.encode_message(kept))
+            self.index.add(kept, current)
 
     @property
     def wants_compaction(self) -> bool:
         """Are there many segments, and does too little in them live? Bindings do: or with many of them
-        the journal would move messages out of their way for ever.
+        the journal would move messages out of their way for ever. A disk without room is a reason to do so sooner.
         """
         settings = self._settings
-        if not settings.compact_files_min or len(self.segments) <= settings.compact_files_min:
+        presses = not self._disk.has_room
+        files_min = 2 if presses else settings.compact_files_min
+        if not settings.compact_files_min or len(self.segments) <= files_min:
             return False
         total = sum(segment.written_bytes for segment in self.segments)
         live = self._bindings_bytes + sum(segment.live_bytes for segment in self.segments)
-        return live * 100 < total * settings.compact_percentage
+        percentage = max(settings.compact_percentage, _PRESSED_PERCENTAGE) if presses else settings.compact_percentage
+        return live * 100 < total * percentage
 
     def _compact(self) -> None:
         """Write some of what lives in the oldest segment again at the end."""
         oldest = self.segments[0]
         if not oldest.live or oldest is self.segments[-1] or not self.wants_compaction:
             return
-        current = self.segments[-1]
-        for kept in list(islice(oldest.live.values(), _MOVES_PER_TURN)):
-            self._append(codec.MESSAGE, codec.encode_message(kept))
-            self.index.add(kept, current)
+        if not self._disk.has_room and self._disk.left_bytes < 2 * oldest.live_bytes:
+            return  # what is left is for acknowledgements: they free files, too
+        moved: list[Kept] = []
+        size_bytes = 0
+        for kept in islice(oldest.live.values(), _MOVES_PER_TURN):
+            moved.append(kept)
+            size_bytes += kept.message.inline_bytes
+            if size_bytes >= _MOVED_BYTES_PER_TURN:
+                break
+        self.write_again([kept for kept in moved if self._is_needed(kept)])
+
+    def _is_needed(self, kept: Kept) -> bool:
+        """A copy names no queue that was deleted: that was told in a file which may go before this one."""
+        queues = self.index.queues
+        for queue_id in [number for number in kept.queue_ids if number not in queues]:
+            self.index.settle(queue_id, kept.message.id)
+        return kept.message.id in self.index.home
 
 
 def segment_name(number: int) -> str:

@@ -9,25 +9,37 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
+from typing import Final
+from zlib import crc32
 
 from artemis_py.message import BodyFiles, LargeBody
 from artemis_py.storage.body_names import body_name, first_number, is_start, read_name, start_name, start_of
 from artemis_py.storage.committer import Committer, Write
-from artemis_py.storage.disk import Disk, DiskError
+from artemis_py.storage.disk import Disk, DiskError, NoSpaceError
 from artemis_py.storage.upload import Intake, LargeFile, Upload
+
+CHECKSUM_FAULT: Final = "its checksum does not match"
 
 
 class Piece:
-    """A part of a body that somebody wants to read; ``data`` or ``failure`` is set when it was fetched."""
+    """A part of a body that somebody wants to read; ``data`` or ``failure`` is set when it was fetched.
 
-    __slots__ = ("data", "failure", "name", "offset", "owner", "size_bytes")
+    ``checksum`` is that of the body up to ``offset``, and then up to the end of the part: whoever reads a body from its
+    beginning passes it on. The last part of one that does not match fails. -1: nobody looks.
+    """
+
+    __slots__ = ("checksum", "data", "failure", "name", "offset", "owner", "size_bytes", "wanted_checksum")
 
     def __init__(self, name: str, offset: int, size_bytes: int, owner: object) -> None:
         self.name = name
         self.offset = offset
         self.size_bytes = size_bytes
         self.owner = owner
+        self.checksum = -1
+        self.wanted_checksum = -1
+        """What it has to be at the end of this part; -1: it is not the last one, or nobody noted it."""
         self.data: bytes | None = None
         self.failure: str | None = None
 
@@ -89,6 +101,7 @@ class LargeStore(BodyFiles):
             "bodies": len(self._files),
             "bytes": sum(file.size_bytes for file in self._files.values()),
             "unwritten_bytes": self.intake.unwritten_bytes,
+            "refused": self.intake.refused,
         }
 
     # ---- a start ---------------------------------------------------------------------------------
@@ -111,16 +124,25 @@ class LargeStore(BodyFiles):
             name = body_name(number, durable=True)
             self._disk.rename(name, f"quarantined-{name}")
 
-    def remove_unused(self) -> None:
+    def remove_unused(self, *, keep: bool = False) -> list[str]:
         """At a start: what nobody has adopted goes. Durable files are retired: it may be that only the crash kept them
-        from it.
+        from it. With ``keep`` it may be that only the records that need them are lost: then they are put aside, and
+        each is told in a line. Raises DiskError.
         """
         left = [body for number, body in self._found.items() if number not in self._files]
+        kept = [body for body in left if keep and body.durable]
+        for body in kept:
+            self.set_aside(body.number)
+        files: list[LargeFile] = []
         for body in left:
-            del self._found[body.number]
-        if left:
-            files = [LargeFile(body.number, 0, durable=body.durable) for body in left]
+            if self._found.pop(body.number, None) is not None:
+                files.append(LargeFile(body.number, 0, durable=body.durable))
+        if files:
             self._writer.later(partial(self._remove, files))
+        return [
+            f"{body_name(body.number, durable=True)}: the journal has no message with this body: it was put aside"
+            for body in kept
+        ]
 
     # ---- holders ---------------------------------------------------------------------------------
 
@@ -142,11 +164,12 @@ class LargeStore(BodyFiles):
         number = self._next_number
         self._next_number += 1
         file = self._files[number] = LargeFile(number, 0, durable=durable)
-        return Upload(self.intake, file, LargeBody(number, 0, self))
+        return Upload(self.intake, file, LargeBody(number, 0, self, checksum=0))
 
     def poll(self) -> None:
         """Take note of what has been written."""
-        self.intake.poll()
+        if self.intake.poll() is not None:
+            self._start_is_noted = False
 
     def seal(self, last_lsn: int, durable_lsn: int) -> None:
         """The turn is over: hand over what came, and let go of what nobody needs."""
@@ -165,7 +188,7 @@ class LargeStore(BodyFiles):
             self.intake.write([])
             return
         self._start_is_noted = True
-        self.intake.write([Write(self._disk, start_name(self._start), 0, b"", False, create_bytes=0)])
+        self.intake.write([Write(self._disk, start_name(self._start), 0, b"", False, create_bytes=0, may_fail=True)])
         self._writer.later(self._forget_old_starts)
 
     def _let_go(self, last_lsn: int) -> None:
@@ -186,7 +209,8 @@ class LargeStore(BodyFiles):
     def _remove(self, files: list[LargeFile]) -> None:
         for file in files:
             if file.durable and file.is_whole:
-                self._retire(file.name)
+                with suppress(NoSpaceError):  # nobody retains it then; the next start tries again
+                    self._retire(file.name)
             else:
                 self._disk.delete(file.name)
 
@@ -198,19 +222,28 @@ class LargeStore(BodyFiles):
 
     # ---- going out -------------------------------------------------------------------------------
 
-    def read(self, body: LargeBody, offset: int, size_bytes: int, owner: object) -> Piece:
-        """Have a part of a body fetched; ``take_fetched`` tells when it is there."""
+    def read(self, body: LargeBody, offset: int, size_bytes: int, owner: object, checksum: int = -1) -> Piece:
+        """Have a part of a body fetched; ``take_fetched`` tells when it is there. ``checksum``: of what stands before
+        it (0: nothing does), when it is to be looked at.
+        """
         piece = Piece(self._files[body.number].name, offset, size_bytes, owner)
+        piece.checksum = checksum
+        if checksum >= 0 and offset + size_bytes == body.size_bytes:
+            piece.wanted_checksum = body.checksum
         self._reader.later(partial(self._fetch, piece))
         return piece
 
     def _fetch(self, piece: Piece) -> None:
         try:
             data = self._disk.read(piece.name, piece.offset, piece.size_bytes)
-            if len(data) == piece.size_bytes:
-                piece.data = data
-            else:
+            if piece.checksum >= 0:
+                piece.checksum = crc32(data, piece.checksum)
+            if len(data) != piece.size_bytes:
                 piece.failure = f"{piece.name} ends at byte {piece.offset + len(data)}"
+            elif piece.wanted_checksum not in {-1, piece.checksum}:
+                piece.failure = f"{piece.name} is DAMAGED: {CHECKSUM_FAULT}"
+            else:
+                piece.data = data
         except DiskError as error:
             piece.failure = str(error)
         self._fetched.append(piece)

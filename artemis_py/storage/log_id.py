@@ -7,41 +7,81 @@ go on from the other.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
+from zlib import crc32
 
 from artemis_py.storage.disk import DiskError
+from artemis_py.storage.private import open_private
 
 _FILE: Final = "log-id"
+_CONTENT: Final = re.compile(rb"(?P<id>[0-9a-f]{32})\n(?:(?P<checksum>[0-9a-f]{8})\n)?")
 
 
-def log_id(directories: Sequence[Path]) -> str:
-    """The id in these directories, the first that has one; made when none has, and written where it lacks. Raises
-    DiskError.
+@dataclass(frozen=True, slots=True)
+class LogId:
+    """``faults`` names the files that are damaged: a line for each."""
+
+    text: str
+    faults: tuple[str, ...]
+
+
+def log_id(directories: Sequence[Path]) -> LogId:
+    """The id in these directories, the first that has one that is whole; made when none has, and written where it
+    lacks. Raises DiskError.
     """
-    found = next((text for text in map(_read, directories) if text), None) or uuid4().hex
-    for directory in directories:
-        if _read(directory) != found:
-            _write(directory / _FILE, found)
-    return found
+    faults: list[str] = []
+    found = [_look(directory, faults) for directory in directories]
+    text = next(filter(None, found), None)
+    if text is None:
+        text = uuid4().hex
+        faults = [f"{fault}: the log has a new id, and readers that know the old one begin anew" for fault in faults]
+    for directory, there in zip(directories, found, strict=True):
+        if there != text:
+            _write(directory / _FILE, text)
+    return LogId(text, tuple(faults))
 
 
-def _read(directory: Path) -> str | None:
+def known_id(directories: Sequence[Path]) -> str | None:
+    """The id in these directories, the first that has one; None when none has. Raises DiskError, also when there are
+    only damaged ones.
+    """
+    faults: list[str] = []
+    text = next((text for directory in directories if (text := _look(directory, faults))), None)
+    if text is None and faults:
+        raise DiskError(faults[0])
+    return text
+
+
+def _look(directory: Path, faults: list[str]) -> str | None:
+    """The id, and behind it its checksum in a line of its own; older brokers wrote none."""
+    path = directory / _FILE
     try:
-        return (directory / _FILE).read_text("ascii").strip()
+        data = path.read_bytes()
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
-        raise DiskError(f"{directory / _FILE}: {error}") from None
+    except OSError as error:
+        raise DiskError(f"{path}: {error.strerror or error}") from None
+    match = _CONTENT.fullmatch(data)
+    if match is None or (match["checksum"] is not None and match["checksum"] != _checksum(match["id"])):
+        faults.append(f"{path} is DAMAGED")
+        return None
+    return match["id"].decode("ascii")
+
+
+def _checksum(text: bytes) -> bytes:
+    return b"%08x" % crc32(text)
 
 
 def _write(path: Path, text: str) -> None:
     unfinished = path.with_name(path.name + ".part")
     try:
-        with unfinished.open("w", encoding="ascii") as stream:
-            stream.write(text + "\n")
+        with open(unfinished, "wb", opener=open_private) as stream:
+            stream.write(b"%b\n%b\n" % (text.encode("ascii"), _checksum(text.encode("ascii"))))
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(unfinished, path)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from struct import Struct
-from typing import Final
+from typing import Any, Final
 
 from artemis_py.message import Account
 from artemis_py.paged import Page, PagedMessage, Settled, Share
@@ -20,6 +20,7 @@ KIND_PAGE: Final = 2
 _ORIGIN: Final = Struct("<Q")
 _GREW: Final = Struct("<IIIQQBH")
 _SHARE: Final = Struct("<IIQ")
+_WHERE: Final = Struct("<QH")
 _SETTLED: Final = Struct("<IIIBIQ")
 _PURGED: Final = Struct("<IIIIQ")
 _GONE: Final = Struct("<BIQ")
@@ -76,24 +77,44 @@ def as_paged(kept: codec.Kept, origin: int, account: Account, page: Page, place:
 # ---- journal -------------------------------------------------------------------------------------
 
 
-def encode_grew(page: Page) -> bytes:
-    """Payload of a PAGE_GREW record: how far a page counts, and what durable queues have in it."""
+def opened_fields(page: Page, address: str) -> dict[str, Any]:
+    """What a PAGE_OPENED record says."""
+    return {"stream": page.stream, "page": page.number, "first_place": page.first_place, "address": address}
+
+
+def encode_grew(page: Page, address: str = "") -> bytes:
+    """Payload of a PAGE_GREW record: how far a page counts, what durable queues have in it, and (with an ``address``)
+    what PAGE_OPENED has told, so that nothing depends on that one record.
+    """
     shares = page.durable.items()
     fields = _GREW.pack(
         page.stream, page.number, page.kept_count, page.kept_bytes, page.expires_ms, page.has_large, len(shares)
     )
-    return fields + b"".join([_SHARE.pack(queue_id, share.count, share.size_bytes) for queue_id, share in shares])
+    name = address.encode()
+    where = _WHERE.pack(page.first_place, len(name)) + name if name else b""
+    return fields + b"".join([_SHARE.pack(queue_id, one.count, one.size_bytes) for queue_id, one in shares]) + where
 
 
 def decode_grew(payload: bytes) -> Page:
-    """A page with what the record says; its first place is not in it."""
+    """A page with what the record says; its first place is 0 in older logs."""
     stream, number, count, size_bytes, expires_ms, has_large, shares = _GREW.unpack_from(payload)
-    page = Page(stream, number, 0)
+    end = _GREW.size + shares * _SHARE.size
+    page = Page(stream, number, _WHERE.unpack_from(payload, end)[0] if len(payload) > end else 0)
     page.kept_count, page.kept_bytes, page.expires_ms, page.has_large = count, size_bytes, expires_ms, bool(has_large)
     for place in range(shares):
         queue_id, of_queue, bytes_of_queue = _SHARE.unpack_from(payload, _GREW.size + place * _SHARE.size)
         page.durable[queue_id] = Share(of_queue, bytes_of_queue)
     return page
+
+
+def grew_address(payload: bytes) -> str:
+    """The address in a PAGE_GREW record; empty in older logs."""
+    end = _GREW.size + _GREW.unpack_from(payload)[-1] * _SHARE.size
+    if len(payload) <= end:
+        return ""
+    start = end + _WHERE.size
+    size: int = _WHERE.unpack_from(payload, end)[1]
+    return payload[start : start + size].decode()
 
 
 def encode_page_settled(queue_id: int, messages: list[PagedMessage], reason: str, consumer: int = 0) -> bytes:

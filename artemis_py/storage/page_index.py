@@ -20,6 +20,8 @@ class PageIndex:
         self.orphans: list[tuple[int, int]] = []
         """Pages that a recovery found nothing left in: the journal has to say so before their numbers come again."""
         self._pages: dict[tuple[int, int], Page] = {}
+        self._streams_of: dict[int, set[int]] = {}
+        """In which streams a durable queue had something, so that its end costs others nothing."""
 
     def __bool__(self) -> bool:
         return bool(self._pages)
@@ -53,6 +55,12 @@ class PageIndex:
             page.count, page.size_bytes = told.kept_count, told.kept_bytes
             page.kept_count, page.kept_bytes = told.kept_count, told.kept_bytes
             page.expires_ms, page.has_large, page.durable = told.expires_ms, told.has_large, told.durable
+            self.note_queues(page)
+
+    def note_queues(self, page: Page) -> None:
+        """A page grew: these durable queues have something in its stream."""
+        for queue_id in page.durable:
+            self._streams_of.setdefault(queue_id, set()).add(page.stream)
 
     def settle(self, queue_id: int, page: Page, places: Sequence[int], size_bytes: int) -> None:
         """A queue is done with places of a page, which hold that many bytes."""
@@ -69,11 +77,13 @@ class PageIndex:
         settled = stream.settled.get((queue_id, page.number))
         if settled is None:
             settled = stream.settled[queue_id, page.number] = Settled(PlaceSet(page.first_place))
+            self._streams_of.setdefault(queue_id, set()).add(page.stream)
         return settled
 
     def restore_settled(self, queue_id: int, page: Page, settled: Settled) -> None:
         """All that a queue is done with of a page, as it was when a journal file went."""
         self.streams[page.stream].settled[queue_id, page.number] = settled
+        self._streams_of.setdefault(queue_id, set()).add(page.stream)
 
     def purge(self, queue_id: int, page: Page, kept: Sequence[int], size_bytes: int) -> None:
         """A queue is done with all of a page but some places, which hold that many bytes. With this and ``settle`` no
@@ -92,6 +102,7 @@ class PageIndex:
     def attempt(self, queue_id: int, page: Page, place: int, attempts: int, due_ms: int) -> None:
         """A delivery failed."""
         self.streams[page.stream].attempts[queue_id, place] = attempts, due_ms
+        self._streams_of.setdefault(queue_id, set()).add(page.stream)
 
     def drop(self, stream_number: int, number: int) -> None:
         """Every queue is done with a page."""
@@ -114,11 +125,15 @@ class PageIndex:
 
     def delete_queue(self, queue_id: int) -> None:
         """A queue is gone: it needs nothing any more."""
-        for page in self._pages.values():
-            page.durable.pop(queue_id, None)
-        for stream in self.streams.values():
-            stream.settled = {key: settled for key, settled in stream.settled.items() if key[0] != queue_id}
-            stream.attempts = {key: state for key, state in stream.attempts.items() if key[0] != queue_id}
+        for number in self._streams_of.pop(queue_id, ()):
+            stream = self.streams.get(number)
+            if stream is None:
+                continue
+            for page in stream.pages:
+                page.durable.pop(queue_id, None)
+                stream.settled.pop((queue_id, page.number), None)
+            for key in [key for key in stream.attempts if key[0] == queue_id]:
+                del stream.attempts[key]
 
     def needs(self, queue_id: int, page: Page, place: int) -> bool:
         """Is a durable queue not done with the message at a place that went to it?"""

@@ -24,6 +24,7 @@ from artemis_py.storage.scan import Damage
 CHUNK_BYTES: Final = 512 * 1024
 """How much of a page is read at once. Decoding it takes a few milliseconds, which is a turn's worth of work."""
 _NOWHERE: Final = 0
+_PLACE_MAX: Final = 1 << 62
 
 
 class _Tail:
@@ -111,6 +112,10 @@ class PageFiles(PageLog):
             tail.gathered_bytes = 0
             tail.durable = tail.is_new = False
         return writes
+
+    def is_coming(self, name: str) -> bool:
+        """Is a page of this name not dropped, and not written to its end?"""
+        return page_numbers(name) in self._tails
 
     @property
     def has_unwritten(self) -> bool:
@@ -303,10 +308,28 @@ def _whole_bytes(data: bytes, offset: int) -> int:
     return 0
 
 
-def delete_leftovers(disk: Disk, pages: list[Page]) -> None:
-    """Remove the files of pages that nobody needs (a crash brings deleted ones back, or leaves new ones unsaid)."""
-    needed = {(page.stream, page.number) for page in pages}
+def delete_leftovers(disk: Disk, pages: list[Page], *, keep: bool = False) -> list[str]:
+    """Remove the files of pages that nobody needs (a crash brings deleted ones back, or leaves new ones unsaid). With
+    ``keep`` it may be that only what told of them is lost: then they get another name. Returns a line for each of them,
+    and for each page with more in it than was told.
+    """
+    needed = {(page.stream, page.number): page for page in pages}
+    report: list[str] = []
     for name in disk.names():
         numbers = page_numbers(name)
-        if numbers is not None and numbers not in needed:
+        page = None if numbers is None else needed.get(numbers)
+        if numbers is None or page is not None:
+            if keep and page is not None and disk.read(name, page.kept_bytes, 1):
+                page.damaged = True  # so its file is kept when nobody needs the rest
+                report.append(f"{name}: the page goes on behind what the journal tells of: its file will be kept")
+            continue
+        if not keep:
             disk.delete(name)
+            continue
+        page = Page(*numbers, 0)
+        page.count = _PLACE_MAX
+        data = disk.read(name)
+        count = sum(record.type_code == codec.PAGED for record, _ in whole_records(page, data, 0, lambda *_: None))
+        disk.rename(name, f"quarantined-{name}")
+        report.append(f"{name}: the journal does not tell of this page, which has {count} messages: it was put aside")
+    return report

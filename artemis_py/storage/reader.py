@@ -15,6 +15,7 @@ What an event does not know is 0 or empty: numbers that only a log with retentio
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -307,8 +308,9 @@ def events_of(
     name: str, data: bytes, damages: list[Damage], wanted: Range = EVERYTHING, *, is_last: bool = True
 ) -> Iterator[Event]:
     """The wanted events in the bytes of one file, whose header was found good."""
-    time_ms = session = damage_count = 0
-    is_wanted = False
+    session = damage_count = 0
+    time_ms = _begun_ms(data)  # the first BATCH says the same, but it may be damaged
+    is_wanted = wanted.has_time(time_ms)
     for record in whole_records(name, data, damages, is_last=is_last):
         if len(damages) != damage_count:  # what is lost may have named another sender
             damage_count = len(damages)
@@ -328,13 +330,21 @@ def events_of(
             yield from _event(record, time_ms, 0, session)
 
 
+def _begun_ms(data: bytes) -> int:
+    with suppress(CodecError):
+        return codec.decode_file_header(data).created_ms
+    return 0
+
+
 def _of_group(group: Record, time_ms: int, wanted: Range) -> Iterator[Event]:
     session = 0
-    for record in inner_records(group.payload):
+    records = list(inner_records(group.payload))
+    lsn = group.lsn if any(record.type_code == codec.TRANSACTION for record in records) else 0
+    for record in records:
         if record.type_code == codec.ORIGIN:
             session = codec.decode_origin(record.payload)
-        elif wanted.has_lsn(record.lsn):
-            yield from _event(record, time_ms, group.lsn, session)
+        elif record.type_code != codec.TRANSACTION and wanted.has_lsn(record.lsn):
+            yield from _event(record, time_ms, lsn, session)
 
 
 def _event(record: Record, time_ms: int, group: int, session: int) -> Iterator[Event]:

@@ -21,7 +21,8 @@ from typing import Final
 
 from artemis_py.storage.body_names import RETAINED_FOLDER, read_name, start_of
 from artemis_py.storage.directory_stamp import DirectoryStamp
-from artemis_py.storage.disk import Disk, DiskError
+from artemis_py.storage.disk import Disk, DiskError, no_room_or
+from artemis_py.storage.private import begin_private, make_private
 
 _UNFINISHED: Final = ".part"
 
@@ -50,7 +51,7 @@ class RetainedBodies:
         self._kept_bytes = 0
         self._stamp = DirectoryStamp(self._directory)
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
+            make_private(self._directory)
             for path in self._directory.glob(f"*{_UNFINISHED}"):
                 path.unlink()
         except OSError as error:
@@ -105,6 +106,16 @@ class RetainedBodies:
             while kept and self._kept_bytes > bytes_max:
                 self._remove_oldest()
 
+    def give_up_oldest(self) -> str | None:
+        """Delete the oldest, for the room that it takes; returns its name, None when there is none."""
+        with self._looked() as kept:
+            if not kept:
+                return None
+            name = kept[0].path.name
+            self._remove_oldest()
+            sync_directory(self._directory)
+        return name
+
     def _remove_oldest(self) -> None:
         body = self._kept.pop(0)
         self._kept_bytes -= body.size_bytes
@@ -125,7 +136,7 @@ class RetainedBodies:
             raise self._failed(error) from None
 
     def _failed(self, error: OSError) -> DiskError:
-        return DiskError(f"{error.filename or self._directory}: {error.strerror or error}")
+        return no_room_or(error, error.filename or self._directory)
 
 
 def _body(path: Path) -> _Body | None:
@@ -150,13 +161,19 @@ def move(source: Path, target: Path, unfinished_suffix: str) -> None:
         if error.errno != errno.EXDEV:
             raise
         unfinished = target.with_name(target.name + unfinished_suffix)
-        shutil.copyfile(source, unfinished)
-        _sync(unfinished)
+        try:
+            begin_private(unfinished)
+            shutil.copyfile(source, unfinished)
+            sync_directory(unfinished)
+        except OSError:
+            unfinished.unlink(missing_ok=True)
+            raise
         os.rename(unfinished, target)
-    _sync(target.parent)
+    sync_directory(target.parent)
 
 
-def _sync(path: Path) -> None:
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable (or what is in a file). Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

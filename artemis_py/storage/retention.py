@@ -12,19 +12,22 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from artemis_py.storage import codec
 from artemis_py.storage.codec import Batch, CodecError
 from artemis_py.storage.directory_stamp import DirectoryStamp
-from artemis_py.storage.disk import Disk, DiskError
-from artemis_py.storage.journal import segment_name
-from artemis_py.storage.retained_bodies import RetainedBodies, move, shown_time
+from artemis_py.storage.disk import Disk, DiskError, no_room_or
+from artemis_py.storage.places import PLACES_SUFFIX, places_name
+from artemis_py.storage.private import make_private
+from artemis_py.storage.retained_bodies import RetainedBodies, move, shown_time, sync_directory
 from artemis_py.storage.scan import Damage, LogFile, log_file, log_files, whole_records
 from artemis_py.storage.segment_index import INDEX_SUFFIX, decode_index, index_name
+from artemis_py.storage.sidecars import write_survey
 
 _UNFINISHED: Final = ".part"
 _LSN_MAX: Final = (1 << 64) - 1
@@ -97,6 +100,8 @@ class Retention:
         """What is there, oldest first. Other threads may read it: it is replaced, never changed."""
         self.kept_bytes = 0
         """What all of it takes."""
+        self._arriving: LogFile | None = None
+        """What is being moved, or was moved last: it is in ``kept`` before the next one is."""
         self._disk = disk
         self._journal_directory = journal_directory
         self._settings = settings
@@ -106,35 +111,45 @@ class Retention:
         self.directory = settings.directory
         self._stamp = DirectoryStamp(self.directory)
         try:
-            self.directory.mkdir(parents=True, exist_ok=True)
+            make_private(self.directory)
             for path in self.directory.glob(f"*{_UNFINISHED}"):
                 path.unlink()
-            for path in self.directory.glob(f"*{INDEX_SUFFIX}"):
-                if not path.with_suffix(".log").exists():
-                    path.unlink()
+            for suffix in (INDEX_SUFFIX, PLACES_SUFFIX):
+                for path in self.directory.glob(f"*{suffix}"):
+                    if not path.with_suffix(".log").exists():
+                        path.unlink()
         except OSError as error:
             raise self._failed(error) from None
         self.purge()
 
     def retire(self, name: str) -> None:
-        """Take over a segment that the journal needs no longer, and its index before it, so that the index is there
-        when the segment is.
+        """Take over a segment that the journal needs no longer, and what is beside it before, so that it is there when
+        the segment is.
         """
         source = self._journal_directory / name
         try:
             self._look()
             closed_ms = source.stat().st_mtime_ns // 1_000_000
             target = self.directory / retained_name(name, closed_ms)
-            beside = self._journal_directory / index_name(name)
-            if beside.exists():
-                move(beside, target.with_name(index_name(target.name)), _UNFINISHED)
+            self._arriving = log_file(target)
+            for named in (places_name, index_name):
+                beside = self._journal_directory / named(name)
+                if beside.exists():
+                    move(beside, target.with_name(named(target.name)), _UNFINISHED)
             move(source, target, _UNFINISHED)
             self._take_in(target)
         except OSError as error:
             raise self._failed(error) from None
+        self._disk.delete(places_name(name))
         self._disk.delete(index_name(name))
         self._disk.delete(name)
         self.purge()
+
+    def put_beside(self, path: Path, fields: dict[str, Any], places: bytes) -> None:
+        """Put a survey beside a retained file. Raises OSError, and CodecError where its index is not whole."""
+        self._look()
+        write_survey(path, fields, places)
+        self._stamp.note()
 
     def since(self, lsn: int) -> tuple[Kept, ...]:
         """The newest of the retained files: all with anything behind an lsn, oldest first. Any thread may ask."""
@@ -143,6 +158,22 @@ class Retention:
             if 0 < kept[place].first_lsn <= lsn + 1:
                 return kept[place:]
         return kept
+
+    def find(self, number: int) -> Kept | None:
+        """The retained file of a segment; None when there is none. Any thread may ask."""
+        kept = self.kept
+        place = bisect_left(kept, number, key=_number)
+        return kept[place] if place < len(kept) and kept[place].file.number == number else None
+
+    def path_of(self, number: int) -> Path | None:
+        """Where a segment is that left the journal; None when it was removed. Any thread may ask: a file is known here
+        before it is moved.
+        """
+        arriving = self._arriving  # first: what is not arriving any more is kept
+        if arriving is not None and arriving.number == number:
+            return arriving.path
+        kept = self.find(number)
+        return None if kept is None else kept.file.path
 
     def purge(self) -> None:
         """Delete what is too old, and the oldest of what is too much."""
@@ -155,6 +186,25 @@ class Retention:
                 self._purge_to(self._settings.bytes_max)
         except OSError as error:
             raise self._failed(error) from None
+
+    def give_up_oldest(self) -> str | None:
+        """Remove the oldest file, whoever may want it: the journal finds no room on the same file system. When no
+        segment is left bodies go, oldest first. Returns its name, None when there is none.
+        """
+        try:
+            self._look()
+            if not self.kept:
+                return None if self._bodies is None else self._bodies.give_up_oldest()
+            oldest = self.kept[0]
+            held_from = None if self._holds is None else self._holds.held_from()
+            if self._holds is not None and held_from is not None and held_from <= _last_lsn(self.kept):
+                self._holds.overrun(oldest.file.path.name, oldest.size_bytes, _last_lsn(self.kept))
+            self._remove_oldest()
+            self._purge_bodies()
+            sync_directory(self.directory)  # on some file systems room comes back no sooner
+        except OSError as error:
+            raise self._failed(error) from None
+        return oldest.file.path.name
 
     def _is_too_old(self, file: LogFile) -> bool:
         period_ms = self._settings.period_ms
@@ -192,6 +242,7 @@ class Retention:
         path = oldest.file.path
         path.unlink(missing_ok=True)
         path.with_name(index_name(path.name)).unlink(missing_ok=True)
+        path.with_name(places_name(path.name)).unlink(missing_ok=True)
         self._stamp.note()
 
     def _purge_bodies(self) -> int:
@@ -248,7 +299,7 @@ class Retention:
         return [file for file in log_files([self.directory]) if file.closed_ms is not None]
 
     def _failed(self, error: OSError) -> DiskError:
-        return DiskError(f"{error.filename or self.directory}: {error.strerror or error}")
+        return no_room_or(error, error.filename or self.directory)
 
 
 def _kept(file: LogFile) -> Kept:
@@ -259,6 +310,10 @@ def _kept(file: LogFile) -> Kept:
         except CodecError:
             return Kept(file, 0, 0, size_bytes)
     return Kept(file, header.first_lsn, header.created_ms, size_bytes)
+
+
+def _number(kept: Kept) -> int:
+    return kept.file.number
 
 
 def _last_lsn(kept: Sequence[Kept]) -> int:
@@ -280,8 +335,3 @@ def retained_name(name: str, closed_ms: int) -> str:
     if file is None:
         raise DiskError(f"{name} is not the name of a journal file")
     return f"{Path(name).stem}-{shown_time(closed_ms)}.log"
-
-
-def retained_pattern(number: int) -> str:
-    """What the name of a retained segment looks like, for a search in the directory."""
-    return f"{Path(segment_name(number)).stem}-*.log"

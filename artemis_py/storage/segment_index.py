@@ -12,6 +12,7 @@ import json
 from pathlib import Path
 from struct import Struct
 from typing import Any, Final
+from zlib import crc32
 
 from artemis_py.storage import codec
 from artemis_py.storage.codec import FILE_HEADER_BYTES, CodecError
@@ -33,6 +34,7 @@ _LISTS: Final = {
 _PLACE: Final = Struct("<8xQ8xQ4xHH4x")
 """Of a MESSAGE payload: its timestamp, the lsn of its publication, number of queues, size of the address."""
 _QUEUE_BYTES: Final = 22
+_CHECKSUM: Final = b',"crc32":'
 
 
 class Gathered:
@@ -164,15 +166,26 @@ def _higher(one: int | None, other: int | None) -> int | None:
     return other if one is None else one if other is None else max(one, other)
 
 
-def encode_index(fields: dict[str, Any]) -> bytes:
-    """The text of an index file."""
+def json_line(fields: dict[str, Any]) -> bytes:
+    """A JSON object on a line of its own, as readers of the log are sent it."""
     return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
 
 
+def encode_index(fields: dict[str, Any]) -> bytes:
+    """The text of an index file: a JSON object, whose last field is the CRC-32 of everything before it."""
+    text = json_line(fields)[: -len(b"}\n")]
+    return b"%b%b%d}\n" % (text, _CHECKSUM, crc32(text))
+
+
 def decode_index(text: bytes) -> dict[str, Any]:
-    """The fields that an index file holds. Raises CodecError for what is not whole or of another format."""
+    """The fields that an index file holds. Raises CodecError for what is not whole or of another format. Older ones
+    have no checksum.
+    """
+    checked, comma, checksum = text.rpartition(_CHECKSUM)
+    if comma and checksum != b"%d}\n" % crc32(checked):
+        raise CodecError("the index is damaged")
     try:
-        fields: object = json.loads(text)
+        fields: object = json.loads(checked + b"}" if comma else text)
     except ValueError:
         raise CodecError("the index is not whole") from None
     if not isinstance(fields, dict) or fields.get("format") != FORMAT:

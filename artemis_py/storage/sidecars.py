@@ -1,4 +1,4 @@
-"""The index files beside segments: written when a segment is closed, gone when it goes.
+"""The files beside segments, index and places: written when a segment is closed, gone when it goes.
 
 They can be lost and made again, so nothing waits for them to be synced, and a disk that refuses one is no reason to
 stop.
@@ -14,6 +14,8 @@ from typing import Any, Final
 from artemis_py.storage.codec import CodecError
 from artemis_py.storage.disk import Disk, DiskError
 from artemis_py.storage.journal import segment_name
+from artemis_py.storage.places import PLACES_SUFFIX, places_name
+from artemis_py.storage.private import begin_private
 from artemis_py.storage.segment_index import (
     INDEX_SUFFIX,
     SegmentIndex,
@@ -23,11 +25,16 @@ from artemis_py.storage.segment_index import (
     index_of,
 )
 
+SUFFIXES: Final = (INDEX_SUFFIX, PLACES_SUFFIX)
 _UNFINISHED: Final = ".part"
+_UNFINISHED_SURVEY: Final = ".survey.part"
+"""Not the name that ``index_beside`` takes, which another thread may call."""
 
 
 def write_index(disk: Disk, index: SegmentIndex) -> bool:
-    """Write the index of a closed segment beside it; False when the disk does not take it."""
+    """Write the index of a closed segment beside it; False when the disk does not take it, or has no room to spare."""
+    if not disk.has_room:
+        return False
     name = index_name(segment_name(index.number))
     try:
         disk.begin(name)
@@ -39,18 +46,45 @@ def write_index(disk: Disk, index: SegmentIndex) -> bool:
 
 
 def delete_segment(disk: Disk, name: str) -> None:
-    """Remove a segment and its index. Raises DiskError."""
+    """Remove a segment and what is beside it. Raises DiskError."""
     disk.delete(index_name(name))
+    disk.delete(places_name(name))
     disk.delete(name)
 
 
 def delete_orphans(disk: Disk) -> None:
-    """Remove index files without a segment and unfinished ones, which a crash can leave. Raises DiskError."""
+    """Remove what is beside no segment and what is unfinished, which a crash can leave. Raises DiskError."""
     names = set(disk.names())
     for name in names:
-        is_orphan = name.endswith(INDEX_SUFFIX) and name.removesuffix(INDEX_SUFFIX) + ".log" not in names
-        if is_orphan or name.endswith(INDEX_SUFFIX + _UNFINISHED):
+        segment = beside_segment(name)
+        is_unfinished = name.endswith(_UNFINISHED) and any(f"{suffix}." in name for suffix in SUFFIXES)
+        if is_unfinished or (segment is not None and segment not in names):
             disk.delete(name)
+
+
+def beside_segment(name: str) -> str | None:
+    """The name of the segment beside which a file stands; None for other files."""
+    for suffix in SUFFIXES:
+        if name.endswith(suffix):
+            return name.removesuffix(suffix) + ".log"
+    return None
+
+
+def write_survey(path: Path, fields: dict[str, Any], places: bytes) -> None:
+    """Put beside a closed segment what was found in it (``survey.py``): the file of its places, then its index once
+    more with these fields. Raises OSError, and CodecError where the index is not whole.
+    """
+    beside = path.with_name(index_name(path.name))
+    known = decode_index(beside.read_bytes())
+    _replace(path.with_name(places_name(path.name)), places)
+    _replace(beside, encode_index({**known, **fields, "places": len(places)}))
+
+
+def _replace(path: Path, data: bytes) -> None:
+    unfinished = path.with_name(path.name + _UNFINISHED_SURVEY)
+    begin_private(unfinished)
+    unfinished.write_bytes(data)
+    os.replace(unfinished, path)
 
 
 def index_beside(path: Path) -> dict[str, Any]:
@@ -63,6 +97,7 @@ def index_beside(path: Path) -> dict[str, Any]:
     fields = index_of(path.read_bytes(), path.name).fields()
     unfinished = beside.with_name(beside.name + _UNFINISHED)
     with suppress(OSError):
+        begin_private(unfinished)
         unfinished.write_bytes(encode_index(fields))
         os.replace(unfinished, beside)
         if not path.exists():  # it was retired meanwhile, without its index

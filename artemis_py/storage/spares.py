@@ -7,14 +7,14 @@ from collections import deque
 from typing import Final
 
 from artemis_py.storage.committer import Committer
-from artemis_py.storage.disk import Disk
+from artemis_py.storage.disk import Disk, NoSpaceError
 
 _NAME: Final = re.compile(r"spare-(?P<number>\d{9})\.log", re.ASCII)
 
 
 class Spares:
     """Keeps one file more than is in use, and no fewer than ``files_min`` in all. They are made in the committer's
-    thread, between batches.
+    thread, between batches, while the disk has room.
     """
 
     def __init__(self, disk: Disk, committer: Committer, file_bytes: int, files_min: int) -> None:
@@ -32,9 +32,10 @@ class Spares:
                 self._take_over(name, int(match["number"]))
 
     def _take_over(self, name: str, number: int) -> None:
-        """A spare from before the start, if it was finished and is of the right size."""
+        """A spare from before the start, if it was finished, is of the right size and has nothing in it."""
         self._number = max(self._number, number)
-        if len(self._disk.read(name)) == self._file_bytes:
+        data = self._disk.read(name)
+        if len(data) == self._file_bytes and not data.strip(b"\0"):
             self._ready.append(name)
             self._promised += 1
         else:
@@ -42,13 +43,25 @@ class Spares:
 
     def take(self) -> str | None:
         """A file to rename and use, or None when none is ready."""
-        if not self._ready:
+        try:  # one step: another thread may give one up
+            name = self._ready.popleft()
+        except IndexError:
             return None
         self._promised -= 1
-        return self._ready.popleft()
+        return name
+
+    def give_up(self) -> bool:
+        """Remove one for the room that it takes; False when none is ready. Any thread may call. Raises DiskError."""
+        name = self.take()
+        if name is None:
+            return False
+        self._disk.delete(name)
+        return True
 
     def provide(self, files_in_use: int) -> None:
         """Begin to make what is lacking."""
+        if not self._disk.has_room:
+            return
         while self._promised < max(1, self._files_min - files_in_use):
             self._number += 1
             self._promised += 1
@@ -56,5 +69,9 @@ class Spares:
             self._committer.later(lambda name=name: self._make(name))  # type: ignore[misc]
 
     def _make(self, name: str) -> None:
-        self._disk.create(name, self._file_bytes)
-        self._ready.append(name)
+        try:
+            self._disk.create(name, self._file_bytes)
+        except NoSpaceError:  # the disk has said so; the journal's next file will grow as it is written
+            self._promised -= 1
+        else:
+            self._ready.append(name)

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from typing import Final
+
 from artemis_py.errors import ArtemisError
 from artemis_py.records import MemoryLog
+from artemis_py.shown import warn
 from artemis_py.storage.committer import Commit, Committer
 from artemis_py.storage.pages import PageFiles
 
+_PAUSE_S: Final = 0.1
+
 
 class SpillLog(MemoryLog):
-    """Writes pages behind the broker's back. Nothing waits for it but senders that are too fast for the disk."""
+    """Writes pages behind the broker's back. Nothing waits for it but senders that are too fast for the disk. A disk
+    without room is slow like any other: what was taken in waits in memory until pages were consumed. ``say`` is told.
+    """
 
-    def __init__(self, committer: Committer, pages: PageFiles) -> None:
+    def __init__(self, committer: Committer, pages: PageFiles, say: Callable[[str], object] = warn) -> None:
         super().__init__()
+        self._say = say
+        self._waiting: Commit | None = None
+        """A batch for which there was no room."""
         self._committer = committer
         self._pages = pages
 
@@ -21,8 +33,15 @@ class SpillLog(MemoryLog):
         return self._committer.failure
 
     def poll(self) -> None:
-        if self._committer.finished() is not None:
+        done = self._committer.finished()
+        if done is None:
+            return
+        if done.failure is None:
             self._pages.written()
+            return
+        self._say(f"warning: {done.failure}: pages are written when there is room again, senders wait")
+        self._waiting = done
+        self._committer.later(_pause)  # and it wakes the broker afterwards
 
     def seal(self) -> None:
         pages = self._pages
@@ -31,6 +50,15 @@ class SpillLog(MemoryLog):
         pages.delete_doomed(0, self._committer.later)
         if self._committer.busy or self._committer.failure is not None:
             return
+        if self._waiting is not None:
+            waiting, self._waiting = self._waiting, None
+            waiting.writes = [write for write in waiting.writes if pages.is_coming(write.name)]
+            self._committer.submit(waiting)
+            return
         writes = pages.take_writes()
         if writes:
-            self._committer.submit(Commit(writes, 0))
+            self._committer.submit(Commit(writes, 0, may_wait=True))
+
+
+def _pause() -> None:
+    time.sleep(_PAUSE_S)

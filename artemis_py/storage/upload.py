@@ -7,6 +7,7 @@ when all of it is written and, where it has to outlive a crash, synced together 
 from __future__ import annotations
 
 from typing import Final
+from zlib import crc32
 
 from artemis_py.message import LargeBody
 from artemis_py.storage.body_names import body_name
@@ -33,16 +34,19 @@ class LargeFile:
 
 
 class Upload:
-    """One body that comes in. ``append`` what comes, then ``end``; ``body`` may be used once ``may_go_on``."""
+    """One body that comes in. ``append`` what comes, then ``end``; ``body`` may be used once ``may_go_on``, unless
+    there is a ``failure``: then the disk had no room for it, and what still comes of it is dropped.
+    """
 
     __slots__ = (
-        "_chunks", "_file", "_intake", "_unsynced_bytes", "_written_bytes", "body", "has_all", "is_written",
+        "_chunks", "_file", "_intake", "_unsynced_bytes", "_written_bytes", "body", "failure", "has_all", "is_written",
     )  # fmt: skip
 
     def __init__(self, intake: Intake, file: LargeFile, body: LargeBody) -> None:
         self.body = body
         self.has_all = False
         self.is_written = False
+        self.failure: str | None = None
         self._intake = intake
         self._file = file
         file.is_whole = False
@@ -55,16 +59,30 @@ class Upload:
         """Is everything where it has to be?"""
         return self.is_written
 
+    def refuse(self, reason: str) -> None:
+        """There is no room for this body."""
+        self.failure = reason
+        self._file.is_whole = False
+        self._chunks.clear()
+        self.is_written = self.has_all
+
     def append(self, data: bytes) -> None:
         """More of the body."""
+        if self.failure is not None:
+            return
         self._chunks.append(data)
         self.body.size_bytes += len(data)
+        self.body.checksum = crc32(data, self.body.checksum)
         self._file.size_bytes += len(data)
         self._intake.came(self, len(data))
 
     def end(self) -> None:
         """That was all."""
-        self.has_all = self._file.is_whole = True
+        self.has_all = True
+        if self.failure is not None:
+            self.is_written = True
+            return
+        self._file.is_whole = True
         self._intake.came(self, 0)
 
     def next_write(self, disk: Disk, *, syncs: bool) -> Write:
@@ -77,7 +95,7 @@ class Upload:
         sync = syncs and self._file.durable and (self.has_all or self._unsynced_bytes >= SYNC_EVERY_BYTES)
         if sync:
             self._unsynced_bytes = 0
-        return Write(disk, self._file.name, offset, data, sync, begins=not offset, ends=self.has_all)
+        return Write(disk, self._file.name, offset, data, sync, begins=not offset, ends=self.has_all, may_fail=True)
 
 
 class Intake:
@@ -85,32 +103,45 @@ class Intake:
 
     def __init__(self, disk: Disk, writer: Committer, *, syncs: bool) -> None:
         self.unwritten_bytes = 0
+        self.is_full = False
+        """Must bodies not grow, because the disk is full (``max-disk-usage``)?"""
+        self.refused = 0
+        """Bodies that were given up since the start, because there was no room for them."""
         self._disk = disk
         self._writer = writer
         self._syncs = syncs
         self._coming: dict[Upload, int] = {}
         """Bodies of which something came since the last batch, with how much."""
-        self._under_way: list[tuple[Upload, int, bool]] = []
-        """The batch that is being written: whose, how much, and whether that is its end."""
+        self._before: list[Write] = []
+        self._under_way: list[tuple[Upload, int, Write]] = []
+        """The batch that is being written: whose, and how much."""
 
     @property
     def may_go_on(self) -> bool:
-        """Does the disk keep up, so that senders may be read?"""
-        return self.unwritten_bytes < UNWRITTEN_BYTES_MAX
+        """Does the disk keep up, and has it room, so that senders may be read?"""
+        return self.unwritten_bytes < UNWRITTEN_BYTES_MAX and not self.is_full
 
     def came(self, upload: Upload, size_bytes: int) -> None:
         """Something of a body came, or its end."""
         self.unwritten_bytes += size_bytes
         self._coming[upload] = self._coming.get(upload, 0) + size_bytes
 
-    def poll(self) -> None:
-        """Take note of what has been written."""
+    def poll(self) -> str | None:
+        """Take note of what has been written. Returns why that did not go that had to be there ``before``, if so: then
+        all that came with it is given up.
+        """
         if self._writer.finished() is None:
-            return
-        for upload, size_bytes, is_end in self._under_way:
+            return None
+        missing = next((write.failure for write in self._before if write.failure is not None), None)
+        for upload, size_bytes, write in self._under_way:
             self.unwritten_bytes -= size_bytes
-            upload.is_written = is_end
+            failure = write.failure or missing
+            if failure is not None:
+                self._give_up(upload, failure)
+            elif upload.failure is None:
+                upload.is_written = write.ends
         self._under_way = []
+        return missing
 
     @property
     def has_pending(self) -> bool:
@@ -125,6 +156,15 @@ class Intake:
     def write(self, before: list[Write]) -> None:
         """Hand over what came, behind the writes ``before``; only when ``may_write``."""
         coming, self._coming = self._coming, {}
-        self._under_way = [(upload, size_bytes, upload.has_all) for upload, size_bytes in coming.items()]
-        writes = [upload.next_write(self._disk, syncs=self._syncs) for upload in coming]
-        self._writer.submit(Commit(before + writes, 0))
+        self._before = before
+        self._under_way = [
+            (upload, size_bytes, upload.next_write(self._disk, syncs=self._syncs))
+            for upload, size_bytes in coming.items()
+        ]
+        self._writer.submit(Commit([*before, *(write for _, _, write in self._under_way)], 0))
+
+    def _give_up(self, upload: Upload, reason: str) -> None:
+        """The disk had no room for a body."""
+        self.refused += 1
+        self.unwritten_bytes -= self._coming.pop(upload, 0)
+        upload.refuse(reason)

@@ -19,6 +19,7 @@ WAIT_S = 15.0
 POLL_S = 0.004
 STOP_S = 20.0
 COMMAND = (sys.executable, "-m", "artemis_py")
+_LIMITED = ("sh", "-c", 'ulimit -S -n "$1" && ulimit -H -n "$2" && shift 2 && exec "$@"', "sh")
 
 Value = TypeVar("Value")
 
@@ -79,11 +80,13 @@ class BrokerProcess:
         *,
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
+        descriptors: tuple[int, int] | None = None,
     ) -> None:
+        limited = (*_LIMITED, *map(str, descriptors)) if descriptors is not None else ()
         self.log = log
         with log.open("wb") as output:
             self.process = subprocess.Popen(
-                [*COMMAND, *arguments],
+                [*limited, *COMMAND, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -97,9 +100,9 @@ class BrokerProcess:
         """Everything it has printed."""
         return self.log.read_text("utf-8")
 
-    def await_ready(self) -> None:
+    def await_ready(self, wait_s: float = WAIT_S) -> None:
         """Waits until it says that it is ready, and notes its ports by acceptor."""
-        self.eventually("ready", lambda: self.said, lambda text: _READY.search(text) is not None)
+        self.eventually("ready", lambda: self.said, lambda text: _READY.search(text) is not None, wait_s)
         self.ports = {match["name"]: int(match["port"]) for match in _LISTENING.finditer(self.said)}
 
     @property
@@ -107,7 +110,9 @@ class BrokerProcess:
         """The port of the acceptor named stomp."""
         return self.ports["stomp"]
 
-    def eventually(self, what: str, probe: Callable[[], Value], wanted: Callable[[Value], bool]) -> Value:
+    def eventually(
+        self, what: str, probe: Callable[[], Value], wanted: Callable[[Value], bool], wait_s: float = WAIT_S
+    ) -> Value:
         """Like the function of this name; fails at once when the process has ended."""
 
         def probe_alive() -> Value:
@@ -117,7 +122,7 @@ class BrokerProcess:
                 assert code is None, f"{what}: the broker ended with {code}: {self.said}"
             return seen
 
-        return eventually(what, probe_alive, wanted)
+        return eventually(what, probe_alive, wanted, wait_s)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Ends it in good order; returns its exit code. Fails when it does not end."""

@@ -42,6 +42,19 @@ def test_a_session_of_single_bytes(shared_broker: BrokerProcess, place: str, ver
     assert messages[0].header("näme") == "Ж東🎈"
 
 
+def test_nobody_can_guess_where_answers_go(shared_broker: BrokerProcess, place: str) -> None:
+    """The names of two temporary destinations share nothing but what the client chose of them."""
+    with connected(shared_broker.port) as client:
+        client.subscribe(f"/queue/{place}", ack="auto")
+        secrets = []
+        for name in ("one", "two"):
+            client.send("SEND", {"destination": f"/queue/{place}", "reply-to": f"/temp-queue/{name}"})
+            kind, secret, chosen = (client.message().header("reply-to") or "").split(".")
+            assert (kind, chosen, len(secret)) == ("temp-queue", name, 32)
+            secrets.append(int(secret, 16))
+        assert (secrets[0] ^ secrets[1]).bit_count() > 16
+
+
 @pytest.mark.parametrize("size_bytes", [65_535, 65_536, 65_537, 200_000])
 def test_bodies_around_and_beyond_64_kib(shared_broker: BrokerProcess, place: str, size_bytes: int) -> None:
     body = random.Random(size_bytes).randbytes(size_bytes)

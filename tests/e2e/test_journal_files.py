@@ -68,9 +68,9 @@ def configured(folder: Path, *, retention: str = "") -> Path:
 
 
 @contextmanager
-def started(file: Path) -> Iterator[BrokerProcess]:
+def started(file: Path, *arguments: str) -> Iterator[BrokerProcess]:
     """A broker that is ready; afterwards its process is gone, whatever happened."""
-    broker = BrokerProcess(["run", str(file)], file.with_suffix(".log"))
+    broker = BrokerProcess(["run", str(file), *arguments], file.with_suffix(".log"))
     try:
         broker.await_ready()
         yield broker

@@ -18,7 +18,7 @@ from artemis_py.storage.body_names import read_name
 from artemis_py.storage.reader import LogReader, Published
 from artemis_py.storage.scan import log_files
 from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess
-from tests.e2e.stomp_socket import READ_BYTES, Closed, StompSocket, connected
+from tests.e2e.stomp_socket import READ_BYTES, Closed, StompSocket, connected, frame
 
 pytestmark = pytest.mark.e2e
 
@@ -155,7 +155,9 @@ def received_body(consumer: StompSocket, size: int) -> tuple[bytes, str]:
         left -= min(len(data), left)
         data = rest or consumer.socket.recv(READ_BYTES)
         assert data, "the broker closed the connection"
-    assert data == b"\0"
+    while len(data) < len(b"\0\n"):
+        data += consumer.socket.recv(READ_BYTES)
+    assert data == b"\0\n"
     return head + b"\n", digest.hexdigest()
 
 
@@ -275,6 +277,39 @@ def test_a_lost_file_is_told_and_its_message_taken_away(tmp_path: Path) -> None:
         assert broker.stop() == 0
     with started(file) as broker:
         assert "DAMAGED" not in broker.said
+        assert broker.stop() == 0
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+@pytest.mark.parametrize("place", [0, 262_144, 499_999])
+def test_a_flipped_bit_in_a_body_is_told_and_the_message_ends_at_dead_letter(
+    tmp_path: Path, persistent: bool, place: int
+) -> None:
+    """No consumer gets it as if it were whole: its connection ends in the middle of the frame."""
+    dead = (
+        '<address-settings><address-setting match="q"><max-delivery-attempts>2</max-delivery-attempts>'
+        "<dead-letter-address>dead</dead-letter-address><auto-create-dead-letter-resources>true"
+        "</auto-create-dead-letter-resources></address-setting></address-settings>"
+    )
+    with started(configured(tmp_path, persistent=persistent, retention=dead)) as broker:
+        with connected(broker.port) as producer:
+            producer.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, BODY)
+            producer.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"small")
+        (path,) = [path for path in (tmp_path / "large").rglob("*") if read_name(path.name) is not None]
+        with path.open("r+b") as file:
+            file.seek(place)
+            file.write(bytes([BODY[place] ^ 1]))
+        for _ in range(2):
+            with connected(broker.port) as consumer:
+                consumer.raw(frame("SUBSCRIBE", {"id": 1, "destination": "/queue/q", "ack": "client-individual"}))
+                with pytest.raises((Closed, OSError)):
+                    consumer.message()
+            broker.await_metric(0, "artemis_connection_count")
+        assert f"{path.name} is DAMAGED: its checksum does not match" in broker.said
+        broker.await_count("q", 1)
+        with connected(broker.port) as consumer:
+            consumer.subscribe("/queue/q")
+            assert consumer.message().body == b"small"
         assert broker.stop() == 0
 
 

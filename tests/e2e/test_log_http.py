@@ -115,8 +115,9 @@ class Reader:
 
 
 def index_part(listed: dict[str, Any]) -> dict[str, Any]:
-    """Of a listed segment what its index says."""
-    return {key: value for key, value in listed.items() if key not in ("name", "is_current")}
+    """Of a listed segment what its index says from the first, without what a survey adds when it is closed."""
+    added = ("name", "is_current", "ids", "counts", "copies", "places")
+    return {key: value for key, value in listed.items() if key not in added}
 
 
 def send(broker: BrokerProcess, count: int, destination: str = "/queue/q", body: bytes = bytes(500)) -> None:
@@ -209,7 +210,7 @@ def test_a_reader_that_follows_a_busy_log_gets_every_record_once(tmp_path: Path)
     for file in log_files(directories):  # every segment was closed, the last one by the stop
         data = file.path.read_bytes()
         beside = file.path.with_name(index_name(file.path.name))
-        assert decode_index(beside.read_bytes()) == index_of(data).fields()
+        assert index_part(decode_index(beside.read_bytes())) == index_of(data).fields()
         assert data.startswith(read[file.number][:1000])
         assert not any(data[index_of(data).size_bytes :])
 
@@ -498,7 +499,7 @@ def test_broken_requests(tmp_path: Path) -> None:
         assert len(reader.ask("/log/segments/1", Range="bytes=zzz")[1]) == size
         assert reader.ask("/log/segments/1", "HEAD") == (200, b"")
         for rubbish in (
-            b"PUT /log/cursors/c HTTP/1.1\r\nHost: x\r\nContent-Length: 70000\r\n\r\n" + bytes(70000),
+            b"PUT /log/cursors/c HTTP/1.1\r\nHost: localhost\r\nContent-Length: 70000\r\n\r\n" + bytes(70000),
             b"\0" * 99,
         ):
             with socket.create_connection((LOOPBACK, broker.ports["http"]), timeout=WAIT_S) as broken:

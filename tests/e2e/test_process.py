@@ -11,6 +11,8 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 
@@ -107,8 +109,25 @@ def test_only_an_open_broker_binds_other_than_loopback(start_broker: Callable[[s
     text = configuration(everywhere)
     guarded = start_broker(text.replace("<security-enabled>false", "<security-enabled>true"))
     assert set(guarded.ports) == {"inside"}
-    assert re.search(r"warning: .*acceptor 'stomp' is not opened: .*security", guarded.said)
+    assert re.search(r"warning\[acceptor-closed\]: .*acceptor 'stomp' is not opened: .*security", guarded.said)
     assert set(start_broker(text).ports) == {"stomp", "inside"}
+
+
+def test_a_broker_that_nobody_can_send_to_is_not_ready(tmp_path: Path) -> None:
+    file = tmp_path / "broker.xml"
+    file.write_text(configuration({"http": HTTP}), "utf-8")
+    broker = BrokerProcess(["run", str(file)], tmp_path / "broker.log")
+    try:
+        broker.eventually("it is up", lambda: broker.said, lambda said: "nobody can connect" in said)
+        assert "warning[no-port]: " in broker.said
+        [port] = re.findall(r"listening on 127\.0\.0\.1:(\d+) for HTTP", broker.said)
+        with pytest.raises(HTTPError) as answer:
+            urlopen(f"http://127.0.0.1:{port}/health/ready", timeout=10)
+        assert answer.value.code == 503
+        assert b"no port is open for STOMP" in answer.value.read()
+        assert broker.stop() == 0
+    finally:
+        broker.kill()
 
 
 # ---- stop ----------------------------------------------------------------------------------------
@@ -257,7 +276,7 @@ def test_a_port_in_use_is_told(tmp_path: Path) -> None:
         assert "listening on" not in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [("run",), ("run", "a", "b"), ("rnu", "x"), ("run", "--no-such", "x"), ()])
+@pytest.mark.parametrize("arguments", [("run", "a", "b"), ("rnu", "x"), ("run", "--no-such", "x"), ()])
 def test_wrong_usage(arguments: tuple[str, ...]) -> None:
     done = run(*arguments)
     assert done.returncode == 2

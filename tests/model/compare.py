@@ -47,7 +47,7 @@ def _compare_contents(pair: Pair) -> None:
     scheduled = {(entry.message.id, entry.attempts, entry.redelivered) for entry in queue.scheduled.values()}
     assert scheduled == {_state(item) for _, _, item in model.scheduled}, f"{queue.name} has other scheduled messages"
     held_back = {item.letter.id for item in model.held_back()}
-    assert queue._held_back == held_back, f"{queue.name} holds back other messages"
+    assert queue.held_back == held_back, f"{queue.name} holds back other messages"
     holders = [item.letter.id for item in model.held_items() + model.picked_items()]
     places = holders + [item[0] for item in ready] + [item[0] for item in scheduled]
     assert len(places) == len(set(places)), f"a message stands in {queue.name} at two places"

@@ -8,7 +8,8 @@ from typing import Final
 
 from artemis_py.message import Message
 from artemis_py.records import Actor, Keepsake
-from artemis_py.storage.journal import Journal, JournalSettings
+from artemis_py.storage.journal import Journal
+from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.recovery import recover
 from artemis_py.storage.sidecars import delete_segment
 from tests.sim.committer import SteppedCommitter

@@ -15,7 +15,7 @@ from artemis_py.records import Actor, MemoryLog
 @dataclass(frozen=True, slots=True)
 class Event:
     """A delivery (``consumer_id``) or an expiry (None). ``added`` and ``replaced`` are the queue's counts at that time:
-    they tell which arrival came before, and whether the ring had trimmed yet.
+    they tell which arrival came before, and whether the ring had trimmed yet. ``senders_wait``: flow control had begun.
     """
 
     queue_name: str
@@ -23,6 +23,7 @@ class Event:
     consumer_id: int | None
     added: int
     replaced: int
+    senders_wait: bool
 
 
 class ObservedConsumer(Consumer):
@@ -38,7 +39,8 @@ class ObservedConsumer(Consumer):
     def take(self, entry: Entry) -> None:
         """Note, and take."""
         tally = self.queue.tally
-        self.events.append(Event(self.queue.name, entry.message.id, self.id, tally.added, tally.replaced))
+        waits = self.queue.flow_stopped
+        self.events.append(Event(self.queue.name, entry.message.id, self.id, tally.added, tally.replaced, waits))
         super().take(entry)
 
 
@@ -49,7 +51,8 @@ class ObservedBroker(Broker):
 
     def note_expired(self, queue: Queue, entry: Entry) -> None:
         """Note, and go on."""
-        self.events.append(Event(queue.name, entry.message.id, None, queue.tally.added, queue.tally.replaced))
+        tally, waits = queue.tally, queue.flow_stopped
+        self.events.append(Event(queue.name, entry.message.id, None, tally.added, tally.replaced, waits))
         super().note_expired(queue, entry)
 
 

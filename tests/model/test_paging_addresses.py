@@ -137,8 +137,8 @@ def test_an_address_without_queues_stays_while_a_queue_on_a_wildcard_needs_its_p
     assert "news.b" not in stage.broker.addresses
 
 
-def test_pages_of_a_temporary_address_are_read_when_it_is_gone() -> None:
-    """It goes with its last queue, at once; one on a wildcard still had messages there."""
+def test_pages_of_a_temporary_address_are_for_nobody_else() -> None:
+    """A queue on a wildcard address gets nothing of it, from memory or from pages, while it is there and afterwards."""
     stage = Stage({"#": PAGES_ALL})
     queue = stage.queue("q", "#")
     address = stage.broker.create_temporary_address("reply", "MULTICAST")
@@ -148,7 +148,8 @@ def test_pages_of_a_temporary_address_are_read_when_it_is_gone() -> None:
     stage.rest()
     stage.subscribe(queue)
     stage.rest()
-    assert stage.got == list(range(1, 11))
+    assert stage.got == []
+    assert stage.broker.memory.account.message_count == 0
 
 
 def test_a_queue_forgets_pages_of_addresses_that_page_no_more() -> None:
@@ -258,3 +259,26 @@ def test_a_page_keeps_no_body_that_only_a_purged_queue_needed(goes: bool) -> Non
     stage.subscribe(other)
     stage.rest()
     assert stage.got == [1]
+
+
+def test_paging_begins_behind_what_is_on_its_way_to_its_queues() -> None:
+    """The last messages that found room are not on all of their queues yet when the first comes that finds none."""
+    stage = Stage({"#": {"address_full_policy": "PAGE", "max_size_messages": 2}})
+    queues = [stage.queue(f"q{number}", "news") for number in range(200)]
+    stage.broker.budget.refill(50)
+    stage.send("news", 1)
+    stage.send("news", 1)
+    assert queues[-1].message_count == 0
+    route = stage.broker.route("news", None, "MULTICAST")
+    head = Head(encode_headers([("destination", "news")]), "news")
+    message = Message(head, b"body", stage.broker.next_message_id(), stage.now_ms, 0, route.address.account, 0)
+    batch = Batch(route, [message], message.size_bytes, stage.now_ms, plain=True)
+    assert stage.broker.router.publish(batch) == 0
+    assert batch.behind is route.address.spread, "a client waits for what is on its way"
+    assert stage.broker.router.publish(batch, admitted=True) == 1
+    assert [queue.message_count for queue in queues] == [3] * 200
+    assert [queue.paged_count for queue in queues] == [1] * 200
+    stage.broker.budget.refill(1 << 40)
+    stage.subscribe(queues[-1])
+    stage.rest()
+    assert stage.got == [1, 2, message.id]

@@ -5,6 +5,7 @@ model after every step; what is not seen there is asserted.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from tests.model.plans import (
     Plan,
     QueuePlan,
 )
+from tests.model.soak import run_world
 from tests.model.trade import Trade
 
 pytestmark = pytest.mark.model
@@ -231,3 +233,25 @@ def test_a_rebalance_that_pauses_closes_the_gate_again() -> None:
     assert len(bodies_of(world)) == 1
     turn(world, 50)
     assert bodies_of(world) == []
+
+
+# ---- what is due in one tick -------------------------------------------------------------------------
+
+
+def test_senders_wait_when_it_was_too_deep_before_one_expired() -> None:
+    """Two that were scheduled fall due at 250 ms, one expires at 400 ms, and the clock is read at 1,000 ms."""
+    depth = QueuePlan(policy="PRODUCER_FLOW_CONTROL", depth_messages=2, resume_percent=0, alerts=True)
+    later = [("red", 4, False, 0, 3, "a", None, 0, False)] * 2
+    short = [("red", 4, False, 400, 90, "a", "h", 0, False)]
+    seat = {
+        "number": 0, "connection": 2, "settles": True, "browses": False, "selector": None, "no_local": False,
+        "window": -1, "priority": 0, "room": 1, "replay_s": None, "alone": False,
+    }  # fmt: skip
+    steps: list[tuple[str, dict[str, Any]]] = [
+        ("subscribe", seat),
+        ("publish", {"specs": later, "connection": 2, "delay_ms": 250}),
+        ("publish", {"specs": short, "connection": 1, "delay_ms": 0}),
+        ("end", {"connection": 2, "failed": True}),
+        ("turn", {"ms": 1000}),
+    ]
+    run_world(Plan((depth,), AddressPlan()), steps)

@@ -169,8 +169,8 @@ def _always(self: Queue, size_bytes: int) -> bool:
     return True
 
 
-def _late(self: Schedule[Any], now_ms: int) -> list[Any]:
-    return _on_time(self, now_ms - 1)
+def _late(self: Schedule[Any], now_ms: int, count_max: int = 1000) -> list[Any]:
+    return _on_time(self, now_ms - 1, count_max)
 
 
 _on_time = Schedule.pop_due
@@ -206,11 +206,11 @@ _on_time = Schedule.pop_due
         (Reject, "refuses", property(_no)),
         (FlowControl, "resumes_at", property(_at_the_limit)),
         (Depth, "holds", _bytes_do_not_count),
-        (Queue, "_stop_flow", _nothing),
+        (Queue, "stop_flow", _nothing),
         (Queue, "_resume_flow", _nothing),
         (Queue, "admits", _always),
         (Queue, "_hold_back", _not_held),
-        (Queue, "_note_ages", _nothing),
+        (Queue, "note_ages", _nothing),
         (GroupRule, "closes", _none_is_last),
         (GroupRule, "group_of", _no_bucket),
         (GroupViews, "rebalance", _nothing),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from artemis_py.core.consumer import Reader as Origin
 from artemis_py.core.queue import Queue
@@ -19,6 +19,7 @@ from tests.model.observe import Event, LiveLog, ObservedBroker, ObservedConsumer
 from tests.model.plans import ADDRESS, Plan
 from tests.model.queue_model import QueueModel
 from tests.model.reader_model import Letter, Reader
+from tests.tiny_turns import TinySteps
 
 START_MS: Final = 1_000_000
 PLENTY: Final = 1 << 30
@@ -45,6 +46,9 @@ class Seat:
 
 class World:
     """One address with its queues. ``now_ms`` moves only by ``advance``; see ``Trade`` for sending and settling."""
+
+    steps: ClassVar[TinySteps | None] = None
+    """With these nothing large is done at once."""
 
     def __init__(self, plan: Plan, *, restarts: bool = False) -> None:
         self.plan = plan
@@ -116,6 +120,7 @@ class World:
         """Take note of the deliveries and expiries up to the queue's next arrival or trim, or up to the first of a
         letter that is still ``coming``; each must be legal.
         """
+        self.finish()
         later = {letter.id for letter in coming}
         model = pair.model
         rest: list[Event] = []
@@ -133,6 +138,8 @@ class World:
 
     def _absorb_one(self, pair: Pair, event: Event) -> None:
         if event.consumer_id is None:
+            if event.senders_wait:  # in one tick something was due and made it too deep before this one's time was over
+                pair.model.grew()
             pair.model.expire(event.message_id, self.now_ms)
             self._forward_expired(pair, event.message_id)
             return
@@ -203,8 +210,14 @@ class World:
         pair.model.hand_over(reader, letters, self.now_ms)
         return True
 
+    def finish(self) -> None:
+        """What was decided is carried out."""
+        if self.steps is not None:
+            self.steps.finish(self.broker, self.now_ms)
+
     def check(self) -> None:
         """Nothing may be left unexplained, and both sides must look the same."""
+        self.finish()
         assert not self.events, f"unexplained: {self.events}"
         compare(self)
 
@@ -213,7 +226,10 @@ class World:
     def advance(self, ms: int) -> None:
         """Let time pass and tick."""
         self.now_ms += ms
-        self.broker.tick(self.now_ms)
+        if self.steps is None:
+            self.broker.tick(self.now_ms)
+        else:
+            self.steps.tick(self.broker, self.now_ms)
         for pair in self.pairs:
             restored = pair.model.fall_due(self.now_ms)
             if restored:
@@ -231,7 +247,10 @@ class World:
 
     def dispatch(self) -> None:
         """Offer what is ready. Afterwards nobody with room lacks anything."""
-        self.broker.dispatch(self.now_ms)
+        if self.steps is None:
+            self.broker.dispatch(self.now_ms)
+        else:
+            self.steps.dispatch(self.broker, self.now_ms)
         for pair in self.pairs:
             self.absorb(pair)
             withheld = pair.model.withheld(self.now_ms)

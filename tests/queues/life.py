@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from artemis_py.storage.journal import JournalSettings
+from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.recovery import recover
 from tests.queues.bench import ONE_AT_A_TIME, declared
 from tests.sim.disk import SimDisk
@@ -16,10 +16,12 @@ from tests.wire.world import Client, configuration
 class Life:
     """A broker with a journal on a disk in memory, which is begun again on what the one before left."""
 
-    def __init__(self, attributes: str, disk: SimDisk | None = None, settings: str = "", more: str = "") -> None:
-        self.attributes, self.settings, self.more = attributes, settings, more
+    def __init__(
+        self, attributes: str, disk: SimDisk | None = None, settings: str = "", more: str = "", core: str = ""
+    ) -> None:
+        self.attributes, self.settings, self.more, self.core = attributes, settings, more, core
         self.disk = disk or SimDisk(random.Random(1))
-        config = configuration(declared(attributes, settings, more))
+        config = configuration(declared(attributes, settings, more) + core)
         journal = JournalSettings(file_bytes=65536, compact_files_min=0, duplicate_ids_kept=10)
         self.broker = Incarnation(config, journal, self.disk, recover(self.disk), Projection(10), 1_000_000)
         self.broker.drain()
@@ -27,7 +29,8 @@ class Life:
     def again(self, attributes: str | None = None) -> Life:
         """The next life."""
         self.broker.drain()
-        return Life(self.attributes if attributes is None else attributes, self.disk, self.settings, self.more)
+        own = self.attributes if attributes is None else attributes
+        return Life(own, self.disk, self.settings, self.more, self.core)
 
     def client(self) -> Client:
         """A client that has connected."""

@@ -13,10 +13,8 @@ class SteppedCommitter(Committer):
     """Behaves as ``ThreadCommitter`` does, at the times that a test chooses with ``step``."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
-        self.busy = False
-        self.failure: DiskError | None = None
+        super().__init__()
         self._wake = wake
-        self._done: Commit | None = None
         self._work: deque[Commit | Callable[[], None]] = deque()
 
     @property
@@ -45,20 +43,9 @@ class SteppedCommitter(Committer):
         self.busy = True
         self._work.append(commit)
 
-    def finished(self) -> Commit | None:
-        done = self._done
-        if done is not None:
-            self._done = None
-            self.busy = False
-        return done
-
     def run_now(self, commit: Commit) -> None:
         assert not self.busy, "a batch is carried out while another is under way"
-        try:
-            carry_out(commit)
-            self._done = commit
-        except DiskError as error:
-            self.failure = error
+        super().run_now(commit)
 
     def later(self, work: Callable[[], None]) -> None:
         self._work.append(work)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from artemis_py.storage.disk import Disk, DiskError
+from artemis_py.storage.disk import Disk, DiskError, NoSpaceError
 
 SECTOR_BYTES = 512
 
@@ -35,9 +35,15 @@ class File:
         self.unsynced.clear()
 
     def crash(self, rng: random.Random) -> None:
-        """Each write since the last sync is kept, lost or torn, independently of the others."""
+        """Each write since the last sync is kept, lost or torn, independently of the others. Where one was written once
+        more, whole sectors are: a disk does not have half of one, and here two halves could meet in it.
+        """
+        offsets = [offset for offset, _ in self.unsynced]
         for offset, data in self.unsynced:
+            is_again = offsets.count(offset) > 1
             for start, end in _surviving(rng, offset, len(data)):
+                if is_again:
+                    start, end = _sectors(offset, len(data), start, end)  # noqa: PLW2901 - the same part, made larger
                 _put(self.durable, offset + start, data[start:end])
         self.data = bytearray(self.durable)
         self.unsynced.clear()
@@ -51,6 +57,11 @@ class Fault:
     error: str = "Input/output error"
     short: bool = False
     verbs: tuple[str, ...] = ("create", "begin", "write", "sync")
+
+    def error_of(self, name: str) -> DiskError:
+        """What is raised for a file."""
+        kind = NoSpaceError if self.error.startswith("No space") else DiskError
+        return kind(f"{name}: {self.error}")
 
 
 class SimDisk(Disk):
@@ -101,7 +112,7 @@ class SimDisk(Disk):
         fault = self.fault
         if fault is not None and self.operations >= fault.at and verb in fault.verbs and not fault.short:
             self.faults_raised += 1
-            raise DiskError(f"{name}: {fault.error}")
+            raise DiskError(f"{name}: {fault.error}") if verb == "sync" else fault.error_of(name)
         return self.cut_at is not None and self.operations >= self.cut_at
 
     def _half(self) -> bool:
@@ -129,6 +140,9 @@ class SimDisk(Disk):
     def finish(self, name: str) -> None:
         """Changes nothing."""
 
+    def confirm(self, name: str) -> None:
+        self._file(name)
+
     def _sync_names(self) -> None:
         """The directory as it is survives a crash."""
         self._deleted.clear()
@@ -142,7 +156,7 @@ class SimDisk(Disk):
         if fault is not None and fault.short and self.operations >= fault.at:
             self.faults_raised += 1
             file.write(offset, data[: self._rng.randrange(len(data))])
-            raise DiskError(f"{name}: {fault.error}")
+            raise fault.error_of(name)
         if not cut or self._rng.random() < 0.8:
             file.write(offset, data)
         if cut:
@@ -194,6 +208,11 @@ def _put(target: bytearray, offset: int, data: bytes) -> None:
     if len(target) < offset:
         target.extend(bytes(offset - len(target)))
     target[offset : offset + len(data)] = data
+
+
+def _sectors(offset: int, size: int, start: int, end: int) -> tuple[int, int]:
+    """A part of a write at ``offset``, and what else of it stands in the sectors that it begins and ends in."""
+    return max(start - (offset + start) % SECTOR_BYTES, 0), min(end + -(offset + end) % SECTOR_BYTES, size)
 
 
 def _surviving(rng: random.Random, offset: int, size: int) -> list[tuple[int, int]]:

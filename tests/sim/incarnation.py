@@ -14,7 +14,7 @@ from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService
 from artemis_py.storage.body_recovery import take_over
 from artemis_py.storage.index import Segment
-from artemis_py.storage.journal import JournalSettings
+from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.large import LargeStore
 from artemis_py.storage.page_bodies import hold_bodies
 from artemis_py.storage.pages import delete_leftovers
@@ -27,6 +27,7 @@ from tests.sim.projection import Projection
 from tests.sim.retained import Archive
 from tests.sim.witness import WitnessedJournal
 from tests.wire.fakes import FakeLoop
+from tests.wire.names import counted_names
 from tests.wire.world import Client
 
 
@@ -81,7 +82,7 @@ class Incarnation:
         self.broker = Broker(config, self.journal, now_ms, recovered.index.keepsake(), pages)
         self.turns = Turns(self.loop.as_loop(), self.broker, self.journal, self.stats, self.loop.clock_ms, self.large)
         acceptor = config.acceptors[0]
-        service = StompService(self.broker, acceptor, self.stats.traffic, self.large)
+        service = StompService(self.broker, acceptor, self.stats.traffic, counted_names(), self.large)
         self.acceptance = Acceptance(self.turns, service, 1000, acceptor.int_param("handshakeTimeout"))
         self.turns.on_failure = self._fail
         self.failure: ArtemisError | None = None

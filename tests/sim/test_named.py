@@ -9,13 +9,25 @@ import pytest
 
 from artemis_py.storage.codec import BATCH, FILE_HEADER_BYTES
 from artemis_py.storage.committer import Commit
-from artemis_py.storage.journal import JournalSettings, segment_name
+from artemis_py.storage.extent import NAMES
+from artemis_py.storage.journal import segment_name
+from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.recovery import recover
 from tests.sim.check import nothing_half_done, survivors_match
-from tests.sim.disk import File, SimDisk
+from tests.sim.disk import File, PowerCut, SimDisk
 from tests.sim.incarnation import Incarnation
 from tests.sim.paging import paged_items
-from tests.sim.prepared import QUEUE, QUEUE_ID, commit, kept_ids, last_segment, message, open_journal, records
+from tests.sim.prepared import (
+    QUEUE,
+    QUEUE_ID,
+    commit,
+    kept_ids,
+    last_segment,
+    message,
+    open_journal,
+    overwrite,
+    records,
+)
 from tests.sim.projection import Projection
 from tests.sim.retained import Archive
 from tests.sim.world import CONFIGURATION, DUPLICATE_IDS_KEPT, PAGING, World
@@ -229,6 +241,8 @@ def test_a_torn_first_write_of_a_file_is_no_damage() -> None:
     journal.published(message(1), [QUEUE_ID], 0)
     commit(journal, committer)
     name = last_segment(disk)
+    for extent in NAMES:  # it is written when the first write is durable, and then the header is
+        disk.delete(extent)
     disk.write(name, 0, bytes(FILE_HEADER_BYTES))
     disk.files[name].sync()
     assert all(damage.torn for damage in recover(disk).damages)
@@ -236,6 +250,46 @@ def test_a_torn_first_write_of_a_file_is_no_damage() -> None:
     journal.published(message(2), [QUEUE_ID], 0)
     commit(journal, committer)
     assert recover(disk).damages == []
+
+
+def _torn_first_write(seed: int) -> SimDisk:
+    """Two files, of which the second lost the sector with its header; the extent knows of the first alone."""
+    disk = SimDisk(random.Random(seed))
+    settings = JournalSettings(file_bytes=300, compact_files_min=0)
+    journal, committer, _ = open_journal(disk, settings)
+    journal.queue_changed(dict(QUEUE))
+    journal.published(message(1), [QUEUE_ID], 0)
+    commit(journal, committer)
+    known = {name: disk.read(name) for name in NAMES}
+    journal.published(message(2), [QUEUE_ID], 0)
+    commit(journal, committer)
+    assert segment_name(2) == last_segment(disk)
+    for name, data in known.items():
+        overwrite(disk, name, 0, data)
+    overwrite(disk, segment_name(2), 0, bytes(FILE_HEADER_BYTES))
+    return disk
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_power_goes_while_a_torn_first_write_is_mended(seed: int) -> None:
+    """A start that is broken off anywhere leaves what the next start takes for the same crash: the extent tells of no
+    file before its header is there.
+    """
+    cut_after, is_over = 0, False
+    while not is_over:
+        cut_after += 1
+        disk = _torn_first_write(seed)
+        disk.cut_at = disk.operations + cut_after
+        try:
+            recover(disk)
+            is_over = True
+        except PowerCut:
+            pass
+        disk.crash()
+        found = recover(disk)
+        assert [str(damage) for damage in found.damages if not damage.torn] == [], f"cut at operation {cut_after}"
+        assert kept_ids(found) == [1, 2]
+    assert cut_after > 3
 
 
 def test_rewritten_duplicate_ids_are_whole_or_absent() -> None:
@@ -348,6 +402,11 @@ def test_a_durable_subscription_is_confirmed_when_it_is_durable() -> None:
     assert [_receipts(client) for client in clients] == [[], []]
     life.drain()
     assert [_receipts(client) for client in clients] == [["1"], ["1"]]
+
+
+def test_a_first_file_without_records_is_of_the_same_time() -> None:
+    """The file before it ended in a BATCH, and went; the next one's header tells the last record, not the BATCH."""
+    World(3484672527, lives=4, steps=60).run()
 
 
 @pytest.mark.parametrize("seed", [3, 33, 65, 69, 100, 148, 273])

@@ -42,9 +42,9 @@ class WitnessedJournal(Journal):
         )
 
     def published_run(self, messages: list[Message], queue_id: int, due_ms: int) -> None:
-        noted = len(self.operations) if self._inner is None else -1
+        noted = len(self.operations if self._inner is None else self._inner)
         super().published_run(messages, queue_id, due_ms)
-        if noted != len(self.operations):
+        if noted != len(self.operations if self._inner is None else self._inner):
             return  # it called ``published`` for each, which noted them
         for message in messages:
             self._note(message.lsn, "published", identity(message, self._disk), [queue_id], due_ms)

@@ -89,6 +89,17 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         running.stop()
 
 
+@pytest.fixture
+def pushing(spark: SparkSession) -> Iterator[None]:
+    """Conditions reach the reader, as in the jobs and where a user asks for it."""
+    from artemis_py.spark.sessions import PUSHDOWN
+
+    before = str(spark.conf.get(PUSHDOWN))
+    spark.conf.set(PUSHDOWN, "true")
+    yield
+    spark.conf.set(PUSHDOWN, before)
+
+
 @pytest.fixture(scope="session")
 def sink_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     """A broker with a journal for tests that leave nothing behind but messages on addresses of their own."""

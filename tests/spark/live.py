@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration
+from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess, configuration
 from tests.e2e.stomp_socket import StompSocket, frame
 
 ADDRESSES = '<address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>'
@@ -32,8 +33,20 @@ SETTINGS = """\
 class LiveBroker:
     """One broker and its later lives on the same ports and files."""
 
-    def __init__(self, folder: Path, *, file_bytes: str = "100K", limits: str = 'unit="DAYS" period="1"') -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        name: str = "e2e",
+        file_bytes: str = "100K",
+        limits: str = 'unit="DAYS" period="1"',
+        settings: str = SETTINGS,
+        start_s: float = WAIT_S,
+    ) -> None:
         self.folder = folder
+        self._name = name
+        self._settings = settings
+        self._start_s = start_s
         self._file_bytes = file_bytes
         self._limits = limits
         self._lives = 0
@@ -46,16 +59,17 @@ class LiveBroker:
             f"<{name}-directory>{self.folder / name}</{name}-directory>"
             for name in ("bindings", "journal", "large-messages", "paging")
         )
-        text = configuration(acceptors, addresses=ADDRESSES, settings=SETTINGS).replace(
+        text = configuration(acceptors, addresses=ADDRESSES, settings=self._settings).replace(
             "<persistence-enabled>false</persistence-enabled>",
             f"<persistence-enabled>true</persistence-enabled>{folders}"
             f"<journal-file-size>{self._file_bytes}</journal-file-size>"
             f"<journal-retention-directory {self._limits}>{self.retained}</journal-retention-directory>",
         )
+        text = text.replace("<name>e2e</name>", f"<name>{self._name}</name>")
         file = self.folder / "broker.xml"
         file.write_text(text, "utf-8")
         process = BrokerProcess(["run", str(file)], self.folder / f"broker{self._lives}.log")
-        process.await_ready()
+        process.await_ready(self._start_s)
         return process
 
     @property
@@ -84,7 +98,7 @@ class LiveBroker:
 
 
 @contextmanager
-def live_broker(folder: Path, **options: str) -> Iterator[LiveBroker]:
+def live_broker(folder: Path, **options: Any) -> Iterator[LiveBroker]:
     """One that is gone in the end."""
     folder.mkdir(parents=True, exist_ok=True)
     live = LiveBroker(folder, **options)

@@ -9,6 +9,8 @@ from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.storage import codec
 from artemis_py.storage.codec import Batch, FileHeader, Kept
 from artemis_py.storage.segment_index import encode_index, index_name, index_of
+from artemis_py.storage.sidecars import index_beside, write_survey
+from artemis_py.storage.survey import Survey
 
 START_MS = 1_700_000_000_000
 HOUR_MS = 3_600_000
@@ -84,6 +86,15 @@ class MadeLog:
             index = index_of(self._data, self._path.name)
             self._path.with_name(index_name(self._path.name)).write_bytes(encode_index(index.fields()))
         self._data = b""
+
+
+def survey(folder: Path) -> None:
+    """Put beside each segment what the broker puts there when it closes one."""
+    for path in sorted(folder.glob("artemis-journal-*.log")):
+        found = Survey(path.read_bytes(), index_beside(path)["bytes"])
+        while found.step(100):
+            pass
+        write_survey(path, found.fields(), found.places())
 
 
 def day_of_segments(folder: Path, *, per_hour: int = 4, messages: int = 50) -> MadeLog:

@@ -155,6 +155,9 @@ def files(draw: st.DrawFn) -> RawFile:
                 inner.append(codec.encode_record(kind, lsn, payload(lsn)))
                 lsn += 1
             if len(grouped) != 1:
+                if draw(st.booleans()):
+                    inner.append(codec.encode_record(codec.TRANSACTION, lsn, b""))
+                    lsn += 1
                 inner = [codec.encode_record(codec.GROUP, lsn, b"".join(inner))]
                 lsn += 1
             records += inner

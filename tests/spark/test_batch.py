@@ -71,6 +71,20 @@ CONDITIONS = [
 ]
 
 
+def test_a_table_that_is_asked_twice_has_all_its_rows(spark: SparkSession, day: Path) -> None:
+    """Spark keeps with a loaded table what was planned under the first conditions, where they reach the reader: so they
+    do not unless somebody says so.
+    """
+    rows = load(spark, day, broker="one")
+    one, other = rows.where("address = 'orders.0'"), rows.where("address = 'orders.1'")
+    assert one.count() < rows.count() == 96 * 50
+    assert one.union(other).count() == one.count() + other.count() > one.count()
+    rows.createOrReplaceTempView("asked_twice")
+    joined = "SELECT count(*) AS n FROM asked_twice a JOIN asked_twice b USING (offset) WHERE a.address = 'orders.2'"
+    assert spark.sql(joined).collect()[0].n == rows.where("address = 'orders.2'").count() > 0
+
+
+@pytest.mark.usefixtures("pushing")
 def test_pushing_filters_down_changes_nothing(spark: SparkSession, day: Path) -> None:
     rows = load(spark, day, broker="one").localCheckpoint()  # nothing is pushed down behind that
     assert rows.count() == 96 * 50

@@ -54,11 +54,20 @@ def rows_of(
 ) -> tuple[list[Row], list[Damage]]:
     """What the decoder makes of a file."""
     damages: list[Damage] = []
-    found = walk(Piece("f", raw[64:], 64, None, is_last), damages)
+    found = walk(Piece("f", raw[64:], 64, begun_ms(raw), is_last), damages)
     columns = list(MESSAGES if table == "messages" else EVENTS)
     known = names or Names(QUEUES, SESSIONS, CONSUMERS)
     reading = Reading(
-        found, 64, 7, NumberedBodies(), known, wanted or Wanted(), arrow_schema(table, columns), True, 3, True
+        found,
+        lambda places: places + 64,
+        7,
+        NumberedBodies(),
+        known,
+        wanted or Wanted(),
+        arrow_schema(table, columns),
+        True,
+        3,
+        True,
     )
     batches = message_batches if table == "messages" else event_batches
     rows: list[Row] = []
@@ -67,6 +76,11 @@ def rows_of(
         batch.validate(full=True)
         rows += batch.to_pylist()
     return rows, damages
+
+
+def begun_ms(raw: bytes) -> int:
+    """When the file was begun, which is the time of its first BATCH, should that be damaged."""
+    return codec.decode_file_header(raw).created_ms
 
 
 def expected_rows(raw: bytes, table: str, *, is_last: bool = False) -> tuple[list[Row], list[Damage]]:
@@ -266,7 +280,16 @@ def test_a_large_body_makes_a_batch_of_its_own(monkeypatch: pytest.MonkeyPatch) 
     data = codec.encode_record(codec.BATCH, 9, codec.encode_batch(codec.Batch(1, 1, 1, 1))) + data
     found = walk(Piece("f", data, 64, None, is_last=False), [])
     reading = Reading(
-        found, 64, 7, NumberedBodies(), Names(), Wanted(), arrow_schema("messages", ["value"]), True, 100, True
+        found,
+        lambda places: places + 64,
+        7,
+        NumberedBodies(),
+        Names(),
+        Wanted(),
+        arrow_schema("messages", ["value"]),
+        True,
+        100,
+        True,
     )
     batches = [batch.to_pylist() for batch in message_batches(reading)]
     assert batches == [[{"value": b"large %d" % lsn}] for lsn in range(1, 5)]

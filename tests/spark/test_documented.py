@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,9 +95,11 @@ def planned(query: StreamingQuery) -> None:
 
 def test_the_readme(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
     table, stream = blocks("README.md", "## Spark", "python")
-    reader.send("orders", 0, 7)
+    hello = next(code for code in blocks("README.md", "## Five minutes", "python") if "two coffees" in code)
+    hello = hello.replace("61613", str(reader.broker.port))
+    subprocess.run([sys.executable, "-c", hello], capture_output=True, timeout=WAIT_S, check=True)
     reader.run(table)
-    assert re.search(r"\|\s*orders\|\s*7\|", capsys.readouterr().out)
+    assert re.search(r"\|\s*orders\|\s*1\|", capsys.readouterr().out)
     planned(reader.run(stream)["query"])
     reader.send("orders", 7, 5)
     assert bodies(drained(reader.broker, "orders.copy", 5)) == ["7", "8", "9", "10", "11"]

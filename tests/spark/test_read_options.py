@@ -135,3 +135,49 @@ def test_some_place_has_to_be_named() -> None:
 def test_what_is_no_url_of_a_broker(url: str) -> None:
     with pytest.raises(PipelineError, match=r"option url is .*http://host:8161"):
         read_options({"url": f"http://b:8161,{url}"})
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"maxMessagesPerTrigger": "0"}, "maxMessagesPerTrigger is '0'; it may be: a number of messages"),
+        ({"minOffsetsPerTrigger": "few"}, "minOffsetsPerTrigger is 'few'; it may be: a number of offsets"),
+        ({"maxTriggerDelay": "1 fortnight", "minOffsetsPerTrigger": "5"}, "maxTriggerDelay is '1 fortnight'"),
+        ({"maxTriggerDelay": "1 minute"}, "how long minOffsetsPerTrigger or minMessagesPerTrigger waits: give one"),
+        ({"minMessagesPerTrigger": "5", "maxMessagesPerTrigger": "4"}, "no batch would have enough"),
+        ({"minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "4"}, "no batch would have enough"),
+        ({"table": "events", "maxMessagesPerTrigger": "4"}, "maxMessagesPerTrigger is for table messages"),
+        ({"skipUnavailableBrokers": "yes"}, "skipUnavailableBrokers is 'yes'; it may be: true or false"),
+        ({"keepRemovedBrokers": "1"}, "keepRemovedBrokers is '1'; it may be: true or false"),
+        ({"startingTimestamp": '{"a": "noon"}'}, "startingTimestamp is"),
+        ({"startingTimestamp": "{}"}, 'epoch milliseconds, or {"address": epoch milliseconds}'),
+        ({"subscribe": "orders", "startingTimestamp": '{"order": 5}'}, "names order, which subscribe does not"),
+        ({"table": "addresses"}, "table addresses cannot be streamed"),
+    ],
+)
+def test_what_is_wrong_of_limits_and_times_is_told(more: dict[str, str], said: str) -> None:
+    with pytest.raises(PipelineError) as refused:
+        read_options({**HERE, **more}, streaming=True)
+    assert said in str(refused.value)
+
+
+def test_limits_and_times() -> None:
+    options = read_options(
+        {
+            **HERE, "maxMessagesPerTrigger": "9", "minMessagesPerTrigger": "3", "minOffsetsPerTrigger": "4",
+            "maxTriggerDelay": "2m", "skipUnavailableBrokers": "true", "keepRemovedBrokers": "TRUE",
+            "subscribe": "a,b", "startingTimestamp": '{"a": 7, "b": 5}', "serialization.format": "1",
+        },
+        streaming=True,
+    )  # fmt: skip
+    assert (options.messages_max, options.messages_min, options.offsets_min) == (9, 3, 4)
+    assert (options.delay_max_ms, options.skips_unavailable, options.keeps_removed) == (120_000, True, True)
+    assert (options.starting, options.starting_ms, options.starting_since) == ("earliest", 5, {"a": 7, "b": 5})
+    assert read_options({**HERE, "startingTimestamp": '{"a": 7}'}).starting_ms is None
+    assert read_options({"path": "file:/a%20b/log"}).journal == "/a b/log"
+
+
+@pytest.mark.parametrize("name", ["maxMessagesPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay"])
+def test_limits_are_for_streams(name: str) -> None:
+    with pytest.raises(PipelineError, match=f"option {name} is for spark.readStream"):
+        read_options({**HERE, name: "5 s" if name == "maxTriggerDelay" else "5"})

@@ -26,9 +26,10 @@ from artemis_py.spark.jobs.result import (
     Text,
     lines,
 )
+from artemis_py.spark.report.axes import ticks
 from artemis_py.spark.report.html import as_html
 from artemis_py.spark.report.machine import as_json
-from artemis_py.spark.report.svg import plot_svg, ticks
+from artemis_py.spark.report.svg import plot_svg
 from artemis_py.spark.report.terminal import as_text, text_width
 from artemis_py.spark.report.units import shown
 
@@ -62,7 +63,8 @@ def a_result() -> Result:
         (COUNT, 1234567, "1,234,567"), (COUNT, 2.5, "2.5"), (BYTES, 100, "100 B"), (BYTES, 1536, "1.5 KiB"),
         (BYTES, 5 * 1024**4, "5.0 TiB"), (MS, 950, "950 ms"), (MS, 61_000, "61.0 s"), (MS, 7_300_000, "2.0 h"),
         (SECONDS, 600, "10.0 min"), (SECONDS, 7, "7.0 s"),
-        (RATE, 12345.6, "12,346"), (RATE, 0.25, "0.2"), (SHARE, 0.5, "0.500"), (TEXT, "a", "a"), (COUNT, None, ""),
+        (RATE, 12345.6, "12,346"), (RATE, 0.25, "0.2"),
+        (RATE, 0.0031, "0.003"), (RATE, 0, "0.0"), (SHARE, 0.5, "0.500"), (TEXT, "a", "a"), (COUNT, None, ""),
         (TIME, NOON, "2026-01-31 12:00:00.250"), (TIME, NOON.replace(microsecond=0), "2026-01-31 12:00:00"),
     ],
 )  # fmt: skip
@@ -133,24 +135,23 @@ def test_html_needs_nothing_else_and_escapes_all() -> None:
     assert "url(" not in text
     assert "@import" not in text
     assert "prefers-color-scheme: dark" in text
-    assert page.tags.count("svg") == 2
+    assert page.tags.count("svg") == 2  # a plot, and the sample in its legend
+    assert page.tags.count("li") == 1 + 2
     assert page.tags.count("tr") == 3
     assert "and 10 more, in Parquet" in page.data
     assert "1,234" in page.data
-    assert "2026-01-31 12:00:00 UTC" in text
+    assert '<span class="whole">2026-01-31</span> 12:00:00 UTC' in text
 
 
 def test_plots_are_whole_svg_with_every_point_inside() -> None:
-    for plot in a_result().plots:
-        text = plot_svg(plot)
-        tree = etree.fromstring(f"<x>{text}</x>".encode())
-        assert tree[0].tag == "svg"
-    [line] = etree.fromstring(f"<x>{plot_svg(a_result().plots[0])}</x>".encode()).iter("polyline")
+    [drawn, legend] = etree.fromstring(f"<x>{plot_svg(a_result().plots[0])}</x>".encode())
+    assert (drawn.tag, legend.tag) == ("svg", "ul")
+    [line] = drawn.iter("polyline")
     points = [tuple(map(float, point.split(","))) for point in str(line.get("points")).split()]
-    assert [0 <= x <= 860 and 0 <= y <= 260 for x, y in points] == [True, True]
+    assert [0 <= x <= 1000 and 0 <= y <= 290 for x, y in points] == [True, True]
     assert points[0][0] < points[1][0]
     assert points[0][1] > points[1][1]
-    assert plot_svg(Plot("none", COUNT)) == "<p>nothing to plot</p>"
+    assert plot_svg(Plot("none", COUNT)) == '<p class="none">nothing to plot</p>'
 
 
 @pytest.mark.parametrize(

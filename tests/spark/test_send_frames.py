@@ -106,6 +106,41 @@ def test_headers_as_a_map_and_as_pairs() -> None:
     assert "a:ü" in lines
 
 
+COPIED = [
+    ("destination-type", "MULTICAST"), ("priority", "9"), ("persistent", "true"), ("JMSXGroupID", "other"),
+    ("expires", "5"), ("AMQ_SCHEDULED_TIME", "5"), ("AMQ_SCHEDULED_DELAY", "5"), ("colour", "red"),
+    ("message-id", "1-1"), ("subscription", "0"), ("ack", "1"), ("redelivered", "true"), ("timestamp", "1"),
+    ("content-length", "99"), ("destination", "elsewhere"), ("delivery-count", "3"),
+]  # fmt: skip
+"""As a row has them that was a MESSAGE of another queue."""
+
+
+@pytest.mark.parametrize("by", ["option", "column"])
+def test_headers_that_a_row_brings_along_have_no_say_in_what_options_and_columns_say(by: str) -> None:
+    headers = pa.array([COPIED], pa.map_(pa.string(), pa.string()))
+    kinds: dict[str, t.DataType] = {"key": t.StringType(), "expiration": t.LongType(), "delay": t.IntegerType()}
+    columns = {"key": ["g"], "expiration": [7], "delay": [8]}
+    options = {"priority": "1", "persistent": "false", "routingType": "ANYCAST"}
+    if by == "column":
+        kinds |= {"priority": t.IntegerType(), "persistent": t.BooleanType(), "routingType": t.StringType()}
+        columns |= {"priority": [1], "persistent": [False], "routingType": ["ANYCAST"]}
+        options = {}
+    schema = schema_of(value=t.StringType(), headers=HEADERS, **kinds)
+    [(lines, _)] = frames_of(schema, {"value": ["1"], "headers": headers, **columns}, address="q", **options)
+    assert sorted(lines) == [
+        "AMQ_SCHEDULED_DELAY:8", "JMSXGroupID:g", "colour:red", "content-length:1", "destination-type:ANYCAST",
+        "destination:q", "expires:7", "priority:1", "transaction:t",
+    ]  # fmt: skip
+
+
+def test_headers_stay_that_nothing_else_says() -> None:
+    headers = pa.array([COPIED], pa.map_(pa.string(), pa.string()))
+    schema = schema_of(value=t.StringType(), headers=HEADERS)
+    [(lines, _)] = frames_of(schema, {"value": ["1"], "headers": headers}, address="q")
+    assert {"destination-type:MULTICAST", "priority:9", "JMSXGroupID:other", "expires:5"} <= set(lines)
+    assert [line for line in lines if line.startswith("persistent")] == ["persistent:true"]
+
+
 def test_options_hold_for_every_row() -> None:
     options = {"priority": "7", "persistent": "false", "routingType": "multicast"}
     [(lines, _)] = frames_of(schema_of(value=t.StringType()), {"value": ["1"]}, address="a", **options)
@@ -201,8 +236,17 @@ def chunks_of(rows: list[str], batch_rows: int, **options: str) -> list[tuple[st
 
 
 def test_a_partition_that_fits_is_one_transaction() -> None:
-    assert chunks_of(["x"] * 10, 3, rowsPerTransaction="10") == [("q:0:1:0", "whole:10", 10)]
+    [(commit_id, digest, count)] = chunks_of(["x"] * 10, 3, rowsPerTransaction="10")
+    assert (commit_id, digest[:6], count) == ("q:0:1:0", "whole:", 10)
     assert chunks_of([], 3) == []
+
+
+def test_one_transaction_is_the_same_in_any_order_and_with_other_rows_another() -> None:
+    digests = [
+        chunks_of(rows, 2)[0][1] for rows in (["a", "b", "b"], ["b", "a", "b"], ["a", "a", "b"], ["d", "e", "f"])
+    ]
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 3
 
 
 def test_its_division_depends_on_its_rows_alone() -> None:

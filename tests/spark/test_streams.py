@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from artemis_py.spark import lag
 from artemis_py.spark.options import read_options
 from artemis_py.spark.stream import LogStreamReader
 from tests.e2e.broker_process import eventually
@@ -46,6 +47,11 @@ class Sink:
     def __call__(self, frame: Any, batch_id: int) -> None:
         rows = frame.collect()
         assert self._batches.setdefault(batch_id, rows) == rows
+
+    @property
+    def batches_by_id(self) -> dict[int, list[Any]]:
+        """Those without rows, too."""
+        return self._batches
 
     @property
     def batches(self) -> list[list[Any]]:
@@ -119,8 +125,7 @@ def test_what_is_published_arrives_and_a_restart_goes_on(broker: LiveBroker, str
 
 
 def test_limits_and_available_now(broker: LiveBroker, streams: Streams, place: str) -> None:
-    with urllib.request.urlopen(f"{broker.url}/log") as answer:
-        start = json.dumps({"e2e": json.load(answer)["durable_lsn"]})
+    start = json.dumps({"e2e": durable_lsn(broker)})
     with broker.client() as client:
         send_many(client, place, 0, 100, 1000)
     options = {"url": broker.url, "subscribe": place, "startingOffsets": start}
@@ -136,6 +141,28 @@ def test_limits_and_available_now(broker: LiveBroker, streams: Streams, place: s
     assert [int(value) for value in whole.values] == list(range(100))
     streams.run(whole, checkpoint="whole", **options)
     assert len(whole.batches) == 1
+
+
+def durable_lsn(broker: LiveBroker) -> int:
+    """Where the log ends now."""
+    with urllib.request.urlopen(f"{broker.url}/log") as answer:
+        return int(json.load(answer)["durable_lsn"])
+
+
+def test_messages_to_others_start_no_batch(broker: LiveBroker, streams: Streams, place: str) -> None:
+    sink = Sink()
+    query = streams.start(sink, url=broker.url, subscribe=place, startingOffsets="latest", maxMessagesPerTrigger=4)
+    eventually("planned", lambda: query.lastProgress, lambda seen: seen is not None, WAIT_S)
+    with broker.client() as client:
+        for number in range(5):
+            send_many(client, f"{place}.other", 0, 20)
+            eventually("looked at", lambda: lag(query)["e2e"].latest or 0, durable_lsn(broker).__le__, WAIT_S)
+            send_many(client, place, number, 1)
+            await_values(sink, number + 1)
+    assert sink.values == bodies(0, 5)
+    assert all(rows for number, rows in sink.batches_by_id.items() if number)  # Spark's first one is always run
+    eventually("nothing is left", lambda: lag(query)["e2e"].offsets, lambda seen: seen == 0, WAIT_S)
+    assert json.loads(query.lastProgress["sources"][0]["latestOffset"])["#lag"]["e2e"]["bytes"] == 0
 
 
 def test_streams_of_events(broker: LiveBroker, streams: Streams, place: str) -> None:

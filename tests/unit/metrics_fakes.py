@@ -9,8 +9,11 @@ from typing import cast
 
 from artemis_py.core.alerts import Alerts
 from artemis_py.core.broker import Broker
+from artemis_py.core.clock import Clock
 from artemis_py.core.events import Events
+from artemis_py.core.holdings import Holdings
 from artemis_py.core.tally import Tally
+from artemis_py.message import Account
 from artemis_py.metrics import MetricsExporter
 from artemis_py.metrics.views import LogCursorView
 from artemis_py.records import MemoryLog
@@ -69,9 +72,12 @@ class FakeBroker:
 
     name: str = "test-broker"
     started: bool = True
+    disk_full: bool = False
     memory_bytes: int = 0
     router: FakeRouter = field(default_factory=FakeRouter)
     happenings: Events = field(default_factory=Events)
+    clock: Clock = field(default_factory=Clock)
+    holdings: Holdings = field(default_factory=lambda: Holdings(Account()))
     log: MemoryLog = field(default_factory=MemoryLog)
     addresses: dict[str, FakeAddress] = field(default_factory=dict)
     queues: dict[str, FakeQueue] = field(default_factory=dict)
@@ -100,6 +106,8 @@ class FakeServer:
     turn_ns_sum: int = 0
     turn_ns_max: int = 0
     turn_buckets: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
+    connection_faults: dict[str, int] = field(default_factory=dict)
+    clock_steps: dict[str, int] = field(default_factory=dict)
     states: dict[str, int] = field(default_factory=dict)
     log: dict[str, int] = field(default_factory=dict)
     cursors: list[LogCursorView] = field(default_factory=list)
@@ -109,6 +117,9 @@ class FakeServer:
 
     def log_cursors(self) -> Sequence[LogCursorView]:
         return self.cursors
+
+    def resource_counts(self) -> Mapping[str, int]:
+        return {}
 
     def large_counts(self) -> Mapping[str, int]:
         return self.large

@@ -6,6 +6,7 @@ import argparse
 import importlib
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -85,7 +86,7 @@ def test_an_unknown_command_near_to_nothing_is_told_all(capsys: pytest.CaptureFi
         ),
         (ArtemisError("port 61613 is in use"), 1, "artemis-py: port 61613 is in use\n"),
         (BrokerError("full"), 1, "artemis-py: full\n"),
-        (KeyboardInterrupt(), 130, ""),
+        (KeyboardInterrupt(), 130, "artemis-py: interrupted\n"),
     ],
 )
 def test_exit_codes(
@@ -126,3 +127,24 @@ def test_only_the_module_of_the_command_is_imported() -> None:
     loaded = set(done.stdout.split())
     assert "artemis_py.cli.main" in loaded
     assert not loaded & {"artemis_py.cli.run", "asyncio", "lxml", "xmlschema", "prometheus_client", "difflib"}
+
+
+@pytest.mark.parametrize(
+    "module", ["artemis_py.cli.main", "artemis_py.cli.run", "artemis_py.server.lifecycle", "lxml.etree"]
+)
+def test_an_interrupt_while_it_starts_is_one_line(module: str, tmp_path: Path) -> None:
+    program = f"""
+import os, signal, sys
+class Interrupts:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupts)
+sys.argv = ["artemis-py", "run", {str(tmp_path / "none.xml")!r}]
+from artemis_py.cli.start import main
+sys.exit(main())
+"""
+    (tmp_path / "none.xml").write_text("<configuration xmlns='urn:activemq'/>", "utf-8")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (130, "artemis-py: interrupted\n")

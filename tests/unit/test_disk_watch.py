@@ -12,6 +12,7 @@ from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.core.transaction import Transaction
 from artemis_py.server.disk_watch import DiskSpace, DiskWatch, space_of
+from artemis_py.server.store import TransientStore
 from tests.unit.core.parts import broker_of, queue_config, send, send_in
 
 
@@ -152,3 +153,34 @@ def test_a_real_file_system(tmp_path: Path) -> None:
     space = space_of(str(tmp_path))
     assert 0 <= space.used_fraction <= 1
     assert space.free_bytes == pytest.approx(os.statvfs(tmp_path).f_bavail * os.statvfs(tmp_path).f_frsize, rel=0.05)
+
+
+@pytest.mark.parametrize("kind", ["page", "body"])
+def test_without_persistence_it_is_looked_at_from_the_first_file_on(tmp_path: Path, kind: str) -> None:
+    """They filled the disk, whatever ``max-disk-usage`` said."""
+    config = BrokerConfig(
+        persistence_enabled=False,
+        paging_directory=str(tmp_path / "paging"),
+        large_messages_directory=str(tmp_path / "large"),
+    )
+    looks: list[int] = []
+    store = TransientStore(config, lambda: None, lambda: looks.append(1))
+    broker = broker_of(queue_config())
+    disk = Disk()
+    disk.space = DiskSpace(0.95, 5)
+    watch = DiskWatch(config, broker, disk.note_turn, store, probe=disk.probe, say=disk.lines.append)
+    watch.look()
+    assert not broker.disk_full, "nothing is on that disk"
+    folder = store.folders[kind == "body"]
+    folder.create("file", 1)
+    assert len(looks) == 1
+    watch.look()
+    assert broker.disk_full
+    assert store.large is not None
+    assert store.large.intake.is_full
+    folder.write("file", 0, bytes(2 << 20))
+    assert len(looks) == 2, "before it grows by so much"
+    disk.space = DiskSpace(0.5, 1000)
+    watch.look()
+    assert not broker.disk_full
+    store.close()

@@ -14,6 +14,7 @@ import pytest
 
 from artemis_py.server.http import Handler, HttpLimits, HttpService, Request, Response, Route
 from artemis_py.server.http.connection import HttpConnection
+from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.routes import health_routes, metrics_routes
 from tests.unit.metrics_fakes import FakeBroker, exporter_of
 
@@ -61,6 +62,7 @@ class World:
             now_ms=lambda: self.now_ms,
             call_soon=self.soon.append,
             call_threadsafe=self.soon.append,
+            hosts=Hosts(["broker"]),
             limits=limits,
         )
 
@@ -399,19 +401,95 @@ def test_a_request_sent_slowly_does_not_hold_the_connection() -> None:
     assert transport.aborted
 
 
-def test_connections_over_the_limit_are_refused() -> None:
-    world = World(limits=HttpLimits(connections_max=1))
+def test_one_more_connection_takes_the_place_of_the_one_that_waits_longest() -> None:
+    world = World(limits=HttpLimits(connections_max=2))
+    old, old_transport = world.connect()
+    world.now_ms += 1
+    young, young_transport = world.connect()
+    world.now_ms += 1
+    old.data_received(GET)  # now it is the other one that has waited for longest
+    world.run()
+    new, new_transport = world.connect()
+    assert [one.aborted for one in (old_transport, young_transport, new_transport)] == [False, True, False]
+    young.data_received(GET)
+    assert not young.eof_received()
+    young.connection_lost(None)
+    assert world.service.connections_open == 2
+    new.data_received(GET)
+    world.run()
+    assert answer(new_transport)[0] == 200
+
+
+def stalled(world: World, count: int) -> list[FakeTransport]:
+    """Connections that asked for something large and read nothing of it."""
+    transports = []
+    for _ in range(count):
+        connection, transport = world.connect()
+        connection.data_received(b"GET /large HTTP/1.1\r\nHost: broker\r\n\r\n")
+        connection.pause_writing()
+        transports.append(transport)
+    world.run()
+    return transports
+
+
+def test_health_is_answered_while_others_read_nothing_of_their_answers() -> None:
+    large = Route("/large", {"GET": lambda _: Response(200, "text/plain", iter([b"x"] * 9))})
+    limits = HttpLimits(connections_max=3, spare_connections=2)
+    world = World([large, *health_routes(lambda: None)], limits)
+    busy = stalled(world, 3)
+    for _ in range(5):
+        assert answer(world.talk(b"GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n"))[0] == 200
+        assert answer(world.talk(GET))[0] == 503
+    assert not any(transport.closed for transport in busy)
+    assert world.service.connections_open <= 5
+
+
+def test_a_spare_connection_becomes_a_regular_one_when_there_is_room() -> None:
+    large = Route("/large", {"GET": lambda _: Response(200, "text/plain", iter([b"x"] * 9))})
+    world = World([large], HttpLimits(connections_max=1))
     first, _ = world.connect()
-    second, refused = world.connect()
-    assert answer(refused)[0] == 503
-    assert refused.closed
-    second.data_received(GET)
-    assert not second.eof_received()
-    second.connection_lost(None)
-    assert world.service.connections_open == 1
+    first.data_received(b"GET /large HTTP/1.1\r\nHost: broker\r\n\r\n")
+    first.pause_writing()
+    second, transport = world.connect()
     first.connection_lost(None)
-    _third, admitted = world.connect()
-    assert not admitted.closed
+    second.data_received(GET)
+    world.run()
+    assert answer(transport)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "start", [GET[:10], GET[:-1], b"POST /echo HTTP/1.1\r\nHost: broker\r\nContent-Length: 5\r\n\r\nhe"]
+)
+def test_a_request_that_does_not_come_to_its_end_is_given_up(start: bytes) -> None:
+    """Also behind one that was answered; however often another byte comes."""
+    for before in (b"", GET):
+        world = World(limits=HttpLimits(request_ms_max=100, idle_ms_max=1_000_000))
+        connection, transport = world.connect()
+        if before:
+            connection.data_received(before)
+            world.run()
+        world.now_ms += 1000
+        for byte in start:
+            connection.data_received(bytes([byte]))
+        world.now_ms += 99
+        world.service.tick(world.now_ms)
+        assert not transport.closed
+        world.now_ms += 1
+        world.service.tick(world.now_ms)
+        world.run()
+        assert answers(transport.written, *["GET"] * (2 if before else 1))[-1][0] == 408
+        assert transport.closed
+
+
+def test_a_request_that_was_sent_ahead_has_its_time_from_its_turn_on() -> None:
+    world = World(limits=HttpLimits(request_ms_max=100))
+    connection, transport = world.connect()
+    connection.data_received(GET + GET[:10])
+    world.run()
+    world.now_ms += 100
+    world.service.tick(world.now_ms)
+    world.run()
+    assert [status for status, _, _ in answers(transport.written, "GET", "GET")] == [200, 408]
 
 
 def test_stop_closes_what_is_open_and_refuses_what_comes() -> None:
@@ -464,6 +542,7 @@ def test_a_real_socket() -> None:
             now_ms=lambda: int(loop.time() * 1000),
             call_soon=loop.call_soon,
             call_threadsafe=loop.call_soon_threadsafe,
+            hosts=Hosts(["broker"]),
         )
         server = await loop.create_server(service.connect, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]

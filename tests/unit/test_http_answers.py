@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.server.http import Handler, HttpLimits, HttpService, Request, Response, Route
+from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.messages import Answer, FileBody
 from artemis_py.server.http.ranges import file_response, wanted_range
 from artemis_py.server.http.routing import Routes
@@ -103,6 +104,7 @@ async def talking(
         now_ms=lambda: int(loop.time() * 1000),
         call_soon=loop.call_soon,
         call_threadsafe=loop.call_soon_threadsafe,
+        hosts=Hosts(["broker"]),
     )
     server = await loop.create_server(service.connect, "127.0.0.1", 0)
     reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname(), limit=1 << 24)
@@ -264,6 +266,7 @@ def test_a_client_that_does_not_read_holds_up_nobody_and_is_ended(tmp_path: Path
             now_ms=lambda: now[0],
             call_soon=loop.call_soon,
             call_threadsafe=loop.call_soon_threadsafe,
+            hosts=Hosts(["broker"]),
             limits=HttpLimits(idle_ms_max=1000),
         )
         server = await loop.create_server(service.connect, "127.0.0.1", 0)
@@ -307,6 +310,7 @@ def test_all_transfers_together_have_a_speed_limit(tmp_path: Path) -> None:
             now_ms=lambda: int(loop.time() * 1000),
             call_soon=loop.call_soon,
             call_threadsafe=loop.call_soon_threadsafe,
+            hosts=Hosts(["broker"]),
             limits=HttpLimits(file_bytes_per_second_max=8 << 20),
         )
         server = await loop.create_server(service.connect, "127.0.0.1", 0)

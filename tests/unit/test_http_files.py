@@ -17,6 +17,7 @@ from artemis_py.server.http.files import CHUNK_BYTES, FileSender
 from artemis_py.server.http.messages import FileBody, HttpLimits
 from artemis_py.server.load import BUSY_SHARE, WINDOW_NS, Load
 from artemis_py.server.stats import ServerStats
+from tests.e2e.broker_process import eventually
 
 WAIT_S = 30.0
 PIECES = 4
@@ -97,14 +98,9 @@ def test_a_transfer_that_waits_can_be_given_up(tmp_path: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
     sender = FileSender(lambda call: call(), NEVER, lambda: True)
     readers = [Reader(sender, path, near=True) for _ in range(2)]
-    until_s = time.monotonic() + WAIT_S
-    while len(sender._paused) < 2 and time.monotonic() < until_s:
-        time.sleep(0.001)
-    assert len(sender._paused) == 2
+    eventually("paused", lambda: len(sender._paused), lambda count: count == 2)
     sender.cancel(readers[0].transfer)
-    while sender._paused != {readers[1].transfer} and time.monotonic() < until_s:
-        time.sleep(0.001)
-    assert sender._paused == {readers[1].transfer}
+    eventually("the other alone", lambda: set(sender._paused), lambda paused: paused == {readers[1].transfer})
     sender.stop()
     for reader in readers:
         assert not reader.ended.is_set()

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from artemis_py.server.log_view import LogView, NotInLogError
-from artemis_py.storage.log_id import log_id
-from artemis_py.storage.retention import retained_name
-from artemis_py.storage.segment_index import index_name, index_of
+from artemis_py.storage.disk import DiskError
+from artemis_py.storage.log_id import known_id, log_id
+from artemis_py.storage.segment_index import SegmentIndex, index_name, index_of
 from tests.unit.storage_tools.parts import message
 from tests.unit.storage_tools.test_cursors import Shelf
 
@@ -44,12 +45,84 @@ class Desk(Shelf):
         return found
 
     def move(self, number: int) -> Path:
-        """What retention does, as far as files go; it does not know yet."""
-        name = f"artemis-journal-{number:012}.log"
-        target = self.folder / "kept" / retained_name(name, 1_700_000_000_000)
-        os.rename(self.folder / "journal" / index_name(name), self.folder / "kept" / index_name(target.name))
-        os.rename(self.folder / "journal" / name, target)
+        """Retention moves a file, and is stopped before it has taken note of it."""
+        taking = self.retention._take_in
+        self.retention._take_in = lambda path: None  # type: ignore[method-assign]
+        self.retention.retire(f"artemis-journal-{number:012}.log")
+        self.retention._take_in = taking  # type: ignore[method-assign]
+        target = self.retention.path_of(number)
+        assert target is not None
         return target
+
+
+class Looks:
+    """Counts how often a directory is listed and a file opened, from ``begin`` on."""
+
+    def __init__(self) -> None:
+        self.listed = self.opened = 0
+        self._is_on = False
+        sys.addaudithook(self._note)
+
+    def begin(self) -> None:
+        self.listed = self.opened = 0
+        self._is_on = True
+
+    def end(self) -> None:
+        self._is_on = False
+
+    def _note(self, event: str, _args: tuple[object, ...]) -> None:
+        if self._is_on:
+            self.listed += event in ("os.listdir", "os.scandir")
+            self.opened += event == "open"
+
+
+def test_a_listing_costs_as_much_while_segments_retire(tmp_path: Path) -> None:
+    """No directory is listed for a segment that moved, nor for one that was removed."""
+    desk = Desk(tmp_path)
+    desk.keep(24)
+    looks = Looks()
+    for segment in desk.journal.segments[:-1]:
+        segment.index = None  # as when they were recovered
+    listing, openings = desk.view.listing("b", 7, -1), [desk.view.opening(number) for number in range(1, 21)]
+    for number in range(1, 21):
+        desk.retention.retire(f"artemis-journal-{number:012}.log")
+    desk.retention.give_up_oldest()
+    desk.retention._stamp.note()
+    looks.begin()
+    found = desk.read(listing())
+    looks.end()
+    assert [one["segment"] for one in found] == list(range(2, 25))
+    assert looks.listed == 0
+    assert looks.opened <= 3 * 24  # index and file where they were, and the index where it is
+    looks.begin()
+    for opening in openings[1:]:
+        os.close(opening()[0])
+    with pytest.raises(NotInLogError):
+        openings[0]()
+    looks.end()
+    assert looks.listed == 0
+
+
+@pytest.mark.interpreted
+def test_what_is_behind_an_lsn_is_found_without_looking_at_all_segments(tmp_path: Path) -> None:
+    """Neither a poll for what is new nor one segment's bytes ask for the indexes of the others."""
+    desk = Desk(tmp_path)
+    desk.keep(20)
+    asked: list[int] = []
+    fields = SegmentIndex.fields
+
+    def counted(index: SegmentIndex) -> dict[str, Any]:
+        asked.append(index.number)
+        return fields(index)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SegmentIndex, "fields", counted)
+        listing = desk.view.listing("b", 7, desk.journal.durable_lsn - 1)
+        opening = desk.view.opening(4)
+        assert asked == [20]  # in the event loop's thread: one to which the journal may still write
+        assert [one["segment"] for one in desk.read(listing())] == [20]
+        os.close(opening()[0])
+        assert asked == [20, 4]
 
 
 def test_a_listing_says_what_is_in_the_files(tmp_path: Path) -> None:
@@ -109,7 +182,9 @@ def test_a_segment_that_was_removed_since_is_gone(tmp_path: Path) -> None:
     for segment in desk.journal.segments[:-1]:
         segment.index = None
     listing, opening = desk.view.listing("b", 7, -1), desk.view.opening(1)
-    desk.move(1).unlink()
+    moved = desk.move(1)
+    moved.unlink()
+    moved.with_name(index_name(moved.name)).unlink()
     assert [one["segment"] for one in desk.read(listing())] == [2, 3]
     with pytest.raises(NotInLogError, match="segment 1 is not in the log any more") as gone:
         opening()
@@ -130,7 +205,7 @@ def test_a_segment_on_its_way_to_retention_is_listed(tmp_path: Path) -> None:
         retire(name)
         seen.append([one["segment"] for one in desk.listed()])
 
-    desk.journal._retire = retire_and_look
+    desk.journal.departure._retire = retire_and_look
     desk.write(3)
     assert len(seen) >= 4
     assert all(numbers == list(range(1, numbers[-1] + 1)) for numbers in seen)
@@ -180,3 +255,36 @@ def test_the_id_stays_while_one_of_the_directories_does(tmp_path: Path) -> None:
     for directory in directories:
         (directory / "log-id").unlink()
     assert log_id(directories) != first
+
+
+def test_no_byte_of_an_id_can_be_wrong_unnoticed(tmp_path: Path) -> None:
+    """The other copy counts, and the damaged one is written again; without one the log has a new id, which is told."""
+    directories = [tmp_path / "journal", tmp_path / "kept"]
+    for directory in directories:
+        directory.mkdir()
+    first = log_id(directories).text
+    paths = [directory / "log-id" for directory in directories]
+    whole = paths[0].read_bytes()
+    for offset in range(len(whole)):
+        for bit in range(8):
+            damaged = bytearray(whole)
+            damaged[offset] ^= 1 << bit
+            for place, path in enumerate(paths):
+                path.write_bytes(damaged)
+                assert known_id(directories) == first
+                found = log_id(directories)
+                assert (found.text, found.faults) == (first, (f"{path} is DAMAGED",)), place
+                assert path.read_bytes() == whole
+            paths[0].write_bytes(damaged)
+            with pytest.raises(DiskError, match="is DAMAGED"):
+                known_id(directories[:1])
+            found = log_id(directories[:1])
+            assert found.text != first
+            assert "the log has a new id" in found.faults[0]
+            paths[0].write_bytes(whole)
+
+
+def test_an_id_without_a_checksum_is_read(tmp_path: Path) -> None:
+    """As older brokers wrote it."""
+    (tmp_path / "log-id").write_text("0123456789abcdef" * 2 + "\n", "ascii")
+    assert known_id([tmp_path]) == log_id([tmp_path]).text == "0123456789abcdef" * 2

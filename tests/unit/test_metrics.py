@@ -20,6 +20,7 @@ from artemis_py.metrics import MetricsExporter
 from artemis_py.metrics.catalogue import ADDRESS_GAUGES, QUEUE_GAUGES
 from artemis_py.metrics.exposition import SAMPLES_PER_CHUNK, render_gauges
 from artemis_py.version import VERSION
+from tests.unit.core.parts import lines_run
 from tests.unit.metrics_fakes import FakeBroker, FakeServer, FakeSettings, exporter_of
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.1"
@@ -120,9 +121,20 @@ def test_our_additions_have_their_own_names_and_types() -> None:
         "artemis_queue_flow_stopped": "gauge",
         "artemis_queue_events": "counter",
         "artemis_messages_looped": "gauge",
+        "artemis_addresses": "gauge",
+        "artemis_queues": "gauge",
         "artemis_large_messages": "gauge",
         "artemis_large_message_bytes": "gauge",
         "artemis_large_message_unwritten_bytes": "gauge",
+        "artemis_large_messages_without_room": "gauge",
+        "artemis_disk_full": "gauge",
+        "artemis_disk_reserve_bytes": "gauge",
+        "artemis_disk_reserve_taken_bytes": "gauge",
+        "artemis_disk_without_room": "gauge",
+        "artemis_descriptors_max": "gauge",
+        "artemis_descriptors_stomp_max": "gauge",
+        "artemis_acceptors_paused": "gauge",
+        "artemis_acceptor_pauses": "gauge",
         "artemis_log_retained_files": "gauge",
         "artemis_log_retained_bytes": "gauge",
         "artemis_log_overrun_files": "gauge",
@@ -132,8 +144,15 @@ def test_our_additions_have_their_own_names_and_types() -> None:
         "artemis_log_cursor_holds": "gauge",
         "artemis_log_cursor_idle_seconds": "gauge",
         "artemis_connections": "gauge",
+        "artemis_connection_faults": "counter",
+        "artemis_held_bytes": "gauge",
+        "artemis_held_bytes_max": "gauge",
+        "artemis_held_refusals": "counter",
+        "artemis_held_cut_offs": "counter",
         "artemis_frames": "counter",
         "artemis_bytes": "counter",
+        "artemis_clock_steps": "counter",
+        "artemis_clock_shift_seconds": "gauge",
         "artemis_turn_duration_seconds": "histogram",
         "artemis_turn_duration_seconds_max": "gauge",
         "artemis_build_info": "gauge",
@@ -287,6 +306,7 @@ def test_large_bodies() -> None:
         "artemis_large_messages": 2,
         "artemis_large_message_bytes": 300,
         "artemis_large_message_unwritten_bytes": 40,
+        "artemis_large_messages_without_room": 0,
     }
 
 
@@ -389,3 +409,18 @@ def test_promtool_finds_only_what_artemis_names_bring_along(promtool: str) -> No
     artemis = BROKER_NAMES | RESULT_NAMES | ADDRESS_NAMES | QUEUE_NAMES
     assert "artemis_message_count" in done.stderr
     assert [line for line in complaints if line.split()[0] not in artemis] == []
+
+
+def test_no_step_of_a_scrape_grows_with_the_queues() -> None:
+    """A million names were written in one piece before the first line."""
+    costs = []
+    for count in (2_000, 10_000):
+        broker = FakeBroker()
+        broker.add("many", *(f"q{number}" for number in range(count)))
+        pieces = render_gauges(cast(Broker, broker))
+        steps: list[int] = []
+        seen: list[str | None] = [""]
+        while seen[-1] is not None:
+            steps.append(lines_run(lambda pieces=pieces, seen=seen: seen.append(next(pieces, None))))  # type: ignore[misc]
+        costs.append(max(steps))
+    assert costs[1] <= costs[0] * 1.1, costs

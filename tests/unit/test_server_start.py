@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +29,15 @@ def test_files_that_nobody_needs_may_go_before_the_broker_is_there(
     orphan = tmp_path / "large" / body_name(1, durable=True)
     orphan.parent.mkdir()
     orphan.write_bytes(b"nobody's")
-    woken: list[int] = []
+    woken = threading.Event()
 
     def slowly(*arguments: Any) -> Broker:
-        until = time.monotonic() + WAIT_S
-        while not woken and time.monotonic() < until:
-            time.sleep(0.001)
+        assert woken.wait(WAIT_S), "the thread did not live to say it"
         return Broker(*arguments)
 
     def wake(server: Server) -> None:
         original(server)
-        woken.append(1)
+        woken.set()
 
     original = Server._wake
     monkeypatch.setattr(Server, "_wake", wake)
@@ -53,5 +51,20 @@ def test_files_that_nobody_needs_may_go_before_the_broker_is_there(
         await server.stop()
 
     asyncio.run(start_and_stop())
-    assert woken, "the thread did not live to say it"
     assert not orphan.exists()
+
+
+def test_no_turn_runs_when_the_store_is_closed(tmp_path: Path) -> None:
+    """Whoever asks for one: threads of the disk, timers, a socket that closes late."""
+
+    async def start_and_stop() -> None:
+        server = Server(loads(CONFIGURATION.format(folder=tmp_path)), asyncio.get_running_loop(), asyncio.Event())
+        await server.listen()
+        await server.stop()
+        turns = server.stats.turns
+        server.turns.schedule()
+        server.turns.run()
+        await asyncio.sleep(0)
+        assert server.stats.turns == turns
+
+    asyncio.run(start_and_stop())

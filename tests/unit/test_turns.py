@@ -10,10 +10,13 @@ import pytest
 
 from artemis_py.core.broker import Broker
 from artemis_py.records import MemoryLog
+from artemis_py.server.complaints import Complaints
 from artemis_py.server.connection import Acceptance
+from artemis_py.server.faults import Faults
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService
+from tests.wire.names import counted_names
 from tests.wire.world import START_MS, configuration
 
 CONNECT = b"CONNECT\naccept-version:1.2\nhost:x\n\n\0"
@@ -28,7 +31,7 @@ class Stage:
         config = configuration()
         broker = Broker(config, MemoryLog(), START_MS)
         self.turns = Turns(self.loop, broker, broker.log, ServerStats(), lambda: START_MS)
-        service = StompService(broker, config.acceptors[0], self.turns.stats.traffic)
+        service = StompService(broker, config.acceptors[0], self.turns.stats.traffic, counted_names())
         self.acceptance = Acceptance(self.turns, service, -1, -1)
 
     def client(self) -> socket.socket:
@@ -96,8 +99,37 @@ def test_another_loop_is_asked_for_a_round() -> None:
 
     broker = Broker(configuration(), MemoryLog(), START_MS)
     turns = Turns(Other(), broker, broker.log, ServerStats(), lambda: START_MS)  # type: ignore[arg-type]
-    service = StompService(broker, configuration().acceptors[0], turns.stats.traffic)
+    service = StompService(broker, configuration().acceptors[0], turns.stats.traffic, counted_names())
     connection = Acceptance(turns, service, -1, -1).connect()
     turns.arrived(connection)
     turns.arrived(connection)
     assert calls == [turns.run]
+
+
+@pytest.mark.parametrize("fails", ["is_reading", "write"])
+def test_a_connection_that_breaks_off_while_it_is_attended_ends_alone(stage: Stage, fails: str) -> None:
+    """Past the event loop, too: with nothing else at hand the turn reads the socket itself."""
+    victim, bystander = stage.client(), stage.client()
+    connection = next(one for one in stage.turns.stats.connections if one.session.origin == 1)
+    transport = connection._transport
+    assert transport is not None
+
+    class Breaking:
+        def __getattr__(self, name: str) -> object:
+            if name == fails:
+                raise OSError(9, "Bad file descriptor")
+            return getattr(transport, name)
+
+    connection._transport = Breaking()  # type: ignore[assignment]
+    said: list[str] = []
+    stage.turns.stats.faults = Faults(Complaints(said.append))
+    if fails == "is_reading":
+        stage.turns._attend(connection)
+    else:
+        victim.sendall(SEND)
+    stage.settle()
+    assert len(said) == 1
+    assert stage.turns_of(bystander) == 1
+    assert len(stage.turns.stats.connections) == 1
+    assert victim.recv(1000) == b""
+    bystander.close()

@@ -183,6 +183,8 @@ def ring_size(stage: Stage, words: Words, headers: Headers) -> None:
 
 def purge(stage: Stage, words: Words, headers: Headers) -> None:
     stage.world.queue(words[0]).remove_all()
+    stage.world.turns.schedule()  # what is more than a turn allows goes on in the next
+    stage.world.settle()
 
 
 BROKER_STEPS: dict[str, StepFunction] = {

@@ -34,22 +34,30 @@ class ServerFrame:
 
 
 class ServerStream:
-    """Takes bytes in order; gives frames and counts the line feeds between them."""
+    """Takes bytes in order; gives frames and counts the line feeds between them. Each frame has to end with NUL and a
+    line feed, which is no heart-beat.
+    """
 
     def __init__(self) -> None:
         self._rest = b""
+        self._wants_line_feed = False
         self.frames: list[ServerFrame] = []
         self.beats = 0
 
     @property
     def is_whole(self) -> bool:
         """Is there no frame begun and not ended?"""
-        return not self._rest
+        return not self._rest and not self._wants_line_feed
 
     def take(self, data: bytes) -> None:
         """Read what is complete."""
         self._rest += data
         while self._rest:
+            if self._wants_line_feed:
+                assert self._rest[:1] == b"\n", f"a frame without a line feed behind its NUL: {self._rest[:80]!r}"
+                self._wants_line_feed = False
+                self._rest = self._rest[1:]
+                continue
             if self._rest[:1] == b"\n":
                 self.beats += 1
                 self._rest = self._rest[1:]
@@ -59,6 +67,7 @@ class ServerStream:
                 return
             self.frames.append(frame)
             self._rest = self._rest[length:]
+            self._wants_line_feed = True
 
 
 def _first_frame(data: bytes) -> tuple[ServerFrame | None, int]:

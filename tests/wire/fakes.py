@@ -25,10 +25,13 @@ class Timer:
 
 
 class FakeLoop:
-    """The two methods of an event loop that turns need, and a clock in epoch milliseconds that moves when told."""
+    """The two methods of an event loop that turns need, and a clock in ms that moves when told. Nobody sets it;
+    the wall clock is ``ahead_ms`` ahead of it.
+    """
 
     def __init__(self, now_ms: int) -> None:
         self.now_ms = now_ms
+        self.ahead_ms = 0
         self._ready: list[Timer] = []
         self._timers: list[tuple[int, int, Timer]] = []
         self._added = 0
@@ -39,7 +42,7 @@ class FakeLoop:
 
     def clock_ms(self) -> int:
         """The time of day."""
-        return self.now_ms
+        return self.now_ms + self.ahead_ms
 
     def call_soon(self, callback: Callable[..., object], *arguments: object) -> Timer:
         """Call at the next ``run``."""
@@ -92,6 +95,8 @@ class FakeTransport(asyncio.Transport):
         self._closing = False
         self.lost = False
         self.taken = bytearray()
+        self.written: bytearray | None = None
+        """Everything that the server ever wrote, where somebody wants to know."""
         self.client_reads = True
         self.reading = True
         self.ended = False
@@ -110,6 +115,8 @@ class FakeTransport(asyncio.Transport):
         assert not self.ended, "the server writes after the end of its stream"
         if self.lost:
             return
+        if self.written is not None:
+            self.written += data
         if self.client_reads:
             self.taken += data
             return

@@ -7,6 +7,7 @@ import pytest
 from artemis_py.message import Message
 from artemis_py.records import Actor, MemoryLog
 from artemis_py.server.outflow import HIGH_BYTES, PIECE_BYTES
+from artemis_py.server.turns import READ_BYTES_MAX
 from artemis_py.storage.upload import UNWRITTEN_BYTES_MAX
 from tests.sim.disk import Fault
 from tests.wire.bodies import bodies_on_queues, files_of
@@ -22,13 +23,16 @@ BODY = bytes(range(1, 256)) * 4096
 """About a megabyte, without a NUL: four pieces when it is sent."""
 CORE = """<addresses><address name="q"><anycast><queue name="q"/></anycast></address></addresses>"""
 
+FULL_POLICY = """<address-settings><address-setting match="#"><disk-full-policy>{}</disk-full-policy></address-setting>
+</address-settings>"""
+
 
 class LargeWorld(World):
     """A world in which bodies from a thousand bytes on are large."""
 
-    def __init__(self, acceptor: str = "", log: MemoryLog | None = None) -> None:
-        limits = f"stompMinLargeMessageSize={LIMIT}"
-        super().__init__(configuration(CORE, ";".join(filter(None, (limits, acceptor)))), log=log)
+    def __init__(self, acceptor: str = "", log: MemoryLog | None = None, core: str = CORE, limit: int = LIMIT) -> None:
+        limits = f"stompMinLargeMessageSize={limit}"
+        super().__init__(configuration(core, ";".join(filter(None, (limits, acceptor)))), log=log)
 
     def greeted(self, name: str, *headers: str, version: str = "1.2") -> Client:
         """A client that said CONNECT."""
@@ -44,6 +48,12 @@ class LargeWorld(World):
         lines = f"id:1\ndestination:/queue/q\nack:{ack}\nconsumer-window-size:-1\n"
         client.send(f"SUBSCRIBE\n{lines}\n\0".encode())
         return client
+
+    def fill(self, *, full: bool) -> None:
+        """The disk is full, or has room again, as ``DiskWatch`` tells it."""
+        self.broker.disk_full = self.large.intake.is_full = full
+        self.turns.schedule()
+        self.settle()
 
     def tick(self) -> None:
         """Run turns without letting the disk work."""
@@ -227,11 +237,11 @@ def test_a_disk_that_fails_ends_everything() -> None:
     failures: list[str] = []
     world.turns.on_failure = lambda failure: failures.append(str(failure))
     producer = world.greeted("p")
-    world.disk.fault = Fault(0, "No space left on device")
+    world.disk.fault = Fault(0, "Input/output error")
     producer.send(sent(BODY, "receipt:1"))
     producer.send(sent(b"small", "receipt:2"))
     assert summary(producer) == []
-    assert "No space left on device" in failures[0]
+    assert "Input/output error" in failures[0]
 
 
 # ---- bodies that do not arrive -------------------------------------------------------------------
@@ -467,4 +477,58 @@ def test_a_file_outlives_its_message_until_the_log_is_durable() -> None:
     assert (log.last_lsn, world.queue("q").message_count) == (2, 0)
     assert len(files_of(world)) == 1
     log.durable_lsn = 2
+    assert files_of(world) == set()
+
+
+# ---- a full disk ---------------------------------------------------------------------------------
+
+
+def full_world(policy: str) -> LargeWorld:
+    """A world whose disk is full, with this disk-full-policy."""
+    world = LargeWorld(core=CORE + FULL_POLICY.format(policy))
+    world.fill(full=True)
+    return world
+
+
+def test_a_full_disk_makes_the_sender_of_a_large_body_wait() -> None:
+    """In the middle of the body, and nothing of it comes to the disk meanwhile but what was read already."""
+    world = full_world("BLOCK")
+    producer, consumer = world.greeted("p"), world.subscribed("c")
+    producer.send(sent(BODY, "receipt:1"))
+    assert producer.connection.state == "blocked"
+    assert world.large.intake.unwritten_bytes == 0
+    assert sum(len(world.disk.read(name)) for name in world.disk.names()) <= READ_BYTES_MAX
+    world.fill(full=False)
+    assert summary(producer) == ["RECEIPT 1"]
+    assert [frame.body for frame in taken(consumer)] == [BODY]
+
+
+@pytest.mark.parametrize(("policy", "answer"), [("FAIL", "ERROR"), ("DROP", "RECEIPT")])
+def test_a_full_disk_takes_no_large_body(policy: str, answer: str) -> None:
+    """It is read to its end, and none of it is written."""
+    world = full_world(policy)
+    producer, consumer = world.greeted("p"), world.subscribed("c")
+    producer.send(sent(BODY, "receipt:1"))
+    frames = taken(producer)
+    assert [frame.command for frame in frames] == [answer]
+    assert frames[0].header("receipt-id") == "1"
+    assert files_of(world) == set()
+    assert taken(consumer) == []
+    assert world.broker.addresses["q"].dropped_message_count == (policy == "DROP")
+    world.fill(full=False)
+    assert world.broker.queues["q"].message_count == 0
+
+
+def test_a_body_that_found_no_room_is_answered_with_an_error() -> None:
+    """And the connection is the only one that notices."""
+    world = LargeWorld()
+    world.disk.fault = Fault(0, "No space left on device", verbs=("write",))
+    producer, other = world.greeted("p"), world.greeted("o")
+    producer.send(sent(BODY, "receipt:1"))
+    frame = taken(producer)[0]
+    assert frame.command == "ERROR"
+    assert "There is no room on the disk for this body" in frame.text
+    assert "No space left on device" in frame.text
+    other.send(sent(b"small", "receipt:2"))
+    assert summary(other) == ["RECEIPT 2"]
     assert files_of(world) == set()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sys import maxsize
+
 import pytest
 
 from artemis_py.records import MemoryLog
@@ -68,7 +70,9 @@ def test_persistent_sends_with_receipts_are_published_together() -> None:
 
     log = Counting()
     log.runs = []
-    client = World(configuration(), log=log).client("p")
+    world = World(configuration(), log=log)
+    world.turns.units = maxsize
+    client = world.client("p")
     client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0" + b"".join(frames(persistent=True)))
     assert log.runs == [8]
 

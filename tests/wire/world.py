@@ -18,6 +18,7 @@ from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 from tests.wire.client_frames import ServerFrame, ServerStream
 from tests.wire.fakes import FakeLoop, FakeTransport
+from tests.wire.names import counted_names
 
 START_MS = 1_700_000_000_000
 PREFIXES = "anycastPrefix=/queue/;multicastPrefix=/topic/"
@@ -124,7 +125,7 @@ class World:
         self.large = LargeStore(self.disk, *self._threads)
         self.turns = Turns(self.loop.as_loop(), self.broker, self.log, self.stats, self.loop.clock_ms, self.large)
         acceptor = config.acceptors[0]
-        service = StompService(self.broker, acceptor, self.stats.traffic, self.large)
+        service = StompService(self.broker, acceptor, self.stats.traffic, counted_names(), self.large)
         self.acceptance = Acceptance(
             self.turns, service, acceptor.int_param("connectionsAllowed"), acceptor.int_param("handshakeTimeout")
         )
@@ -136,8 +137,8 @@ class World:
 
     @property
     def now_ms(self) -> int:
-        """The clock."""
-        return self.loop.now_ms
+        """The wall clock."""
+        return self.loop.clock_ms()
 
     def client(self, name: str) -> Client:
         """The client of that name, connected at its first use."""
@@ -168,6 +169,13 @@ class World:
             return False
         worked = [thread.step() for thread in self._threads]
         return any(worked)
+
+    def set_clock(self, by_ms: int) -> None:
+        """Somebody sets the wall clock; the server notices."""
+        self.loop.ahead_ms += by_ms
+        self.broker.clock.shift_ms += by_ms
+        self.turns.schedule()
+        self.settle()
 
     def advance(self, duration_ms: int) -> None:
         """Let time pass."""

@@ -7,6 +7,7 @@ levels, as Qpid does. The least entry is the oldest of the lowest level (seed: Q
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from heapq import heappop, heappush
 from typing import Final
 
@@ -19,6 +20,7 @@ PRIORITIES: Final = 10
 _DEFAULT_PRIORITY: Final = 4
 
 
+@cache
 def levels_of_priorities(level_count: int) -> tuple[int, ...]:
     """The level of each priority from 0 to 9, with ``level_count`` levels from 1 to 10.
 

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -21,6 +24,8 @@ import h11
 from artemis_py.server.http.files import Transfer
 from artemis_py.server.http.messages import Answer, FileBody, Request, Response, text_response
 from artemis_py.server.http.routing import Route
+from artemis_py.server.transports import break_cycle
+from artemis_py.shown import escaped
 
 if TYPE_CHECKING:
     from artemis_py.server.http.service import HttpService
@@ -43,10 +48,13 @@ def request_of(event: h11.Request) -> Request:
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     target = event.target.decode("latin-1")
     _scheme, is_absolute, rest = target.partition("://")
+    authority: str | None = None
     if is_absolute and not target.startswith("/"):
-        target = "/" + rest.partition("/")[2]
+        authority = re.split("[/?]", rest, maxsplit=1)[0]
+        rest = rest[len(authority) :]
+        target = rest if rest.startswith("/") else "/" + rest
     path, _, query = target.partition("?")
-    return Request(event.method.decode("ascii"), path, query, headers)
+    return Request(event.method.decode("ascii"), path, query, headers, authority=authority)
 
 
 class HttpConnection(asyncio.Protocol):
@@ -60,6 +68,8 @@ class HttpConnection(asyncio.Protocol):
         self._service = service
         self._machine = h11.Connection(h11.SERVER, max_incomplete_event_size=service.limits.head_bytes_max)
         self._transport: asyncio.Transport | None = None
+        """What may be written to; None from the moment on that the connection is to end."""
+        self._socket: asyncio.BaseTransport | None = None
         self._request: Request | None = None
         self._route: Route | None = None
         self._body: list[bytes] = []
@@ -73,12 +83,24 @@ class HttpConnection(asyncio.Protocol):
         self._may_write = True
         self._step_is_due = False
         self.last_activity_ms = service.now_ms()
+        self.waiting_since_ms = self.last_activity_ms
+        """When the last answer went, or the connection came."""
+        self.is_spare = False
+        self.number = 0
+        """The how manieth connection of the service it is."""
+        self._request_since_ms: int | None = None
+        """When the first byte of a request came that is not whole."""
 
     # --- what the event loop calls ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Takes the socket, or refuses it when the service has enough of them."""
+        self._socket = transport
         self._transport = cast(asyncio.Transport, transport)
+        self.guard(self._begin_socket)
+
+    def _begin_socket(self) -> None:
+        assert self._transport is not None
         if not self._service.admit(self):
             self._transport.write(b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
             self._transport.close()
@@ -88,19 +110,24 @@ class HttpConnection(asyncio.Protocol):
         """Takes bytes of the client."""
         if self._transport is None:
             return
+        if self._request_since_ms is None and self.is_waiting:
+            self._request_since_ms = self._service.now_ms()
         self._machine.receive_data(data)
-        self._read_events()
+        self.guard(self._read_events)
 
     def eof_received(self) -> bool:
         """The client sends no more; what it asked before is still answered."""
         if self._transport is None:
             return False
         self._machine.receive_data(b"")
-        self._read_events()
+        self.guard(self._read_events)
         return self._transport is not None
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The socket is gone."""
+        if self._socket is not None:
+            break_cycle(self._socket)
+            self._socket = None
         self._transport = None
         self._give_up()
         self._service.forget(self)
@@ -114,6 +141,27 @@ class HttpConnection(asyncio.Protocol):
         self._may_write = True
         self.last_activity_ms = self._service.now_ms()
         self._step_soon()
+
+    def guard(self, step: Callable[..., None], *arguments: object) -> None:
+        """Do a step of this connection; when it breaks off, nobody else's ends with it."""
+        try:
+            step(*arguments)
+        except Exception as error:
+            self._break_off(error)
+
+    def _break_off(self, error: Exception) -> None:
+        """A step broke off: the connection ends and counts nowhere, whatever its socket says to that."""
+        transport, self._transport = self._transport, None
+        peer = transport and shown_peer(transport)
+        self._service.faults.note(peer or "of HTTP", "http", error)
+        self._service.forget(self)
+        self._give_up()
+        for end in () if transport is None else (transport.abort, transport.close):
+            try:
+                end()
+                return
+            except Exception as other:
+                self._service.faults.note(peer or "of HTTP", "end", other)
 
     # --- what the service calls ---
 
@@ -130,6 +178,20 @@ class HttpConnection(asyncio.Protocol):
             self._transport.abort()
             self._transport = None
         self._give_up()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Is there no whole request to be answered?"""
+        return self._machine.their_state in (h11.IDLE, h11.SEND_BODY)
+
+    def takes_too_long(self, now_ms: int) -> bool:
+        """Has a request begun and not ended in time?"""
+        since_ms = self._request_since_ms
+        return self.is_waiting and since_ms is not None and now_ms - since_ms >= self._service.limits.request_ms_max
+
+    def refuse_late(self) -> None:
+        """The request does not come."""
+        self._refuse(HTTPStatus.REQUEST_TIMEOUT, "the request took too long to come")
 
     def note_progress(self, now_ms: int) -> None:
         """Part of a file that left by its thread is activity, too."""
@@ -168,7 +230,9 @@ class HttpConnection(asyncio.Protocol):
                 elif isinstance(event, h11.EndOfMessage):
                     self._answer()
         except h11.RemoteProtocolError as error:
-            self._refuse(error.error_status_hint or 400, str(error))
+            reason = str(error).partition(": bytearray")[0]  # h11 shows the line as Python writes it
+            self._refuse(error.error_status_hint or 400, reason)
+            error.__traceback__ = None  # its frames refer to it, and to this connection
 
     def _begin(self, event: h11.Request) -> None:
         self._request = request = request_of(event)
@@ -184,11 +248,23 @@ class HttpConnection(asyncio.Protocol):
         if found is not None:
             self._route, parameters = found
             self._request = replace(request, parameters=parameters)
+            if not self._may_be_answered(self._route, request):
+                return
         if self._machine.they_are_waiting_for_100_continue:
             if self._takes_body:
                 self._write(self._machine.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
             else:
                 self._refuse(HTTPStatus.EXPECTATION_FAILED, "bodies are not read here")
+
+    def _may_be_answered(self, route: Route, request: Request) -> bool:
+        """Refuses what is not for this client, or cannot be now."""
+        if not self._service.may_have(route, self):
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections read the log; try again later")
+            return False
+        reason = None if route.is_open else self._service.hosts.refusal(request)
+        if reason is not None:
+            self._refuse(HTTPStatus.FORBIDDEN, reason)
+        return reason is None
 
     @property
     def _takes_body(self) -> bool:
@@ -214,7 +290,7 @@ class HttpConnection(asyncio.Protocol):
             return
         self._awaited = answer
         self._pause_reading()
-        answer.add_done_callback(self._answered)
+        answer.add_done_callback(partial(self.guard, self._answered))
 
     def _answered(self, awaited: asyncio.Future[Response]) -> None:
         """The answer that was waited for is there."""
@@ -226,7 +302,7 @@ class HttpConnection(asyncio.Protocol):
         self._awaited = None
         failure = awaited.exception()
         if failure is not None:
-            log.error("the handler of %s failed", request.path, exc_info=failure)
+            log.error("the handler of %s failed", escaped(request.path), exc_info=failure)
             self._send(_INTERNAL_ERROR, with_body=request.method != "HEAD")
         else:
             self._send(awaited.result(), with_body=request.method != "HEAD")
@@ -241,7 +317,7 @@ class HttpConnection(asyncio.Protocol):
         try:
             return handler(request)
         except Exception:
-            log.exception("the handler of %s failed", request.path)
+            log.exception("the handler of %s failed", escaped(request.path))
             return _INTERNAL_ERROR
 
     def _refuse(self, status: int, reason: str) -> None:
@@ -287,7 +363,7 @@ class HttpConnection(asyncio.Protocol):
         """One step per round of the event loop: a client that sends many requests at once cannot stall others."""
         if not self._step_is_due and self._transport is not None:
             self._step_is_due = True
-            self._service.call_soon(self._step)
+            self._service.call_soon(partial(self.guard, self._step))
 
     def _step(self) -> None:
         """Sends the next piece; after the last one, turns to the next request."""
@@ -302,6 +378,8 @@ class HttpConnection(asyncio.Protocol):
         elif self._machine.our_state is h11.DONE and self._machine.their_state is h11.DONE:
             self._machine.start_next_cycle()
             self._request = None
+            self.waiting_since_ms = self._service.now_ms()
+            self._request_since_ms = self.waiting_since_ms if self._machine.trailing_data[0] else None
             self._transport.resume_reading()
             self._read_events()
         elif self._machine.our_state in (h11.MUST_CLOSE, h11.CLOSED, h11.DONE):
@@ -323,13 +401,13 @@ class HttpConnection(asyncio.Protocol):
 
     def _send_file(self, body: FileBody) -> None:
         assert self._transport is not None
-        self._file = None
         self._machine.send_with_data_passthrough(h11.Data(data=body))  # type: ignore[arg-type]  # as h11 has it: only len
         self._transferred_bytes = 0
         transport = self._transport
         near = is_near(transport.get_extra_info("peername"), transport.get_extra_info("sockname"))
         socket_fd = transport.get_extra_info("socket").fileno()
-        self._transfer = self._service.files.send(socket_fd, body, near, self._file_sent)
+        self._transfer = self._service.files.send(socket_fd, body, near, partial(self.guard, self._file_sent))
+        self._file = None
 
     def _file_sent(self, failure: OSError | None) -> None:
         self._transfer = None
@@ -350,6 +428,14 @@ class HttpConnection(asyncio.Protocol):
     def _pause_reading(self) -> None:
         if self._transport is not None:
             self._transport.pause_reading()
+
+
+def shown_peer(transport: asyncio.Transport) -> str:
+    """The client's address as host:port; empty where the socket does not tell."""
+    with suppress(Exception):
+        host, port = transport.get_extra_info("peername")[:2]
+        return f"{host}:{port}"
+    return ""
 
 
 def is_near(peer: Any, own: Any) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
 from http import HTTPStatus
 
 from artemis_py.server.cursor_desk import CursorDesk, CursorRefusedError
+from artemis_py.server.http.json_body import parse_json
 from artemis_py.server.http.messages import Answer, Request, Response, json_response, text_response
 from artemis_py.server.http.routing import Route
 from artemis_py.storage.cursors import CursorError
@@ -40,9 +40,9 @@ class _CursorRoutes:
         name = request.parameters["name"]
         is_new = not self._desk.is_set(name)
         try:
-            lsn = self._desk.put(name, json.loads(request.body))
+            lsn = self._desk.put(name, parse_json(request.body))
         except ValueError as error:
-            return text_response(HTTPStatus.BAD_REQUEST, f"the body is no JSON: {error}")
+            return text_response(HTTPStatus.BAD_REQUEST, f"the body is no JSON that is read here: {error}")
         except CursorError as error:
             return text_response(HTTPStatus.BAD_REQUEST, str(error))
         except CursorRefusedError as error:

@@ -74,8 +74,13 @@ class FileSender:
         """
         transfer = Transfer(os.dup(socket_fd), body, is_near, done)
         self._new.append(transfer)
-        if self._thread is None:
-            self._thread = self._start()
+        try:
+            if self._thread is None:
+                self._thread = self._start()
+        except BaseException:
+            self._new.remove(transfer)
+            os.close(transfer.socket_fd)
+            raise
         self._wake()
         return transfer
 
@@ -139,10 +144,20 @@ class FileSender:
         early_s = self._near_due_s - time.monotonic()
         if early_s > 0:
             return early_s
-        for transfer in self._paused:
-            self._selector.register(transfer.socket_fd, selectors.EVENT_WRITE, transfer)
-        self._paused.clear()
+        paused, self._paused = self._paused, set()
+        for transfer in paused:
+            self._watch(transfer)
         return None
+
+    def _watch(self, transfer: Transfer) -> None:
+        """Wait until the socket takes more; one that cannot be waited for fails alone."""
+        try:
+            self._selector.register(transfer.socket_fd, selectors.EVENT_WRITE, transfer)
+        except (OSError, ValueError, KeyError) as error:
+            failure = OSError(f"the socket cannot be waited for: {error}")
+            self._paused.add(transfer)  # where the selector does not look for it
+            self._release(transfer)
+            self._call_threadsafe(lambda: self._tell(transfer, failure))
 
     def _pause(self, transfer: Transfer) -> None:
         self._selector.unregister(transfer.socket_fd)
@@ -154,7 +169,7 @@ class FileSender:
         while self._new:
             transfer = self._new.popleft()
             self._under_way.add(transfer)
-            self._selector.register(transfer.socket_fd, selectors.EVENT_WRITE, transfer)
+            self._watch(transfer)
         for transfer in [one for one in self._under_way if one.is_cancelled]:
             self._release(transfer)
 

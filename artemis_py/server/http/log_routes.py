@@ -21,11 +21,13 @@ def log_routes(view: LogView | None, broker_name: str, now_ms: Callable[[], int]
     another thread make an answer, because files are read for it.
     """
     if view is None:
-        return [Route(path, {"GET": _no_log}) for path in ("/log", "/log/{part}", "/log/{part}/{name}")]
+        paths = ("/log", "/log/{part}", "/log/{part}/{name}", "/log/{part}/{name}/{file}")
+        return [Route(path, {"GET": _no_log}) for path in paths]
     files = _LogFiles(view, broker_name, now_ms, in_thread)
     return [
         Route("/log", {"GET": files.listing}),
         Route("/log/segments/{number}", {"GET": files.segment}),
+        Route("/log/segments/{number}/places", {"GET": files.places}),
         Route("/log/bodies/{number}", {"GET": files.body}),
     ]
 
@@ -57,6 +59,12 @@ class _LogFiles:
         except NotInLogError as error:
             return _refusal(error)
         return self._in_thread(partial(_sent, request, opening))
+
+    def places(self, request: Request) -> Answer:
+        number = request.parameters["number"]
+        if not _is_number(number):
+            return text_response(HTTPStatus.NOT_FOUND, f"{number!r} is no number of a segment")
+        return self._in_thread(partial(_sent, request, self._view.opening_places(int(number))))
 
     def body(self, request: Request) -> Answer:
         number = request.parameters["number"]

@@ -24,6 +24,8 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
+    authority: str | None = None
+    """The host and port of a target that has them, as sent to proxies."""
 
 
 @final
@@ -75,7 +77,11 @@ class HttpLimits:
     head_bytes_max: int = 16 * 1024
     body_bytes_max: int = 64 * 1024
     connections_max: int = 100
+    spare_connections: int = 20
+    """So many more may come, for what is answered at any time: metrics and health."""
     idle_ms_max: int = 60_000
+    request_ms_max: int = 10_000
+    """So long may a request take from its first byte to its last."""
     file_bytes_per_second_max: int = -1
     """Of parts of files, over all connections; -1: any speed."""
     near_bytes_per_second_max: int = -1

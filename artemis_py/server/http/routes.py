@@ -17,7 +17,7 @@ def metrics_routes(exporter: MetricsExporter) -> list[Route]:
         content_type, pieces = exporter.scrape(request.headers.get("accept", ""))
         return Response(HTTPStatus.OK, content_type, pieces)
 
-    return [Route("/metrics", {"GET": metrics}), Route("/metrics/", {"GET": metrics})]
+    return [Route(path, {"GET": metrics}, is_open=True) for path in ("/metrics", "/metrics/")]
 
 
 def health_routes(not_ready_because: Callable[[], str | None]) -> list[Route]:
@@ -35,7 +35,7 @@ def health_routes(not_ready_because: Callable[[], str | None]) -> list[Route]:
             return _health(HTTPStatus.OK, "UP", None)
         return _health(HTTPStatus.SERVICE_UNAVAILABLE, "DOWN", reason)
 
-    return [Route("/health/live", {"GET": live}), Route("/health/ready", {"GET": ready})]
+    return [Route(path, {"GET": one}, is_open=True) for path, one in (("/health/live", live), ("/health/ready", ready))]
 
 
 def _health(status: HTTPStatus, state: str, reason: str | None) -> Response:

@@ -20,6 +20,8 @@ class Route:
 
     path: str
     handlers: Mapping[str, Handler]
+    is_open: bool = False
+    """Is it answered whoever asks, under whichever name, also while all regular connections are taken?"""
 
     def handler(self, method: str) -> Handler | None:
         """Who answers a method."""

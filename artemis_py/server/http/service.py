@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from artemis_py.core.holdings import HTTP, HTTP_CONNECTION_BYTES, Holdings
+from artemis_py.server.faults import Faults
 from artemis_py.server.http.files import FileSender
+from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.messages import HttpLimits
 from artemis_py.server.http.routing import Route, Routes
 
@@ -17,9 +21,10 @@ if TYPE_CHECKING:
 class HttpService:
     """Give ``connect`` to ``loop.create_server``; call ``tick`` now and then, and ``stop`` at the end.
 
-    ``now_ms`` is the clock of the server. ``call_soon`` runs a function in the next round of the event loop, and
-    ``call_threadsafe`` does so from other threads. ``is_busy`` is asked by other threads whether those who read on this
-    machine have to wait for others. Nothing here knows what the routes do.
+    ``now_ms`` is a clock that nobody sets, in milliseconds. ``call_soon`` runs a function in the next round of the
+    event loop, and ``call_threadsafe`` does so from other threads. ``is_busy`` is asked by other threads whether those
+    who read on this machine have to wait for others. ``holdings`` counts what connections take. Nothing here knows what
+    the routes do. What breaks off in a connection's step ends that connection alone and is told to ``faults``.
     """
 
     def __init__(
@@ -30,14 +35,21 @@ class HttpService:
         call_soon: Callable[[Callable[[], None]], object],
         call_threadsafe: Callable[[Callable[[], None]], object],
         limits: HttpLimits | None = None,
+        hosts: Hosts | None = None,
         is_busy: Callable[[], bool] = lambda: False,
+        faults: Faults | None = None,
+        holdings: Holdings | None = None,
     ) -> None:
+        self._holdings = holdings
         self.limits = limits or HttpLimits()
+        self.faults = faults or Faults()
+        self.hosts = hosts or Hosts()
         self.routes = Routes(routes)
         self.files = FileSender(call_threadsafe, self.limits, is_busy)
         self.now_ms = now_ms
         self.call_soon = call_soon
         self.is_stopping = False
+        self._count = 0
         self._connections: set[HttpConnection] = set()
 
     @property
@@ -52,26 +64,66 @@ class HttpService:
         return HttpConnection(self)
 
     def admit(self, connection: HttpConnection) -> bool:
-        """Counts a connection; False when there are ``connections_max`` already, or the service stops."""
-        if self.is_stopping or len(self._connections) >= self.limits.connections_max:
+        """Counts a connection; False when the service stops.
+
+        When there are ``connections_max`` already, the one goes that has been without a whole request for longest. If
+        all of them are being answered, the new one is a spare one, for the open routes; of too many of those the
+        oldest goes. So whoever opens connections and does nothing, or reads nothing, keeps nobody from asking how the
+        broker is.
+        """
+        if self.is_stopping:
             return False
+        limits = self.limits
+        if self._regular_count >= limits.connections_max:
+            waiting = [one for one in self._connections if one.is_waiting and not one.is_spare]
+            if waiting:
+                self._end(min(waiting, key=attrgetter("waiting_since_ms")))
+        connection.is_spare = self._regular_count >= limits.connections_max
+        spare = [one for one in self._connections if one.is_spare]
+        if connection.is_spare and len(spare) >= limits.spare_connections:
+            self._end(min(spare, key=attrgetter("number")))
+        self._count += 1
+        connection.number = self._count
         self._connections.add(connection)
+        if self._holdings is not None:
+            self._holdings.move(HTTP, HTTP_CONNECTION_BYTES)
         return True
+
+    @property
+    def _regular_count(self) -> int:
+        return sum(not one.is_spare for one in self._connections)
+
+    def _end(self, connection: HttpConnection) -> None:
+        self.forget(connection)
+        connection.guard(connection.abort)
+
+    def may_have(self, route: Route, connection: HttpConnection) -> bool:
+        """Is there room for a request on this connection? A spare one becomes a regular one when there is."""
+        if connection.is_spare and self._regular_count < self.limits.connections_max:
+            connection.is_spare = False
+        return route.is_open or not connection.is_spare
 
     def forget(self, connection: HttpConnection) -> None:
         """A connection is gone."""
-        self._connections.discard(connection)
+        if connection in self._connections:
+            self._connections.discard(connection)
+            if self._holdings is not None:
+                self._holdings.move(HTTP, -HTTP_CONNECTION_BYTES)
 
     def tick(self, now_ms: int) -> None:
-        """Ends the connections on which nothing has happened for ``idle_ms_max``."""
+        """Ends the connections on which nothing has happened for ``idle_ms_max``, and those whose request takes too
+        long to come.
+        """
         for connection in list(self._connections):
             connection.note_progress(now_ms)
-            if now_ms - connection.last_activity_ms >= self.limits.idle_ms_max:
-                connection.abort()
+            if connection.takes_too_long(now_ms):
+                connection.guard(connection.refuse_late)
+            elif now_ms - connection.last_activity_ms >= self.limits.idle_ms_max:
+                connection.guard(connection.abort)
 
     def stop(self) -> None:
         """Closes every connection, answers that are written go out; later ones are refused."""
         self.is_stopping = True
         for connection in list(self._connections):
-            connection.close()
+            connection.guard(connection.close)
         self.files.stop()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F
 
+from artemis_py.spark.identity import Mark
 from artemis_py.spark.jobs.archive_store import Store
 from artemis_py.spark.jobs.result import BYTES, COUNT, Column, Result, Table
 from artemis_py.spark.jobs.source import TIME_COLUMNS, archive_schema
@@ -32,6 +33,14 @@ class Feed(ABC):
     """The log of one broker, to be archived."""
 
     broker: str
+
+    @abstractmethod
+    def check(self, lsn: int, mark: Mark | None) -> None:
+        """Is this the log of which everything up to ``lsn`` is in the archive? Raises JobError."""
+
+    @abstractmethod
+    def mark(self, lsn: int) -> Mark:
+        """What tells the log by this lsn from others."""
 
     @abstractmethod
     def step_ends(self, after_lsn: int) -> list[int]:
@@ -65,6 +74,7 @@ def archive(
     with Store(directory) as store, _configured(spark):
         for feed in feeds:
             began = store.archived_lsn(feed.broker)
+            feed.check(began, store.mark(feed.broker))
             feed.confirm(began)
             counts = dict.fromkeys(TABLES, 0)
             ends = feed.step_ends(began)
@@ -116,7 +126,7 @@ def _archive_step(
             _write(dated, ["date", "address"], staging / table)
             counts[table] += _rows_in(staging / table)
 
-    store.add(feed.broker, end, write)
+    store.add(feed.broker, end, write, feed.mark(end))
 
 
 def _write(frame: DataFrame, keys: list[str], where: Path) -> None:

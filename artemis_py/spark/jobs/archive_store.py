@@ -2,7 +2,7 @@
 
     messages/date=2026-01-31/address=orders/batch=<broker>-<from>-<to>/part-….parquet     what readers see
     events/…
-    _archive/state.json      up to which lsn the log of each broker is archived
+    _archive/state.json      up to which lsn the log of each broker is archived, and by what that log is known
     _archive/staging-…/…     what is being written, by one process; of no value without move.json
     _archive/move.json       what of it moves where: from here on a step is carried out, however often it is interrupted
     _archive/lock            held by the process that writes
@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
+from artemis_py.spark.identity import Mark
 from artemis_py.spark.jobs.archive_files import Files, sync_tree
 from artemis_py.spark.jobs.source import JobError
 
@@ -41,6 +42,7 @@ class Store:
         self._move = self._own / "move.json"
         self._lock: IO[bytes] | None = None
         self._state: dict[str, int] = {}
+        self._marks: dict[str, Mark] = {}
 
     def open(self) -> None:
         """Takes the lock and puts the directory in order. Raises JobError when another process archives into it, or
@@ -57,6 +59,7 @@ class Store:
         if state["format"] != FORMAT_VERSION:
             raise JobError(f"{self._root} has format {state['format']}; this program writes {FORMAT_VERSION}")
         self._state = dict(state["brokers"])
+        self._marks = dict(state.get("marks", {}))
         move = self._files.read(self._move)
         if move is not None:
             self._carry_out(move)
@@ -79,9 +82,13 @@ class Store:
         """Up to where (included) the log of this broker is in the archive; 0 at first."""
         return self._state.get(broker, 0)
 
-    def add(self, broker: str, lsn: int, write: Callable[[Path], None]) -> None:
-        """Archives what lies behind ``archived_lsn(broker)`` up to ``lsn``. ``write`` puts it into the directory that
-        it is given, as ``<table>/date=…/address=…/*.parquet``.
+    def mark(self, broker: str) -> Mark | None:
+        """By what the log of this broker is known; None at first, and in archives that older versions made."""
+        return self._marks.get(broker)
+
+    def add(self, broker: str, lsn: int, write: Callable[[Path], None], mark: Mark | None = None) -> None:
+        """Archives what lies behind ``archived_lsn(broker)`` up to ``lsn``, by which the log is known by ``mark``.
+        ``write`` puts it into the directory that it is given, as ``<table>/date=…/address=…/*.parquet``.
         """
         first = self.archived_lsn(broker) + 1
         self._files.remove(self._staging)
@@ -91,7 +98,8 @@ class Store:
         sync_tree(self._staging)
         name = f"batch={_safe(broker)}-{first:016}-{lsn:016}"
         moves = [[str(leaf), str(leaf / name)] for leaf in _leaves(self._staging)]
-        self._decide({"moves": moves, "swaps": [], "state": self._state | {broker: lsn}})
+        marks = self._marks if mark is None else self._marks | {broker: mark}
+        self._decide({"moves": moves, "swaps": [], "state": self._state | {broker: lsn}, "marks": marks})
 
     def small_partitions(self, table: str, before: str | None = None) -> dict[str, list[Path]]:
         """What is worth compacting, by date (``2026-01-31``; only earlier ones than ``before``): directories of one
@@ -129,7 +137,7 @@ class Store:
             inside.rename(made)
             swaps.append([partition.name, str(partition.relative_to(self._root)), name])
         sync_tree(self._staging)
-        self._decide({"moves": [], "swaps": swaps, "state": self._state})
+        self._decide({"moves": [], "swaps": swaps, "state": self._state, "marks": self._marks})
 
     def _decide(self, move: dict[str, Any]) -> None:
         move["staging"] = self._staging.name
@@ -147,8 +155,10 @@ class Store:
             staged, place = staging / made, self._root / target
             if not (place / name).is_dir():
                 self._files.swap(staged, place)
-        self._files.write(self._own / "state.json", {"format": FORMAT_VERSION, "brokers": move["state"]})
-        self._state = dict(move["state"])
+        marks = move.get("marks", self._marks)
+        state = {"format": FORMAT_VERSION, "brokers": move["state"], "marks": marks}
+        self._files.write(self._own / "state.json", state)
+        self._state, self._marks = dict(move["state"]), dict(marks)
         self._files.remove(self._move)
         self._files.remove(staging)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Window
@@ -18,9 +19,11 @@ from artemis_py.config.wildcards import is_wildcard
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES
 from artemis_py.spark.jobs import names
 from artemis_py.spark.jobs.frames import ACCURACY, at, bucket
+from artemis_py.spark.jobs.intervals import interval_of
 from artemis_py.spark.jobs.result import (
     BYTES,
     COUNT,
+    JOINED,
     RATE,
     ROWS_SHOWN_MAX,
     SECONDS,
@@ -43,7 +46,10 @@ if TYPE_CHECKING:
 _COLUMNS: Final = (
     "broker", "address", "queue", "messageId", "offset", "event", "timestamp", "count", "bytes",
 )  # fmt: skip
+_NAMED_MAX: Final = 8
+"""So many queues are named in a note."""
 _ADDRESS: Final = ("broker", "address")
+_DISPLACED: Final = "isDisplaced"
 _QUEUE: Final = ("broker", "address", "queue")
 _ADDRESS_SHOWN: Final = (
     Column("broker", "broker"), Column("address", "address"), Column("messages", "messages", COUNT),
@@ -69,7 +75,7 @@ def capacity(spark: SparkSession, source: Source, *, outage_s: int = 600, memory
     every = source.table(spark, "events", _COLUMNS).where(F.col("event").isin(*wanted))
     # An operator's purge tells how many went, not which.
     amount = F.when(F.col("event").isin(*names.ARRIVALS), 1).otherwise(-F.coalesce("count", F.lit(1)))
-    events = every.where("queue is not null").withColumn("n", amount)
+    events = every.where("queue is not null").withColumn("n", amount).withColumn(_DISPLACED, _is_displaced())
     seconds = _seconds(events, outage_s).cache()
     queues = _queues(seconds, outage_s).cache()
     addresses = _addresses(every.where("messageId is not null"), queues).cache()
@@ -85,19 +91,42 @@ def capacity(spark: SparkSession, source: Source, *, outage_s: int = 600, memory
         (Column("disk", "pages after the outage", BYTES), sum(advice.disk_bytes for advice in advices)),
     ]
     busiest = [row[2] for row in of_queues.rows[:8]]
-    tops = seconds.where(F.col("queue").isin(busiest)).select("queue", F.unix_seconds("second"), "top_n")
-    points = tops.collect()
+    interval_s = interval_of(source, None)
+    tops = seconds.where(F.col("queue").isin(busiest)).groupBy("queue", bucket("second", interval_s).alias("at"))
+    left = F.max_by(F.col("before_n") + F.col("net_n"), "second")
+    points = tops.agg(F.max("top_n").alias("top"), left.alias("left")).select(
+        "queue", F.unix_seconds("at"), "top", "left"
+    )
     plots = [
         Plot(
-            "Messages in the queue, at most in each second",
+            "Messages in the queue",
             COUNT,
-            lines([(q, float(t), float(n)) for q, t, n in points]),
+            lines(_held([(str(q), float(t), float(n), float(left)) for q, t, n, left in points.collect()], interval_s)),
+            interval_s=interval_s,
+            between=JOINED,
         )
     ]
     notes = _notes(queues.orderBy(F.desc("peakDepth"), *_QUEUE).take(ROWS_SHOWN_MAX))
     frames = {"capacity_addresses": addresses, "capacity_queues": queues}
     tables = [of_addresses, of_queues, _advice_table(advices)]
-    return Result("capacity", "Capacity", facts, tables, plots if points else [], texts, notes, frames)
+    return Result("capacity", "Capacity", facts, tables, plots if plots[0].series else [], texts, notes, frames)
+
+
+def _held(points: list[tuple[str, float, float, float]], interval_s: int) -> list[tuple[str, float, float]]:
+    """The most in each interval in which something happened, and what was left of it until the next one."""
+    last = {queue: (begin, left) for queue, begin, _, left in sorted(points)}
+    end = max((begin for begin, _ in last.values()), default=0.0)
+    points = sorted(points + [(queue, end, left, left) for queue, (begin, left) in last.items() if begin < end])
+    found = [(queue, begin, top) for queue, begin, top, _ in points]
+    for (queue, begin, _, left), (other, later, _, _) in pairwise(points):
+        if queue == other and later - begin > interval_s:
+            found += [(queue, begin + interval_s, left), (queue, later - interval_s, left)]
+    return sorted(set(found))
+
+
+def _is_displaced() -> Expression:
+    """Did a ring or a newer value take the message's place?"""
+    return F.col("event").isin(names.REPLACED, "superseded")
 
 
 def _notes(queues: Sequence[Row]) -> list[str]:
@@ -109,11 +138,17 @@ def _notes(queues: Sequence[Row]) -> list[str]:
             notes.append(f"{row.queue}: more comes {rates}: a backlog never drains")
     steady = [row.queue for row in queues if row.serviceRate and row.drainS is None and not row.hadBacklog]
     if steady:
-        notes.append(f"consumers of {', '.join(steady)} kept up with what came: how fast they would drain is not known")
+        notes.append(f"consumers of {_named(steady)} kept up with what came: how fast they would drain is not known")
     idle = [row.queue for row in queues if not row.serviceRate]
     if idle:
-        notes.append(f"nobody acknowledged anything in {', '.join(idle)}: what comes there stays")
+        notes.append(f"nobody acknowledged anything in {_named(idle)}: what comes there stays")
     return notes
+
+
+def _named(queues: Sequence[str]) -> str:
+    """The first of them; the table has all."""
+    more = f" and {len(queues) - _NAMED_MAX:,} more" if len(queues) > _NAMED_MAX else ""
+    return ", ".join(queues[:_NAMED_MAX]) + more
 
 
 def _timeline(
@@ -125,7 +160,9 @@ def _timeline(
     In two levels, so that no task has to sort all records of a busy queue: the running sum within a second, then that
     over seconds.
     """
-    within = Window.partitionBy(*keys, "second").orderBy("offset", F.desc(amounts[0]))
+    # The log tells of an arrival and then, in the same turn, of what it displaced; the queue never held both.
+    order = ("timestamp", F.desc(_DISPLACED), "offset", F.desc(amounts[0]))
+    within = Window.partitionBy(*keys, "second").orderBy(*order)
     over = Window.partitionBy(*keys).orderBy("second").rowsBetween(Window.unboundedPreceding, -1)
     so_far = within.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     running = steps.withColumn("second", bucket("timestamp", 1))
@@ -141,11 +178,14 @@ def _timeline(
 
 
 def _queues(seconds: DataFrame, outage_s: int) -> DataFrame:
-    """A row per queue."""
-    span_s = F.max(F.unix_seconds("second")) - F.min(F.unix_seconds("second")) + 1
+    """A row per queue. Messages arrive from the first to the last second with an arrival: how long the queue takes to
+    drain after that says nothing of what comes in.
+    """
+    arriving = F.when(F.col("arrivals") > 0, F.unix_seconds("second"))
+    span_s = F.max(arriving) - F.min(arriving) + 1
     totals = seconds.groupBy(*_QUEUE).agg(
         F.sum("arrivals").alias("arrivals"),
-        (F.sum("arrivals") / span_s).alias("arrivalRate"),
+        F.coalesce(F.sum("arrivals") / span_s, F.lit(0.0)).alias("arrivalRate"),
         F.max("service").cast("double").alias("serviceRate"),
         F.max("hadBacklog").alias("hadBacklog"),
         F.max("top_n").alias("peakDepth"),
@@ -200,7 +240,7 @@ def _addresses(events: DataFrame, queues: DataFrame) -> DataFrame:
     What a purge took with a whole page is not told one by one, and counts to the end.
     """
     is_end = F.col("event").isin(*names.ENDS)
-    moment = F.struct("offset", "timestamp")
+    moment = F.struct("offset", "timestamp", _is_displaced().alias(_DISPLACED))
     lives = events.groupBy("broker", "messageId").agg(
         F.max(at(names.PUBLISHED, "address")).alias("address"),
         F.max(at(names.PUBLISHED, F.col("bytes") + MESSAGE_OVERHEAD_BYTES)).alias("size"),
@@ -210,8 +250,10 @@ def _addresses(events: DataFrame, queues: DataFrame) -> DataFrame:
         F.max(F.when(is_end, moment)).alias("went"),
     )
     sized = lives.where("came is not null and queues > 0")
-    came = F.struct("came.offset", "came.timestamp", F.lit(1).alias("n"), F.col("size").alias("bytes"))
-    went = F.struct("went.offset", "went.timestamp", F.lit(-1).alias("n"), (-F.col("size")).alias("bytes"))
+    came, went = (
+        F.struct(f"{one}.*", F.lit(sign).alias("n"), (sign * F.col("size")).alias("bytes"))
+        for one, sign in (("came", 1), ("went", -1))
+    )
     both = F.when(F.col("done") >= F.col("queues"), F.array(came, went)).otherwise(F.array(came))
     peaks = _timeline(sized.select(*_ADDRESS, F.inline(both)), _ADDRESS, ("n", "bytes")).groupBy(*_ADDRESS)
     sizes = sized.groupBy(*_ADDRESS).agg(

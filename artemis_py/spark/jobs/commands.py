@@ -62,7 +62,20 @@ def _argument(parse: Callable[[str], int]) -> Callable[[str], int]:
 
 def _interval(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--interval", type=_argument(duration_s), default=60, metavar="TIME", help="length of an interval (default 1m)"
+        "--interval",
+        type=_argument(duration_s),
+        metavar="TIME",
+        help="length of an interval (default: by the span of the log, 1s to 1d)",
+    )
+
+
+def _starving_interval(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--interval",
+        type=_argument(duration_s),
+        default=60,
+        metavar="TIME",
+        help="who gets nothing for so long, though others do, starves (default 1m)",
     )
 
 
@@ -203,9 +216,9 @@ JOBS: Final[dict[str, Job]] = {
     "archive": Job(
         "the log as Parquet by date and address; the broker may drop what is in it", _archive_arguments, _archive
     ),
-    "latency": Job("publish → deliver → acknowledge, percentiles per queue and minute", _interval, _latency),
+    "latency": Job("publish → deliver → acknowledge, percentiles per queue and interval", _interval, _latency),
     "throughput": Job("messages per second in and out, and the busiest second", _interval, _throughput),
-    "fairness": Job("how a queue's messages were shared out among its consumers", _interval, _fairness),
+    "fairness": Job("how a queue's messages were shared out among its consumers", _starving_interval, _fairness),
     "losses": Job(
         "what rings, full addresses, expiry and failed deliveries removed: whose, when, why", _interval, _losses
     ),

@@ -11,7 +11,7 @@ from artemis_py.spark.jobs.shapes import body_shape, preview
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
     from artemis_py.spark.jobs.source import Source
 
@@ -28,36 +28,43 @@ _SHOWN: Final = (
     Column("shape", "body"), Column("messages", "messages", COUNT), Column("firstAt", "first", TIME),
     Column("lastAt", "last", TIME),
 )  # fmt: skip
-_EXAMPLE: Final = ("messageId", "originalMessageId", "address", "preview")
+_EXAMPLE: Final = ("messageId", "originalMessageId", "address")
+_GROUPS_SHOWN: Final = 50
+_ORIGINALS_MAX: Final = 10_000
+"""So many originals are looked for by their numbers; of more all messages are looked at."""
 
 
 def dead_letters(spark: SparkSession, source: Source, *, examples: int = 2) -> Result:
     """Groups, the largest first, and of each the first and the last example (``examples`` 0: none, 1: the first)."""
-    groups = _groups(_shaped(spark, source)).cache()
+    shaped = _shaped(spark, source).cache()
+    groups = _groups(_with_senders(spark, source, shaped)).cache()
     table = collected("groups", "Dead and expired messages", _SHOWN, groups)
     count = groups.agg(F.coalesce(F.sum("messages"), F.lit(0))).collect()[0][0]
     facts = [(Column("messages", "messages", COUNT), count)]
     causes = groups.groupBy("reason").agg(F.sum("messages").alias("n")).orderBy(F.desc("n"), "reason").limit(24)
     bars = [(str(reason), float(count)) for reason, count in causes.collect()]
     plots = [Plot("Messages per cause", COUNT, bars=bars)] if bars else []
-    tables = [table, *([_examples(groups, examples)] if examples else [])]
+    tables = [table, *([_examples(spark, source, groups, examples)] if examples else [])]
     return Result("dead-letters", "Dead letters", facts, tables, plots, frames={"dead_letters": groups})
 
 
 def _shaped(spark: SparkSession, source: Source) -> DataFrame:
-    """The copies with the shape of their headers and bodies, and who sent the originals."""
+    """The copies with the shape of their headers and bodies."""
     dead = source.table(spark, "messages", _COLUMNS).where("reason is not null")
     names = F.array_sort(F.array_distinct(F.transform("headers", lambda header: header["key"])))
     senders = F.array_join(F.filter(names, lambda name: ~_is_own(name)), ", ")
-    shaped = (
-        dead.withColumn("headerNames", senders)
-        .withColumn("shape", F.udf(_shape, "string", useArrow=False)("value"))
-        .withColumn("preview", F.udf(_preview, "string", useArrow=False)("value"))
-    )
-    sent = source.table(spark, "messages", ("broker", "messageId", "origin")).select(
-        "broker", F.col("messageId").cast("string").alias("originalMessageId"), "origin"
-    )
-    return shaped.drop("value", "headers").join(sent, ["broker", "originalMessageId"], "left")
+    shaped = dead.withColumn("headerNames", senders)
+    return shaped.withColumn("shape", F.udf(_shape, "string", useArrow=False)("value")).drop("value", "headers")
+
+
+def _with_senders(spark: SparkSession, source: Source, shaped: DataFrame) -> DataFrame:
+    """And who sent the originals, which a log is asked for by their numbers."""
+    sent = source.table(spark, "messages", ("broker", "messageId", "origin"))
+    numbers = shaped.select(F.expr("try_cast(originalMessageId as bigint)")).distinct().take(_ORIGINALS_MAX + 1)
+    if len(numbers) <= _ORIGINALS_MAX:
+        sent = sent.where(F.col("messageId").isin([number for (number,) in numbers if number is not None]))
+    named = sent.select("broker", F.col("messageId").cast("string").alias("originalMessageId"), "origin")
+    return shaped.join(named, ["broker", "originalMessageId"], "left")
 
 
 def _shape(value: bytearray | None) -> str:
@@ -91,14 +98,26 @@ def _groups(shaped: DataFrame) -> DataFrame:
     )
 
 
-def _examples(groups: DataFrame, count: int) -> Table:
-    """The first and the last message of each of the largest groups."""
+def _examples(spark: SparkSession, source: Source, groups: DataFrame, count: int) -> Table:
+    """The first and the last message of each of the largest groups. Only their bodies are read once more and shown."""
     columns = [
         Column("group", "group", COUNT), Column("messageId", "message"), Column("originalMessageId", "was message"),
         Column("address", "now in"), Column("preview", "body"),
     ]  # fmt: skip
-    rows: list[tuple[object, ...]] = []
-    for number, (first, last) in enumerate(groups.select("firstExample", "lastExample").take(50), 1):
-        chosen = [first, last] if count > 1 and first != last else [first]
-        rows += [(number, *(str(example[name]) for name in _EXAMPLE)) for example in chosen]
+    chosen: list[tuple[int, str, Row]] = []
+    for number, row in enumerate(groups.select("broker", "firstExample", "lastExample").take(_GROUPS_SHOWN), 1):
+        both = [row.firstExample, row.lastExample]
+        chosen += [(number, row.broker, one) for one in (both if count > 1 and both[0] != both[1] else both[:1])]
+    bodies = source.table(spark, "messages", ("broker", "messageId", "value"))
+    bodies = bodies.where(F.col("messageId").isin([one.messageId for _, _, one in chosen]))
+    shown = {
+        (row.broker, row.messageId): row.preview
+        for row in bodies.select(
+            "broker", "messageId", F.udf(_preview, "string", useArrow=False)("value").alias("preview")
+        ).collect()
+    }
+    rows = [
+        (number, *(str(one[name]) for name in _EXAMPLE), shown.get((broker, one.messageId), ""))
+        for number, broker, one in chosen
+    ]
     return Table("examples", "Examples of the largest groups", columns, rows)

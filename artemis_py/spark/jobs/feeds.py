@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.spark.directory_log import DirectoryLog
+from artemis_py.spark.identity import Mark, difference, mark_of
 from artemis_py.spark.jobs.archive import Feed
 from artemis_py.spark.jobs.source import JobError, LogTables, Source, Span
 from artemis_py.spark.options import read_options
@@ -34,6 +35,19 @@ class LogFeed(Feed):
         self._cursor = cursor
         self._accepts_gap = accepts_gap
         self._step_bytes = step_bytes
+
+    def check(self, lsn: int, mark: Mark | None) -> None:
+        """Raises JobError for a log that was replaced, or restored from an older copy."""
+        what = difference(self._log.listing(max(0, lsn - 1)), lsn, mark)
+        if what is not None:
+            raise JobError(
+                f"the log of {self.broker} is another one than that in the archive, or an older copy: {what}. Archive"
+                " it into another directory"
+            )
+
+    def mark(self, lsn: int) -> Mark:
+        """The id of the log, and in which segment the lsn is."""
+        return mark_of(self._log.listing(max(0, lsn - 1)), lsn)
 
     def step_ends(self, after_lsn: int) -> list[int]:
         """Ends of segments, and of what is durable. Raises JobError when retention has removed what would be next."""

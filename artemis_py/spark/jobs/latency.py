@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from artemis_py.spark.jobs import names
 from artemis_py.spark.jobs.frames import at, bucket, ms_between, percentiles
+from artemis_py.spark.jobs.intervals import interval_of
 from artemis_py.spark.jobs.result import COUNT, MS, Column, Plot, Result, collected, lines
 
 if TYPE_CHECKING:
@@ -28,10 +29,12 @@ _COLUMNS: Final = ("broker", "address", "queue", "messageId", "event", "timestam
 _EVENTS: Final = (*names.ARRIVALS, names.DUE, names.DELIVERED, names.ACKED)
 
 
-def latency(spark: SparkSession, source: Source, *, interval_s: int = 60) -> Result:
+def latency(spark: SparkSession, source: Source, *, interval_s: int | None = None) -> Result:
     """Percentiles of three times, in ms. A scheduled message begins when it falls due; the first delivery ends its
-    wait, and the last one before the acknowledgement begins its hold. An interval has the messages that began in it.
+    wait, and the last one before the acknowledgement begins its hold. An interval has the messages that began in it;
+    ``interval_s`` None: as long as suits the span of the log.
     """
+    interval_s = interval_of(source, interval_s)
     lives = _lives(source.table(spark, "events", _COLUMNS), interval_s)
     measured = _percentiles(lives).cache()
     queues = measured.where("isTotal = 1").drop("bucket", "isTotal").orderBy(F.desc("messages"), *_QUEUE)
@@ -40,15 +43,20 @@ def latency(spark: SparkSession, source: Source, *, interval_s: int = 60) -> Res
     table = collected("queues", "Latency per queue", _shown(), queues)
     busiest = {(row[0], row[2]) for row in table.rows[:8]}
     plots = [
-        Plot(f"{title}, 99 of 100 messages", MS, lines(_points(times, f"{measure}99", busiest)))
+        Plot(
+            f"{title}, 99 of 100 messages",
+            MS,
+            lines(_points(times, f"{measure}99", busiest)),
+            interval_s=interval_s,
+        )
         for measure, title in _MEASURES
     ]
     notes = []
     earlier, waiting = queues.agg(F.sum("earlier"), F.sum(F.col("messages") - F.col("delivered"))).collect()[0]
     if earlier:
-        notes.append(f"{earlier} messages came to their queues before this time span and are left out")
+        notes.append(f"{earlier:,} messages came to their queues before this time span and are left out")
     if waiting:
-        notes.append(f"{waiting} messages were not delivered in this time span")
+        notes.append(f"{waiting:,} messages were not delivered in this time span")
     frames = {"latency_queues": queues, "latency_intervals": times}
     return Result("latency", "Latency", tables=[table], plots=plots, notes=notes, frames=frames)
 

@@ -8,7 +8,8 @@ from pyspark.sql import functions as F
 
 from artemis_py.spark.jobs import names
 from artemis_py.spark.jobs.frames import bucket, percentiles
-from artemis_py.spark.jobs.result import BYTES, COUNT, MS, TIME, Column, Plot, Result, collected, lines
+from artemis_py.spark.jobs.intervals import interval_of
+from artemis_py.spark.jobs.result import BYTES, COUNT, MS, TIME, ZERO, Column, Plot, Result, collected, lines
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,10 +34,12 @@ _SHOWN: Final = (
 )  # fmt: skip
 
 
-def losses(spark: SparkSession, source: Source, *, interval_s: int = 60) -> Result:
+def losses(spark: SparkSession, source: Source, *, interval_s: int | None = None) -> Result:
     """Groups of what rings, DROP and FAIL, expiry, dead letters, purges and deletions removed, the largest first. Of a
     message that went on to a dead-letter or expiry address as a copy it is said where: that one is kept, not lost.
+    ``interval_s`` None: as long as suits the span of the log.
     """
+    interval_s = interval_of(source, interval_s)
     lost = _lost(spark, source).cache()
     groups = _groups(lost).cache()
     intervals = (
@@ -54,7 +57,13 @@ def losses(spark: SparkSession, source: Source, *, interval_s: int = 60) -> Resu
     notes = [f"{cause}: {text}" for cause, text in names.LOSSES.items() if cause in by_cause]
     rows = intervals.groupBy("cause", F.unix_seconds("bucket").alias("at")).agg(F.sum("messages")).collect()
     plots = [
-        Plot("Messages that left without being consumed", COUNT, lines([(c, float(t), float(n)) for c, t, n in rows]))
+        Plot(
+            "Messages that left without being consumed",
+            COUNT,
+            lines([(c, float(t), float(n)) for c, t, n in rows]),
+            interval_s=interval_s,
+            between=ZERO,
+        )
     ]
     frames = {"losses": groups, "losses_intervals": intervals}
     return Result("losses", "Losses", facts, [table], plots if rows else [], notes=notes, frames=frames)

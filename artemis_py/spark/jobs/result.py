@@ -22,6 +22,11 @@ SHARE: Final = "share"
 TIME: Final = "time"
 """A datetime, UTC."""
 
+ZERO: Final = "zero"
+GAP: Final = "gap"
+JOINED: Final = "joined"
+"""What a plot shows where a series has no point for an interval: nothing came, nobody can say, or a straight line."""
+
 ROWS_SHOWN_MAX: Final = 1000
 """So many rows of a table are collected; the DataFrame has the rest."""
 
@@ -68,6 +73,10 @@ class Plot:
     """Unit of the values, as of a column."""
     series: Sequence[Series] = ()
     bars: Sequence[tuple[str, float]] = ()
+    interval_s: int = 0
+    """From one point of a series to the next; 0: there are no intervals."""
+    between: str = GAP
+    """``ZERO``, ``GAP`` or ``JOINED``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,6 +41,10 @@ class Source(ABC):
         """In words what there is to be read: for somebody who found nothing in it."""
         return "what was read"
 
+    def times_ms(self) -> tuple[int, int] | None:
+        """Between which two times, epoch ms, there is something in it; None: nobody knows without reading all of it."""
+        return None
+
     def caveats(self) -> list[str]:
         """What somebody has to know to read any result of it right."""
         return []
@@ -52,6 +56,12 @@ class Span:
 
     from_ms: int | None = None
     to_ms: int | None = None
+
+    def within(self, first_ms: int, last_ms: int) -> tuple[int, int]:
+        """The part of a time that is in the span."""
+        first_ms = first_ms if self.from_ms is None else max(first_ms, self.from_ms)
+        last_ms = last_ms if self.to_ms is None else min(last_ms, self.to_ms)
+        return first_ms, max(first_ms, last_ms)
 
     def cut(self, frame: DataFrame, column: str) -> DataFrame:
         """The rows whose timestamp in this column is in the span."""
@@ -82,27 +92,38 @@ class LogTables(Source):
 
     def extent(self) -> str:
         """The times of the first and the last thing in the logs."""
-        from artemis_py.spark.options import read_options
-        from artemis_py.spark.plan import opened
-
-        segments = [one for _, log in opened(read_options(self.options)).values() for one in log.listing().segments]
-        times_ms = [at_ms for one in segments for at_ms in (one.first_ms, one.last_ms) if at_ms is not None]
+        times_ms = self._listed_ms()
         if not times_ms:
             return "the log, which is empty"
         first, last = (datetime.fromtimestamp(at_ms // 1000, UTC) for at_ms in (min(times_ms), max(times_ms)))
         return f"the log, which goes from {first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S} UTC"
 
+    def times_ms(self) -> tuple[int, int] | None:
+        """As the segments' listings say."""
+        times_ms = self._listed_ms()
+        return self.span.within(min(times_ms), max(times_ms)) if times_ms else None
+
+    def _listed_ms(self) -> list[int]:
+        from artemis_py.spark.options import read_options
+        from artemis_py.spark.plan import opened
+
+        segments = [one for _, log in opened(read_options(self.options)).values() for one in log.listing().segments]
+        return [at_ms for one in segments for at_ms in (one.first_ms, one.last_ms) if at_ms is not None]
+
     def caveats(self) -> list[str]:
         """Whose logs tell nothing of deliveries and of what is done with."""
         from artemis_py.spark.options import read_options
         from artemis_py.spark.plan import is_retained, opened
+        from artemis_py.spark.subscription import unknown
 
+        options = read_options(self.options)
+        listings = {broker: (log, log.listing()) for broker, (_, log) in opened(options).items()}
         return [
             f"the log of {broker} is kept without journal-retention-directory: it has what the broker still needs, and"
             " not who got what"
-            for broker, (_, log) in opened(read_options(self.options)).items()
-            if not is_retained(log, log.listing())
-        ]
+            for broker, (log, listing) in listings.items()
+            if not is_retained(log, listing)
+        ] + unknown(options, [listing for _, listing in listings.values()])
 
     def table(self, spark: SparkSession, name: str, columns: Sequence[str]) -> DataFrame:
         """Read by the data source ``artemis``, which leaves out segments outside of the time span."""
@@ -137,6 +158,12 @@ class ArchiveTables(Source):
         dates = sorted(day.name.removeprefix("date=") for day in self.directory.glob("*/date=*"))
         return f"the archive, which goes from {dates[0]} to {dates[-1]}" if dates else "the archive, which is empty"
 
+    def times_ms(self) -> tuple[int, int] | None:
+        """As the statistics of the events' files say: of the first and of the last date."""
+        days = sorted((self.directory / "events").glob("date=*"))
+        found = [at_ms for day in {*days[:1], *days[-1:]} for at_ms in _statistics_ms(day)]
+        return self.span.within(min(found), max(found)) if found else None
+
     def table(self, spark: SparkSession, name: str, columns: Sequence[str]) -> DataFrame:
         """Read from Parquet; the dates outside of the time span are left out."""
         from pyspark.sql import functions as F
@@ -152,6 +179,20 @@ class ArchiveTables(Source):
                 day = F.lit(datetime.fromtimestamp(bound / 1000, UTC).date())
                 frame = frame.where(getattr(F.col("date"), is_kept)(day))
         return self.span.cut(frame, TIME_COLUMNS[name]).select(*columns)
+
+
+def _statistics_ms(day: Path) -> Iterator[int]:
+    """The first and the last time in each of a date's files, which is read from their ends alone."""
+    from pyarrow import parquet
+
+    for path in day.glob("address=*/batch=*/*.parquet"):
+        file = parquet.ParquetFile(path)
+        place = file.schema_arrow.names.index(TIME_COLUMNS["events"])
+        for group in range(file.metadata.num_row_groups):
+            column = file.metadata.row_group(group).column(place)
+            if column.statistics is not None and column.statistics.has_min_max:
+                for moment in (column.statistics.min, column.statistics.max):
+                    yield round(moment.replace(tzinfo=UTC).timestamp() * 1000)
 
 
 def archive_schema(spark: SparkSession, where: Path) -> str:

@@ -8,7 +8,8 @@ from pyspark.sql import functions as F
 
 from artemis_py.spark.jobs import names
 from artemis_py.spark.jobs.frames import at, bucket
-from artemis_py.spark.jobs.result import BYTES, COUNT, RATE, TIME, Column, Plot, Result, collected, lines
+from artemis_py.spark.jobs.intervals import interval_of
+from artemis_py.spark.jobs.result import BYTES, COUNT, RATE, TIME, ZERO, Column, Plot, Result, collected, lines
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
@@ -21,10 +22,12 @@ _EVENTS: Final = (names.PUBLISHED, names.DELIVERED, names.ACKED)
 _KEYS: Final = ("broker", "address", "queue")
 
 
-def throughput(spark: SparkSession, source: Source, *, interval_s: int = 60) -> Result:
+def throughput(spark: SparkSession, source: Source, *, interval_s: int | None = None) -> Result:
     """Published per address, delivered and acknowledged per queue. A rate over all is taken from the first to the last
-    message of its row, a peak from the fullest second.
+    second of its row, both counted whole, a peak from the fullest second: so no average is above its peak.
+    ``interval_s`` None: as long as suits the span of the log.
     """
+    interval_s = interval_of(source, interval_s)
     events = source.table(spark, "events", _COLUMNS).where(F.col("event").isin(*_EVENTS))
     seconds = _counts(events.withColumn("bucket", bucket("timestamp", 1)), "bucket").cache()
     addresses, queues = _addresses(seconds), _queues(seconds)
@@ -49,8 +52,11 @@ def throughput(spark: SparkSession, source: Source, *, interval_s: int = 60) -> 
         collected("queues", "Consumed per queue", of_queues, queues),
     ]
     plots = [
-        Plot("Published", RATE, lines(_points(intervals, "published", "address", interval_s))),
-        Plot("Acknowledged", RATE, lines(_points(intervals, "acked", "queue", interval_s))),
+        Plot(title, RATE, lines(_points(intervals, *of, interval_s)), interval_s=interval_s, between=ZERO)
+        for title, of in (
+            ("Published per address", ("published", "address")),
+            ("Acknowledged per queue", ("acked", "queue")),
+        )
     ]
     return Result("throughput", "Throughput", tables=tables, plots=plots, frames=frames)
 
@@ -62,15 +68,13 @@ def _counts(events: DataFrame, *more: str) -> DataFrame:
         F.coalesce(F.sum(at(names.PUBLISHED, "bytes")), F.lit(0)).alias("bytes"),
         F.count(at(names.DELIVERED)).alias("delivered"),
         F.count(at(names.ACKED)).alias("acked"),
-        F.min("timestamp").alias("firstAt"),
-        F.max("timestamp").alias("lastAt"),
     )
 
 
 def _rate(count: str) -> Expression:
-    """Per second, from the first to the last event; what took less than a second counts as one."""
-    milliseconds = F.unix_millis(F.max("lastAt")) - F.unix_millis(F.min("firstAt"))
-    return (F.sum(count) / F.greatest(milliseconds / 1000.0, F.lit(1.0))).alias("rate")
+    """Per second, over all seconds from the first in which something happened to the last."""
+    span_s = F.max(F.unix_seconds("bucket")) - F.min(F.unix_seconds("bucket")) + 1
+    return (F.sum(count) / span_s).alias("rate")
 
 
 def _addresses(seconds: DataFrame) -> DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -82,45 +82,36 @@ def trace(spark: SparkSession, source: Source, message_id: str, *, broker: str |
 def _found(
     spark: SparkSession, source: Source, number: int, broker: str | None
 ) -> tuple[dict[int, dict[str, Any]], list[dict[str, Any]]]:
-    """The message and its relatives by number, and what happened to them. One pass over each table, whatever it was
-    copied to; where the message that is asked for is itself a copy, the first one is read at its own place.
-    """
-    messages = source.table(spark, "messages", _MESSAGE_COLUMNS)
-    if broker is not None:
-        messages = messages.where(F.col("broker") == broker)
-    copies = messages.where((F.col("messageId") == number) | F.col("originalMessageId").isNotNull()).persist()
-    try:
-        family, first = _family(copies, number)
-    finally:
-        copies.unpersist()
+    """The message and its relatives by number, and what happened to them."""
+    family = _family(lambda: source.table(spark, "messages", _MESSAGE_COLUMNS), number, broker)
     if not family:
         raise JobError(f"message {number} is not in the log: look in an archive, or widen --from and --to")
     named = next(iter(family.values()))["broker"]
-    events = _events(source.table(spark, "events", _EVENT_COLUMNS), named, {*family, *first})
-    published = [row["offset"] for row in events if row["event"] == names.PUBLISHED and row["messageId"] in first]
-    if published:
-        originals = messages.where((F.col("broker") == named) & F.col("offset").isin(published))
-        family |= {row["messageId"]: row for row in map(in_utc, originals.collect()) if row["messageId"] in first}
-    return family, [row for row in events if row["messageId"] in family]
+    return family, _events(source.table(spark, "events", _EVENT_COLUMNS), named, family)
 
 
-def _family(copies: DataFrame, number: int) -> tuple[dict[int, dict[str, Any]], set[int]]:
-    """What is among the copies, by number, and the number of the message that all of them come from, where it is not.
-    One look at the copies for each generation.
+def _family(table: Callable[[], DataFrame], number: int, broker: str | None) -> dict[int, dict[str, Any]]:
+    """The message, what it is a copy of and what are copies of it, by number. Each generation asks for numbers alone,
+    of messages and of what they are copies of, so that a log need only be read where it speaks of them.
     """
     known: dict[int, dict[str, Any]] = {}
     asked: set[int] = set()
     frontier = {number}
     while frontier and len(known) < _RELATIVES_MAX:
         asked |= frontier
-        texts = [str(each) for each in sorted(frontier)]
-        wanted = F.col("messageId").isin(sorted(frontier)) | F.col("originalMessageId").isin(texts)
-        found = [in_utc(row) for row in copies.where(wanted).take(_RELATIVES_MAX)]
+        numbers = sorted(frontier)
+        # Two tables: of one and the same Spark gives the reader the conditions of one branch for both.
+        own = table().where(F.col("messageId").isin(numbers))
+        copies = table().where(F.col("originalMessageId").isin([str(each) for each in numbers]))
+        both = own.unionByName(copies)
+        if broker is not None:
+            both = both.where(F.col("broker") == broker)
+        found = [in_utc(row) for row in both.take(_RELATIVES_MAX)]
         if not known:
-            copies = copies.where(F.col("broker") == _only_broker(found, number))
+            broker = _only_broker(found, number)
         known |= {row["messageId"]: row for row in found}
         frontier = (set(known) | _originals(known)) - asked
-    return known, _originals(known) - set(known)
+    return known
 
 
 def _originals(known: dict[int, dict[str, Any]]) -> set[int]:

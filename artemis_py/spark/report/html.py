@@ -2,72 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
-from artemis_py.spark.jobs.result import Plot, Result, Table, Text
+from artemis_py.spark.jobs.result import Column, Plot, Result, Table, Text
+from artemis_py.spark.report.captions import PLOTS, TABLES
+from artemis_py.spark.report.style import style_sheet
 from artemis_py.spark.report.svg import plot_svg
-from artemis_py.spark.report.units import NUMBERS, escaped, shown, time_shown
+from artemis_py.spark.report.units import NUMBERS, escaped, rate_shown, shown, time_shown, time_span, time_words
+from artemis_py.spark.report.words import broken
 
-_STYLE: Final = """
-:root { color-scheme: light dark; --paper: #fdfdfc; --ink: #1c2330; --faint: #667085; --rule: #dfe3ea; --card: #fff;
-  --c0: #2563eb; --c1: #d9480f; --c2: #0f8a5f; --c3: #9333ea; --c4: #b45309; --c5: #0891b2; --c6: #be185d;
-  --c7: #52525b; }
-@media (prefers-color-scheme: dark) { :root { --paper: #14171c; --ink: #e6e9ef; --faint: #98a2b3; --rule: #303743;
-  --card: #1b2027; --c0: #7aa7ff; --c1: #ff9466; --c2: #4fd1a1; --c3: #c69bff; --c4: #f0b757; --c5: #5fd4ea;
-  --c6: #ff8ac0; --c7: #b4bac4; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 1180px; padding: 2rem 1.25rem 4rem; background: var(--paper); color: var(--ink);
-  font: 15px/1.5 system-ui, "Segoe UI", Roboto, sans-serif; }
-h1 { font-size: 1.7rem; margin: 0 0 .25rem; } h2 { font-size: 1.1rem; margin: 2.25rem 0 .6rem; }
-.when, .missing, .none { color: var(--faint); margin: 0; }
-dl { display: flex; flex-wrap: wrap; gap: .75rem; margin: 1.5rem 0 0; }
-dl div { background: var(--card); border: 1px solid var(--rule); border-radius: .6rem; padding: .6rem 1rem; }
-dt { color: var(--faint); font-size: .85rem; } dd { margin: 0; font-size: 1.25rem; font-variant-numeric: tabular-nums; }
-.wide { overflow-x: auto; background: var(--card); border: 1px solid var(--rule); border-radius: .6rem; }
-table { border-collapse: collapse; width: 100%; font-size: .9rem; }
-th, td { padding: .4rem .8rem; text-align: left; border-bottom: 1px solid var(--rule); vertical-align: top; }
-th { color: var(--faint); font-weight: 600; white-space: nowrap; } tr:last-child td { border-bottom: 0; }
-.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; } td { overflow-wrap: anywhere; }
-pre { background: var(--card); border: 1px solid var(--rule); border-radius: .6rem; padding: 1rem; overflow-x: auto;
-  font: 13px/1.45 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
-figure { margin: 0; padding: .8rem; background: var(--card); border: 1px solid var(--rule); border-radius: .6rem; }
-svg { display: block; width: 100%; height: auto; } .grid { stroke: var(--rule); }
-.mark { fill: var(--faint); font-size: 12px; }
-.end { text-anchor: end; } .middle { text-anchor: middle; } .bar { fill: var(--c0); }
-.line { fill: none; stroke-width: 1.8; stroke-linejoin: round; }
-.legend { display: flex; flex-wrap: wrap; gap: .25rem 1rem; list-style: none; margin: .4rem 0 0; padding: 0;
-  font-size: .85rem; }
-.swatch { display: inline-block; width: .8rem; height: .8rem; border-radius: .2rem; margin-right: .4rem; }
-.note { border-left: 3px solid var(--c4); padding-left: .8rem; margin: .5rem 0; }
-"""
-_COLOURS: Final = "".join(
-    f".line.c{number} {{ stroke: var(--c{number}); }} .dot.c{number} {{ fill: var(--c{number}); }} "
-    f".swatch.c{number} {{ background: var(--c{number}); }}\n"
-    for number in range(8)
-)
+_LONG_LINES: Final = 25
+"""A text of more lines stands below the tables: what can be copied from a page comes behind what can be read."""
+_DENSE_ABOVE: Final = 10
+"""Tables of more columns are set smaller and closer, to fit a screen."""
+_SAME_NAME: Final = "Each queue has the name of its address."
 
 
 def as_html(result: Result, made: datetime) -> str:
     """The whole page. ``made`` is when the job ran, UTC."""
     title = escaped(result.title)
     facts = "".join(
-        f"<div><dt>{escaped(column.title)}</dt><dd>{escaped(shown(column.kind, value))}</dd></div>"
+        f"<div><dt>{escaped(column.title)}</dt><dd>{broken(shown(column.kind, value))}</dd></div>"
         for column, value in result.facts
     )
     when = time_shown(made.astimezone(UTC).replace(microsecond=0))
     parts = [
-        f"<h1>{title}</h1>",
-        f'<p class="when">artemis-py pipeline {escaped(result.job)}, {when} UTC</p>',
+        f"<header><h1>{broken(result.title)}</h1>",
+        f'<p class="when">artemis-py pipeline {escaped(result.job)}, {broken(when)} UTC. All times are UTC.</p>',
+        "</header>",
+        "<main>",
         f"<dl>{facts}</dl>" if facts else "",
-        *(f'<p class="note">{escaped(note)}</p>' for note in result.notes),
-        *map(_plot, result.plots),
-        *map(_text, result.texts),
-        *map(_table, result.tables),
+        *(f'<p class="note">{broken(note)}</p>' for note in result.notes),
+        *(_plot(result.job, plot) for plot in result.plots),
+        *(_text(text) for text in result.texts if not _is_long(text)),
+        *(_table(result.job, table) for table in result.tables),
+        *(_text(text) for text in result.texts if _is_long(text)),
+        "</main>",
     ]
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title}</title><style>{_STYLE}{_COLOURS}</style>"
+        f"<title>{title}</title><style>{style_sheet()}</style>"
     )
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>\n'
@@ -76,32 +52,104 @@ def as_html(result: Result, made: datetime) -> str:
     )
 
 
-def _plot(plot: Plot) -> str:
-    return f"<h2>{escaped(plot.title)}</h2><figure>{plot_svg(plot)}</figure>"
+def _section(title: str, about: str, body: str) -> str:
+    said = f'<p class="about">{broken(about)}</p>' if about else ""
+    return f"<section><h2>{escaped(title)}</h2>{said}{body}</section>"
+
+
+def _wide(title: str, body: str) -> str:
+    """What may be wider than the screen: it scrolls within itself, by the keyboard, too."""
+    return f'<div class="card wide" role="region" tabindex="0" aria-label="{escaped(title)}">{body}</div>'
+
+
+def _plot(job: str, plot: Plot) -> str:
+    about = PLOTS.get(job, "")
+    if plot.bars:
+        return _section(plot.title, about, _bars(plot))
+    points = [x for series in plot.series for x, _ in series.points]
+    if points:
+        about = f"{about} {time_span(min(points), max(points) + plot.interval_s)}{_interval(plot.interval_s)}"
+    drawn, _, legend = plot_svg(plot, f"{plot.title}. {about}".strip()).partition("<ul")
+    below = f"<ul{legend}" if legend else ""
+    figure = f'<figure class="wide" role="region" tabindex="0" aria-label="{escaped(plot.title)}">{drawn}</figure>'
+    return _section(plot.title, about.strip(), f'<div class="card">{figure}{below}</div>')
+
+
+def _interval(interval_s: int) -> str:
+    if not interval_s:
+        return "."
+    return f", in intervals of {time_words(interval_s)}."
+
+
+def _bars(plot: Plot) -> str:
+    most = max(value for _, value in plot.bars) or 1.0
+    items = "".join(
+        f'<li><span class="name">{broken(name)}</span><span class="much">'
+        f'<span class="bar" style="--share:{value / most:.4f}"></span>'
+        f'<span class="value">{escaped(rate_shown(plot.kind, value))}</span></span></li>'
+        for name, value in plot.bars
+    )
+    return f'<ol class="card bars" aria-label="{escaped(plot.title)}">{items}</ol>'
+
+
+def _is_long(text: Text) -> bool:
+    return text.body.count("\n") > _LONG_LINES
 
 
 def _text(text: Text) -> str:
-    return f"<h2>{escaped(text.title)}</h2><pre>{escaped(text.body)}</pre>"
+    return _section(text.title, "", _wide(text.title, f"<pre>{escaped(text.body)}</pre>"))
 
 
-def _table(table: Table) -> str:
-    title = f"<h2>{escaped(table.title)}</h2>"
+def _table(job: str, table: Table) -> str:
+    about = TABLES.get((job, table.name), "")
     if not table.rows:
-        return f'{title}<p class="none">nothing</p>'
-    classes = [' class="number"' if column.kind in NUMBERS else "" for column in table.columns]
-    heads = "".join(
-        f"<th{css}>{escaped(column.title)}</th>" for column, css in zip(table.columns, classes, strict=True)
-    )
+        return _section(table.title, about, '<p class="none">nothing</p>')
+    places = shown_columns(table)
+    if _is_same_name(table):
+        about = f"{about} {_SAME_NAME}".strip()
+    columns = [table.columns[place] for place in places]
+    heads = "".join(f'<th scope="col"{_css(column)}>{escaped(column.title)}</th>' for column in columns)
     rows = "".join(
-        "<tr>"
-        + "".join(
-            f"<td{css}>{escaped(shown(column.kind, value))}</td>"
-            for column, css, value in zip(table.columns, classes, row, strict=True)
-        )
-        + "</tr>"
+        f"<tr>{''.join(_cell(column, row[place]) for column, place in zip(columns, places, strict=True))}</tr>"
         for row in table.rows
     )
     missing = f'<p class="missing">and {table.missing:,} more, in Parquet</p>' if table.missing else ""
-    return (
-        f'{title}<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>{missing}'
-    )
+    dense = ' class="dense"' if len(columns) > _DENSE_ABOVE else ""
+    body = f"<table{dense}><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+    return _section(table.title, about, _wide(table.title, body) + missing)
+
+
+def shown_columns(table: Table) -> list[int]:
+    """The columns that say something: not those without a value, nor the only broker, nor an address that is always the
+    queue's name.
+    """
+    hidden = {"address"} if _is_same_name(table) else set()
+    texts = [column for column in table.columns if column.kind not in NUMBERS]
+    if len(texts) > 1 and len(set(_values(table, "broker"))) == 1:
+        hidden.add("broker")
+    kept = [
+        place
+        for place, column in enumerate(table.columns)
+        if column.title not in hidden and any(row[place] not in (None, "") for row in table.rows)
+    ]
+    return kept or list(range(len(table.columns)))
+
+
+def _is_same_name(table: Table) -> bool:
+    addresses, queues = _values(table, "address"), _values(table, "queue")
+    return bool(addresses) and addresses == queues
+
+
+def _values(table: Table, title: str) -> Sequence[Any]:
+    place = next((place for place, column in enumerate(table.columns) if column.title == title), None)
+    return [] if place is None else [row[place] for row in table.rows]
+
+
+def _css(column: Column) -> str:
+    return ' class="number"' if column.kind in NUMBERS else ""
+
+
+def _cell(column: Column, value: Any) -> str:
+    text = shown(column.kind, value)
+    inside = escaped(text) if column.kind in NUMBERS else broken(text)
+    return f"<td{_css(column)}>{inside}</td>"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from artemis_py.shown import as_json as json_text
 from artemis_py.spark.jobs.result import Result
 
 
@@ -28,7 +28,7 @@ def as_json(result: Result) -> str:
         "notes": list(result.notes),
         "missing": {table.name: table.missing for table in result.tables if table.missing},
     }
-    return json.dumps(value, indent=2, ensure_ascii=False, default=_plain)
+    return json_text(value, indent=2, default=_plain)
 
 
 def _plain(value: Any) -> str:

@@ -1,123 +1,129 @@
-"""Plots as SVG inside a page: no script, no network; colours come from the page's style sheet."""
+"""Lines over time as SVG inside a page: no script, no network; colours and dashes come from the page's style sheet."""
 
 from __future__ import annotations
 
-import math
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from artemis_py.spark.jobs.result import Plot, Series
-from artemis_py.spark.report.units import escaped, shown
+from artemis_py.spark.jobs.result import JOINED, ZERO, Plot, Series
+from artemis_py.spark.report.axes import time_marks, value_marks
+from artemis_py.spark.report.units import escaped, rate_shown
+from artemis_py.spark.report.words import broken
 
-_WIDTH: Final = 860
-_HEIGHT: Final = 260
-_LEFT: Final = 76
-_RIGHT: Final = 16
+_WIDTH: Final = 1000
+_HEIGHT: Final = 290
+_LEFT: Final = 80
+_RIGHT: Final = 36
 _TOP: Final = 12
-_BOTTOM: Final = 30
+_BOTTOM: Final = 34
 _LONE_S: Final = 60.0
-_BAR_HEIGHT: Final = 20
-_BAR_LEFT: Final = 280
+_DOTS_MAX: Final = 400
+_RING: Final = 3.0
 COLOURS: Final = 8
-"""The style sheet has so many, as classes ``c0`` and on."""
+"""The style sheet has so many, as classes ``c0`` and on, each with dashes of its own: of lines that lie upon each other
+all are seen.
+"""
+
+Place = tuple[float, float]
 
 
-def plot_svg(plot: Plot) -> str:
-    """An ``svg`` element, and the legend of its lines."""
-    if plot.bars:
-        return _bars(plot)
+def plot_svg(plot: Plot, label: str = "") -> str:
+    """An ``svg`` element, and the legend of its lines. ``label`` says in words what is seen."""
     series = [each for each in plot.series if each.points]
-    return _lines(plot, series) if series else "<p>nothing to plot</p>"
+    if not series:
+        return '<p class="none">nothing to plot</p>'
+    return _lines(plot, series, label or plot.title) + _legend(series)
 
 
-def ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """Round numbers from ``low`` on to at or above ``high``, about so many of them."""
-    span = max(high - low, 1e-9)
-    raw = span / max(1, count)
-    power = 10.0 ** math.floor(math.log10(raw))
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw * 0.999)
-    first = math.floor(low / step)
-    last = math.ceil(high / step - 1e-9)
-    return [index * step for index in range(first, last + 1)]
+def runs(series: Series, between: str, step_s: float) -> list[list[tuple[float, float]]]:
+    """The pieces in which a series is drawn. An interval without a value is 0 for what is counted (``ZERO``), and a gap
+    where nobody can say (``GAP``).
+    """
+    found: list[list[tuple[float, float]]] = [[]]
+    for x, y in series.points:
+        before = found[-1][-1][0] if found[-1] else x
+        if step_s and between != JOINED and x - before > 1.5 * step_s:
+            if between == ZERO:
+                found[-1] += [(before + step_s, 0.0), (x - step_s, 0.0)]
+            else:
+                found.append([])
+        found[-1].append((x, y))
+    return found
 
 
-def _lines(plot: Plot, series: Sequence[Series]) -> str:
+def equals(series: Sequence[Series]) -> list[str]:
+    """For each series the name of the first one with the same values, or nothing."""
+    first: dict[tuple[tuple[float, float], ...], str] = {}
+    return ["" if (name := first.setdefault(tuple(one.points), one.name)) == one.name else name for one in series]
+
+
+def _lines(plot: Plot, series: Sequence[Series], label: str) -> str:
     xs = [x for each in series for x, _ in each.points]
     left, right = min(xs), max(xs)
     if left == right:  # a lone moment stands in the middle
         left, right = left - _LONE_S, right + _LONE_S
     span = right - left
-    marks = ticks(0.0, max(y for each in series for _, y in each.points) or 1.0)
-    top = marks[-1]
+    marks = value_marks(plot.kind, max(y for each in series for _, y in each.points))
+    top = marks[-1][0]
 
-    def at(x: float, y: float) -> tuple[float, float]:
+    def at(x: float, y: float) -> Place:
         across = _LEFT + (x - left) / span * (_WIDTH - _LEFT - _RIGHT)
         return across, _TOP + (1 - y / top) * (_HEIGHT - _TOP - _BOTTOM)
 
-    parts = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escaped(plot.title)}">']
-    for mark in marks:
-        y = at(left, mark)[1]
+    parts = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escaped(label)}">']
+    for value, text in marks:
+        y = at(left, value)[1]
         parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        text = escaped(shown(plot.kind, int(mark) if mark == int(mark) else mark))
-        parts.append(f'<text class="mark end" x="{_LEFT - 8}" y="{y + 4:.1f}">{text}</text>')
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        x = at(left + span * share, 0)[0]
-        anchor = "start" if share == 0 else "end" if share == 1 else "middle"
-        label = _time(left + span * share, span)
-        parts.append(f'<text class="mark {anchor}" x="{x:.1f}" y="{_HEIGHT - 8}">{label}</text>')
+        parts.append(f'<text class="mark end" x="{_LEFT - 8}" y="{y + 4:.1f}">{escaped(text)}</text>')
+    foot = _HEIGHT - _BOTTOM
+    for moment, text in time_marks(left, right):
+        x = at(moment, 0)[0]
+        parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{foot}" y2="{foot + 5}"/>')
+        parts.append(f'<text class="mark middle" x="{x:.1f}" y="{foot + 20}">{text}</text>')
+    crowd: Counter[Place] = Counter()
     for number, each in enumerate(series):
-        parts.append(_line(each, number, [at(x, y) for x, y in each.points], plot.kind))
-    parts.append("</svg>")
-    legend = "".join(
-        f'<li><span class="swatch c{number % COLOURS}"></span>{escaped(each.name)}</li>'
-        for number, each in enumerate(series)
-    )
-    return "".join(parts) + f'<ul class="legend">{legend}</ul>'
+        parts += _line(plot, each, number, at, crowd)
+    return "".join([*parts, "</svg>"])
 
 
-def _line(series: Series, number: int, places: Sequence[tuple[float, float]], kind: str) -> str:
+def _line(plot: Plot, series: Series, number: int, at: object, crowd: Counter[Place]) -> list[str]:
+    assert callable(at)
     colour = f"c{number % COLOURS}"
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    line = f'<polyline class="line {colour}" points="{path}"/>'
-    if len(places) > 120:
-        return line
+    parts = []
+    for run in runs(series, plot.between, plot.interval_s):
+        places = [at(x, y) for x, y in run]
+        if len(places) > 1:
+            path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+            parts.append(f'<polyline class="line {colour}" points="{path}"/>')
+        else:  # nothing leads to it: it is seen by itself, as a ring around those that are there already
+            x, y = places[0]
+            ring = _RING * (1 + crowd[places[0]])
+            crowd[places[0]] += 1
+            parts.append(f'<circle class="ring {colour}" cx="{x:.1f}" cy="{y:.1f}" r="{ring:.1f}"/>')
+    if len(series.points) > _DOTS_MAX:
+        return parts
     name = escaped(series.name)
-    dots = (
-        f'<circle class="dot {colour}" cx="{x:.1f}" cy="{y:.1f}" r="2.5"><title>{name}, {_time(at, 0)}: '
-        f"{escaped(shown(kind, value))}</title></circle>"
-        for (x, y), (at, value) in zip(places, series.points, strict=True)
-    )
-    return line + "".join(dots)
+    for moment, value in series.points:
+        x, y = at(moment, value)
+        told = f"{name}, {_moment(moment)}: {escaped(rate_shown(plot.kind, value))}"
+        parts.append(f'<circle class="spot" cx="{x:.1f}" cy="{y:.1f}" r="5"><title>{told}</title></circle>')
+    return parts
 
 
-def _time(epoch_s: float, span_s: float) -> str:
-    moment = datetime.fromtimestamp(epoch_s, UTC)
-    return (
-        f"{moment:%Y-%m-%d}"
-        if span_s > 4 * 86400
-        else f"{moment:%m-%d %H:%M}"
-        if span_s > 86400
-        else f"{moment:%H:%M:%S}"
-    )
+def _moment(epoch_s: float) -> str:
+    return f"{datetime.fromtimestamp(epoch_s, UTC):%Y-%m-%d %H:%M:%S}"
 
 
-def _bars(plot: Plot) -> str:
-    most = max(value for _, value in plot.bars) or 1.0
-    height = len(plot.bars) * _BAR_HEIGHT + 8
-    parts = [f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escaped(plot.title)}">']
-    for place, (name, value) in enumerate(plot.bars):
-        y = 4 + place * _BAR_HEIGHT
-        width = value / most * (_WIDTH - _BAR_LEFT - 110)
-        cut = name if len(name) <= 42 else name[:41] + "…"
-        parts.append(
-            f'<text class="mark end" x="{_BAR_LEFT - 8}" y="{y + 13}">'
-            f"<title>{escaped(name)}</title>{escaped(cut)}</text>"
-        )
-        parts.append(
-            f'<rect class="bar" x="{_BAR_LEFT}" y="{y}" width="{max(width, 1):.1f}" height="{_BAR_HEIGHT - 4}"/>'
-        )
-        text = escaped(shown(plot.kind, int(value) if value == int(value) else value))
-        parts.append(f'<text class="mark" x="{_BAR_LEFT + width + 6:.1f}" y="{y + 13}">{text}</text>')
-    parts.append("</svg>")
-    return "".join(parts)
+def _legend(series: Sequence[Series]) -> str:
+    items = []
+    for number, (each, same) in enumerate(zip(series, equals(series), strict=True)):
+        sample = f'<svg class="sample" viewBox="0 0 34 10" aria-hidden="true">{_sample(number)}</svg>'
+        note = f' <span class="same">(as {broken(same)})</span>' if same else ""
+        items.append(f"<li>{sample}<span>{broken(each.name)}{note}</span></li>")
+    return f'<ul class="legend">{"".join(items)}</ul>'
+
+
+def _sample(number: int) -> str:
+    return f'<polyline class="line c{number % COLOURS}" points="1,5 33,5"/>'

@@ -25,8 +25,10 @@ def as_text(result: Result, width: int, paint: Paint, rows_max: int = _ROWS_MAX)
     """All of a result; a table's further rows are counted."""
     parts = [paint(_BOLD, result.title)]
     if result.facts:
-        parts.append("\n".join(f"  {column.title}: {shown(column.kind, value)}" for column, value in result.facts))
-    parts += [f"{paint(_CYAN, text.title)}\n\n{text.body.rstrip()}" for text in result.texts]
+        parts.append(
+            "\n".join(f"  {column.title}: {printable(shown(column.kind, value))}" for column, value in result.facts)
+        )
+    parts += [f"{paint(_CYAN, text.title)}\n\n{printable(text.body.rstrip(), kept=chr(10))}" for text in result.texts]
     parts += [_table(table, width, paint, rows_max) for table in result.tables]
     if result.notes:
         parts.append("\n".join(paint(_YELLOW, f"note: {note}") for note in result.notes))

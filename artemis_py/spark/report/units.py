@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from html import escape
 from typing import Any, Final
 
@@ -24,6 +24,12 @@ def shown(kind: str, value: Any) -> str:
     return _NUMBERS_SHOWN[kind](value)
 
 
+def rate_shown(kind: str, value: float) -> str:
+    """One value of a plot, where no heading says that it is per second."""
+    text = shown(kind, int(value) if value == int(value) else value)
+    return f"{text}/s" if kind == RATE else text
+
+
 def printable(text: str, kept: str = "") -> str:
     """A text without characters that move a cursor or break a page: what came with a message may hold anything."""
     if text.isprintable():
@@ -40,6 +46,21 @@ def time_shown(value: datetime) -> str:
     """UTC, to the second, or to the millisecond where that says something."""
     text = f"{value:%Y-%m-%d %H:%M:%S}"
     return f"{text}.{value.microsecond // 1000:03}" if value.microsecond else text
+
+
+def time_span(first_s: float, last_s: float) -> str:
+    """From one moment to another, epoch seconds, in UTC; a day that is the same is said once."""
+    first, last = (datetime.fromtimestamp(moment, UTC) for moment in (first_s, last_s))
+    end = f"{last:%H:%M:%S}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M:%S}"
+    return f"From {first:%Y-%m-%d %H:%M:%S} to {end}"
+
+
+def time_words(seconds: int) -> str:
+    """A round time as people say it: 90 s, 10 min, 2 h, 1 d."""
+    for unit, name in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds % unit == 0:
+            return f"{seconds // unit} {name}"
+    return f"{seconds} s"
 
 
 def _size(value: float) -> str:
@@ -65,6 +86,8 @@ def _seconds(value: float) -> str:
 
 
 def _rate(value: float) -> str:
+    if 0 < value < 0.1:
+        return f"{value:.1g}"
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
 

@@ -19,10 +19,11 @@ from artemis_py.spark.reading import Reading, unknown_name
 def event_batches(reading: Reading) -> Iterator[pa.RecordBatch]:
     """The rows of one piece, in order."""
     facts = facts_of(reading.found, reading.wanted.records(reading.found))
+    if reading.wanted.message_ids is not None:
+        facts = facts.chosen(reading.wanted.of_ids(facts.message))
     if not reading.wanted.takes_all:
         codes, addresses = _encoded(_Rows(reading, facts).address())
-        taken = [address is not None and reading.wanted.takes(address) for address in addresses]
-        facts = facts.chosen(np.array([*taken, False], np.bool_)[codes])
+        facts = facts.chosen(reading.wanted.taken(codes, [*addresses, None], reading.found.times_ms[facts.record]))
     for share in reading.shares(len(facts)):
         part = facts.chosen(np.arange(share.start, share.stop))
         yield reading.columns(_MAKERS, _Rows(reading, part))
@@ -99,7 +100,7 @@ class _Rows:
         return pa.array([text or None for text in self.noted("reason")], pa.string())
 
     def transaction(self) -> pa.Array:
-        return self.known(self.reading.found.group_lsns[self.facts.record], pa.int64())
+        return self.known(self.reading.found.transaction_lsns[self.facts.record], pa.int64())
 
 
 _MAKERS: Final[dict[str, Callable[[_Rows], pa.Array]]] = {

@@ -119,7 +119,7 @@ class _Rows:
         return by_number(self.reading.found.session_ids[self.messages.records], users, pa.string())
 
     def transaction(self) -> pa.Array:
-        lsns = self.reading.found.group_lsns[self.messages.records]
+        lsns = self.reading.found.transaction_lsns[self.messages.records]
         return numbers(lsns, pa.int64(), lsns == 0)
 
     def value(self) -> pa.Array:
@@ -180,5 +180,5 @@ _MAKERS: Final[dict[str, Callable[[_Rows], pa.Array]]] = {
     "reason": _Rows.reason,
     "broker": lambda rows: rows.constant(rows.reading.log.broker, pa.string()),
     "segment": lambda rows: rows.constant(rows.reading.segment, pa.int64()),
-    "position": lambda rows: rows.whole(rows.reading.found.places[rows.messages.records] + rows.reading.offset),
+    "position": lambda rows: rows.whole(rows.reading.positions(rows.reading.found.places[rows.messages.records])),
 }

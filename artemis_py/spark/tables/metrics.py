@@ -59,9 +59,11 @@ class Series:
         if not len(facts):
             return
         buckets = found.times_ms[facts.record] // self.interval_ms * self.interval_ms
+        turns = np.cumsum(found.kinds == codec.BATCH)[facts.record]
         changes = self._changes(facts)
         order = np.argsort(facts.queue, kind="stable")
-        facts, buckets, changes = facts.chosen(order), buckets[order], changes[order]
+        facts, buckets, changes, turns = facts.chosen(order), buckets[order], changes[order], turns[order]
+        changes = _displaced(facts, turns, changes)
         before = np.array([self._depths.get(queue, 0) for queue in facts.queue.tolist()], np.int64)
         begins = np.flatnonzero(np.diff(facts.queue, prepend=-1))
         running = np.cumsum(changes)
@@ -123,6 +125,31 @@ class Series:
         for name in ("depthEnd", "depthMax", "bytesIn", *_COUNTED):
             made[name] = numbers(np.array([self.rows[key][name] for key in keys], np.int64), pa.int64())
         return pa.RecordBatch.from_arrays([made[name] for name in schema.names], schema=schema)
+
+
+def _displaced(facts: Facts, turns: Numbers, changes: Numbers) -> Numbers:
+    """The changes without those that cancel each other: the log tells of an arrival and then of what it displaced, but
+    the queue never held both. ``facts`` are in the order of queues and, within one, of the log. Within a turn so many
+    of the last arrivals are left out as were displaced, and those.
+    """
+    gone = np.isin(facts.kind, (REPLACED, SUPERSEDED)) & (changes == -1)
+    if not gone.any():
+        return changes
+    came = changes > 0
+    begins = np.flatnonzero((np.diff(facts.queue, prepend=-1) != 0) | (np.diff(turns, prepend=-1) != 0))
+    sizes = np.diff(np.append(begins, len(facts)))
+    came_in, gone_in = (np.repeat(_sums(which.astype(np.int64), begins), sizes) for which in (came, gone))
+    came_rank, gone_rank = (_ranks(which, begins, sizes) for which in (came, gone))
+    pairs = np.minimum(came_in, gone_in)
+    cancelled = (came & (came_rank > came_in - pairs)) | (gone & (gone_rank <= pairs))
+    return np.where(cancelled, 0, changes)
+
+
+def _ranks(which: Mask, begins: Numbers, sizes: Numbers) -> Numbers:
+    """How many of them there are in a run, up to and including each."""
+    counts = np.cumsum(which)
+    ranks: Numbers = counts - np.repeat((counts - which)[begins], sizes)
+    return ranks
 
 
 def _sums(values: NDArray[Any], begins: Numbers) -> Numbers:

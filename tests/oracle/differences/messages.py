@@ -385,7 +385,8 @@ ADDRESSES: Final = (
         "temporary-destinations",
         "`/temp-queue/…` and `/temp-topic/…`",
         "are addresses like any others, shared by all",
-        "belong to one connection and end with it; in a `reply-to` they become an address that others can send to",
+        "belong to one client and end with its connections; in a `reply-to` they become an address that nobody can"
+        " guess and others can send to",
         "an addition: request and reply without agreeing on names",
     ),
     Departure(

@@ -25,9 +25,9 @@ def load_core(core: str, environ: Mapping[str, str] | None = None) -> BrokerConf
 
 
 def problems_of(core: str, environ: Mapping[str, str] | None = None) -> list[Problem]:
-    """Every problem of the inside of ``core``, whether it is refused or not."""
+    """Every problem of the inside of ``core``, whether it is refused or not; but not that it opens no port."""
     try:
-        return list(load_core(core, environ).notices)
+        return [problem for problem in load_core(core, environ).notices if problem.code != "no-port"]
     except ConfigError as error:
         return error.problems
 

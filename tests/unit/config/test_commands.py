@@ -14,7 +14,8 @@ from tests.unit.config.documents import document, queue, setting, settings
 LIMITED = """<default-max-consumers>3</default-max-consumers><max-size-bytes>10M</max-size-bytes>
 <address-full-policy>DROP</address-full-policy>"""
 GOOD = (
-    "<persistence-enabled>false</persistence-enabled><security-enabled>false</security-enabled>\n"
+    "<persistence-enabled>false</persistence-enabled><security-enabled>false</security-enabled>"
+    '<acceptors><acceptor name="s">tcp://localhost:61613?protocols=STOMP</acceptor></acceptors>\n'
     + settings(("#", "\n<redelivery-delay>5</redelivery-delay>"), ("orders.#", LIMITED))
     + '\n<addresses><address name="orders.eu"><anycast><queue name="q" ring-size="7"/></anycast></address></addresses>'
     + '\n<security-settings><security-setting match="orders.#"><permission type="send" roles="staff, it"/>'
@@ -38,15 +39,72 @@ def run(command: object, *arguments: str) -> int:
 def test_check_of_a_good_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path, GOOD)
     assert run(check, file) == 0
-    assert capsys.readouterr().out == f"{file}: valid (0 errors, 0 warnings, 0 notes)\n"
+    assert capsys.readouterr().out.splitlines() == [
+        f"{file}: valid (0 errors, 0 warnings, 0 notes)",
+        "listening on localhost:61613 for STOMP (acceptor s)",
+    ]
 
 
 def test_check_of_a_file_with_warnings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = write(tmp_path, GOOD + "<journal-type>NIO</journal-type>")
+    file = write(tmp_path, GOOD + "<journal-type>NIO</journal-type><bridges><bridge/></bridges>")
+    assert run(check, file) == 2  # a bridge without its parts
+    file = write(tmp_path, GOOD + "<journal-type>NIO</journal-type>\n<metrics><jvm-gc>true</jvm-gc></metrics>")
     assert run(check, file) == 0
-    printed = capsys.readouterr().out.splitlines()
-    assert printed[0].startswith(f"{file}:10: warning: journal-type is ignored: ")
-    assert printed[-1] == f"{file}: valid (0 errors, 1 warning, 0 notes)"
+    printed = capsys.readouterr().out.splitlines()[-6:]
+    assert printed[0].startswith(f"{file}:10: note[tuning]: a setting tunes the inside of Artemis")
+    assert printed[1].startswith("    10 | <security-settings>")
+    assert printed[2].startswith(f"{file}:11: warning[no-effect]: metrics is ignored: ")
+    assert printed[3] == "    11 | <metrics><jvm-gc>true</jvm-gc></metrics>"
+    assert printed[4] == f"{file}: valid (0 errors, 1 warning, 1 note)"
+
+
+def test_check_can_be_strict_quiet_and_silenced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(tmp_path, GOOD + "\n<metrics><jvm-gc>true</jvm-gc></metrics>")
+    assert run(check, file, "--quiet") == 0
+    assert capsys.readouterr().out == ""
+    assert run(check, file, "--quiet", "--strict") == 2
+    assert "11: warning[no-effect]: metrics is ignored" in capsys.readouterr().out
+    assert run(check, file, "--strict") == 2
+    assert f"{file}: refused (0 errors, 1 warning, 0 notes)" in capsys.readouterr().out
+    assert run(check, file, "--strict", "--silence", "tuning,no-effect") == 0
+    assert "metrics" not in capsys.readouterr().out
+    assert run(check, write(tmp_path, "<naem>x</naem>"), "--quiet", "--silence", "no-effect") == 2
+    assert "core has no element naem" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        run(check, file, "--silence", "no-efect")
+    assert "did you mean 'no-effect'?" in capsys.readouterr().err
+
+
+def test_check_without_a_file_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command in ("run", "check"):
+        assert main.main([command]) == 1
+        said = capsys.readouterr().err
+        assert f"artemis-py {command} path/to/broker.xml" in said
+    assert main.main(["explain", "orders"]) == 1
+    assert "artemis-py explain orders --config path/to/broker.xml" in capsys.readouterr().err
+    example = said[said.index("<configuration") :]
+    file = tmp_path / "broker.xml"
+    file.write_text(example)
+    assert main.main(["check"]) == 0
+    assert "listening on 127.0.0.1:61613 for STOMP" in capsys.readouterr().out
+
+
+def test_nothing_shows_a_password_or_control_characters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    uri = "tcp://localhost:1?protocols=STOMP;sslEnabled=true;keyStorePassword=geheim;trustStorePassword = geheim;x=1"
+    core = (
+        f'<acceptors><acceptor name="a">{uri}</acceptor>\n'
+        '<acceptor name="b">tcp://user:geheim@localhost:99999999?keyStorePassword=geheim</acceptor></acceptors>\n'
+        '<cluster-password x="1">geheim</cluster-password>\n<name y="\u202egeheim&#x9;">z</name>'
+    )
+    run(check, write(tmp_path, core))
+    said = capsys.readouterr().out
+    assert said.count("****") >= 4
+    assert "geheim" not in said.replace("\\u202egeheim", "")
+    assert "\u202e" not in said
+    assert "\\u202e" in said
 
 
 def test_check_of_a_broken_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,7 +113,9 @@ def test_check_of_a_broken_file(tmp_path: Path, capsys: pytest.CaptureFixture[st
     printed = capsys.readouterr()
     assert printed.out.splitlines() == [
         f"{file}:3: error: core has no element naem; did you mean 'name'?",
+        "     3 | <naem>x</naem>",
         f"{file}:4: error: ring-size is wrong; found '-2'; allowed: -1 (no ring), 0 (keeps nothing) or more",
+        "     4 | " + queue('ring-size="-2"'),
         f"{file}: refused (2 errors, 0 warnings, 0 notes)",
     ]
     assert printed.err == ""
@@ -80,12 +140,12 @@ def test_check_prints_json_alone(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_check_lays_properties_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "x.properties").write_text("nam=x")
     assert run(check, write(tmp_path, GOOD), "--properties", str(tmp_path / "x.properties")) == 0
-    assert "x.properties:1: warning: property nam is left out" in capsys.readouterr().out
+    assert "x.properties:1: warning[left-out]: property nam is left out" in capsys.readouterr().out
 
 
 def test_check_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(check, str(tmp_path / "none.xml")) == 2
-    assert "none.xml:0: error: " in capsys.readouterr().out
+    assert "none.xml: error: " in capsys.readouterr().out
 
 
 def test_colour_is_for_terminals(
@@ -114,7 +174,7 @@ def explained(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, 
 
 def test_explain_an_address(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path, GOOD)
-    rows = explained(capsys, "orders.eu", "--config", file)
+    rows = explained(capsys, "orders.eu", "--config", file, "--all")
     assert rows["redelivery-delay"] == ["5 ms", "match #", f"{file}:6"]
     assert rows["default-max-consumers"] == ["3 consumers", "match orders.#", f"{file}:7"]
     assert rows["max-redelivery-delay"] == ["50 ms", "default"]
@@ -143,12 +203,47 @@ def test_explain_prints_where_things_are_declared(tmp_path: Path, capsys: pytest
 
 def test_explain_a_queue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path, GOOD)
-    rows = explained(capsys, "orders.eu::q", "--config", file)
+    rows = explained(capsys, "orders.eu::q", "--config", file, "--all")
     assert rows["ring-size"] == ["7 messages", f"{file}:9"]
     assert rows["max-consumers"] == ["3", "match orders.#", f"{file}:7"]
     assert rows["exclusive"] == ["false", "default"]
     assert rows["enabled"] == ["true", "default"]
     assert {"order:", "distribution:", "acquisition:", "overflow:"} <= set(rows)
+
+
+def test_explain_shows_what_is_set_and_what_it_is_composed_of_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path, GOOD)
+    run(explain, "orders.eu::q", "--config", file)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("queue q (")
+    assert lines[1] == "composed of"
+    shown = [line.split()[0] for line in lines if line.startswith("  ")]
+    assert "ring-size" in shown
+    assert "redelivery-delay" in shown
+    assert "max-redelivery-delay" not in shown
+    assert any("settings have their defaults (--all shows them)" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("order.eu", "order.eu is not declared; did you mean orders.eu?"),
+        ("orders.eu::Q", "queue Q is not declared; did you mean orders.eu::q?"),
+        ("q", "there is a queue q, too: artemis-py explain orders.eu::q"),
+    ],
+)
+def test_explain_suggests_names(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, hint: str) -> None:
+    run(explain, name, "--config", write(tmp_path, GOOD))
+    assert hint in capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize("name", ["", "::", "a::", "::q", "a::b::c"])
+def test_explain_refuses_what_is_no_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run(explain, name)
+    assert "is no name of an address, and no ADDRESS::QUEUE" in capsys.readouterr().err
 
 
 def test_explain_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

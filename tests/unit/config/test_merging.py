@@ -153,12 +153,12 @@ def test_a_trace_names_match_and_place_of_each_value() -> None:
 
 
 def test_lookups_are_remembered_but_not_for_ever() -> None:
-    found = repository({"#": {"redelivery_delay": 1}})
-    first = found.settings_for("a")
-    assert found.settings_for("a") is first
+    found = repository({f"a.{number}": {"redelivery_delay": 1} for number in range(10_000)})
+    first = found.settings_for("a.0")
+    assert found.settings_for("a.0") is first
     for number in range(10_000):
-        found.settings_for(f"b.{number}")
-    assert found.settings_for("a") is not first
+        found.settings_for(f"a.{number}")
+    assert found.settings_for("a.0") is not first
 
 
 def test_a_bad_match_is_refused_at_its_line() -> None:
@@ -167,3 +167,11 @@ def test_a_bad_match_is_refused_at_its_line() -> None:
     assert "'#' must be the last character" in problem.message
     (problem,) = errors_of('<security-settings>\n<security-setting match="#.a"/></security-settings>')
     assert problem.line == 4
+
+
+def test_addresses_with_the_same_entries_share_their_settings() -> None:
+    """Settings have a hundred values: a million addresses cannot have each its own."""
+    found = repository({"#": {"max_size_bytes": 1}, "a.#": {"max_size_messages": 2}})
+    first = found.settings_for("a")
+    assert all(found.settings_for(f"a.{number}") is first for number in range(10_000))
+    assert found.settings_for("b") is not first

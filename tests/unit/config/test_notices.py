@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
-from tests.unit.config.documents import load_core, queue, setting, settings, warnings_of
+from artemis_py.cli import check
+from artemis_py.config.codes import CODES
+from tests.unit.config.documents import load_core, problems_of, queue, setting, settings, warnings_of
 
 _RETENTION = '<journal-retention-directory period="7" unit="DAYS">kept</journal-retention-directory>'
 
@@ -41,7 +46,6 @@ def test_what_makes_no_difference_is_not_named(core: str) -> None:
 @pytest.mark.parametrize(
     ("core", "name"),
     [
-        ("<journal-type>NIO</journal-type>", "journal-type"),
         ("<broker-plugins><broker-plugin class-name='x'/></broker-plugins>", "broker-plugins"),
         ("<metrics><jvm-gc>true</jvm-gc></metrics>", "metrics"),
         (queue(inside="<user>u</user>"), "user"),
@@ -50,6 +54,24 @@ def test_what_makes_no_difference_is_not_named(core: str) -> None:
 )
 def test_what_makes_a_difference_is_named(core: str, name: str) -> None:
     assert [warning.partition(" is ignored")[0] for warning in ignored(core)] == [f"broker.xml:3: {name}"]
+
+
+def test_what_tunes_the_inside_of_artemis_is_one_note() -> None:
+    core = "<journal-type>NIO</journal-type>\n<journal-buffer-size>5</journal-buffer-size>\n<jmx-domain>x</jmx-domain>"
+    (note,) = [problem for problem in problems_of(core) if problem.code == "tuning"]
+    assert (note.severity, note.line) == ("note", 3)
+    assert note.message.endswith(": journal-type (3), journal-buffer-size (4), jmx-domain (5)")
+
+
+def test_a_file_that_opens_no_port_says_so_loudly() -> None:
+    stomp = '<acceptor name="s">tcp://127.0.0.1:61613?protocols=STOMP{}</acceptor>'
+    http = '<acceptor name="h">tcp://127.0.0.1:8161?protocols=HTTP</acceptor>'
+    for inside in (http, stomp.format(";autoStart=false") + http, stomp.replace("127.0.0.1", "0.0.0.0").format("")):
+        notices = load_core(f"<acceptors>{inside}</acceptors>").notices
+        assert [problem.severity for problem in notices if problem.code == "no-port"] == ["warning"]
+    assert not [
+        each for each in load_core(f"<acceptors>{stomp.format('')}</acceptors>").notices if "PORT" in each.message
+    ]
 
 
 def test_a_database_is_named() -> None:
@@ -134,3 +156,10 @@ def test_notices_come_in_the_order_of_lines() -> None:
         ).notices
     ]
     assert lines == sorted(lines)
+
+
+def test_each_code_is_used_and_each_use_is_listed() -> None:
+    package = Path(check.__file__).parents[1]
+    text = "\n".join(path.read_text() for path in sorted((package / "config").glob("*.py")) if path.name != "codes.py")
+    used = set(re.findall(r'problems\.(?:warning|note)\(\s*"([a-z-]+)"', text)) | {"doubtful-value"}
+    assert used == set(CODES)

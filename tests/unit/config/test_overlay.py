@@ -193,11 +193,106 @@ def test_later_files_win(tmp_path: Path) -> None:
     assert loads(document(""), properties=both, environ={}).name == "a"
 
 
-def test_a_directory_gives_its_files_by_name(tmp_path: Path) -> None:
-    for name in ("2.properties", "1.json", "3.txt"):
+def test_folders_give_their_files_by_name_and_lists_give_each(tmp_path: Path) -> None:
+    for name in ("2.properties", "1.json", "3.txt", "with,comma.properties"):
         (tmp_path / name).write_text("")
-    assert [Path(each).name for each in expand_paths([f"{tmp_path}/"])] == ["1.json", "2.properties"]
-    assert expand_paths([str(tmp_path)]) == [str(tmp_path)]
+    problems = Problems()
+
+    def names(*paths: str) -> list[str]:
+        return [Path(each).name for each in expand_paths(list(paths), problems)]
+
+    both = ["1.json", "2.properties", "with,comma.properties"]
+    assert names(f"{tmp_path}/") == names(str(tmp_path)) == both
+    assert names(f"{tmp_path}/3.txt, {tmp_path}/", f"{tmp_path}/1.json") == ["3.txt", *both, "1.json"]
+    assert names(f"{tmp_path}/?filter=.*txt") == ["3.txt"]
+    assert names(f"{tmp_path}/with,comma.properties") == ["with,comma.properties"]
+    assert not problems.found
+    assert names(f"{tmp_path}/?filter=(", f"{tmp_path}/nothing/", f"{tmp_path}/?sort=1") == both
+    texts = [each.message for each in problems.found]
+    assert len(texts) == 3
+    assert texts[0].startswith("the filter is no regular expression")
+    assert texts[1].endswith("nothing/ cannot be read: No such file or directory")
+    assert texts[2] == "?sort=1 means nothing here"
+
+
+def _beans() -> list[tuple[str, str]]:
+    lines = (Path(__file__).parent / "beans.txt").read_text().splitlines()
+    return [(kind, name) for kind, name in (line.split() for line in lines if not line.startswith("#"))]
+
+
+PLACES = {
+    "ConfigurationImpl": "{}",
+    "AddressSettings": "addressSettings.a.{}",
+    "QueueConfiguration": "addressConfigurations.a.queueConfigs.q.{}",
+    "DivertConfiguration": "divertConfigurations.d.{}",
+    "WildcardConfiguration": "wildcardConfiguration.{}",
+}
+STRUCTURES = {
+    "acceptorConfigurations", "addressConfigurations", "addressSettings", "addressesSettings", "divertConfigurations",
+    "queueConfigs", "queueConfigurations", "resourceLimitSettings", "securityRoles", "wildCardConfiguration",
+}  # fmt: skip
+"""What has properties below it, which the other tests look at."""
+
+
+def test_each_property_that_artemis_knows_means_something_here(tmp_path: Path) -> None:
+    lines = [PLACES[kind].format(name) + "=1" for kind, name in _beans() if name not in STRUCTURES]
+    assert len(lines) > 240
+    try:
+        problems = overlaid(tmp_path, *lines).notices
+    except ConfigError as error:
+        problems = tuple(error.problems)
+    unknown = [each.message for each in problems if "means nothing there" in each.message]
+    assert unknown == []
+
+
+@pytest.mark.parametrize(
+    ("line", "attribute", "value"),
+    [
+        ("connectionTTLOverride=5000", "connection_ttl_override", 5000),
+        ("IDCacheSize=7", "id_cache_size", 7),
+        ("persistIDCache=false", "persist_id_cache", False),
+        ("persistIDCache=off", "persist_id_cache", False),
+        ("persistenceEnabled=yes", "persistence_enabled", True),
+        ("persistenceEnabled=1", "persistence_enabled", True),
+        ("securityEnabled=banana", "security_enabled", False),
+        ("journalFileSize=20M", "journal_file_size", 20 * 1024**2),
+    ],
+)
+def test_names_and_words_that_artemis_takes(tmp_path: Path, line: str, attribute: str, value: object) -> None:
+    config = overlaid(tmp_path, line)
+    assert getattr(config, attribute) == value
+    assert not notices(config)
+
+
+def test_retention_by_properties(tmp_path: Path) -> None:
+    lines = ("journalRetentionDirectory=history", "journalRetentionPeriod=60000", "journalRetentionMaxBytes=1G")
+    kept = overlaid(tmp_path, *lines).journal_retention
+    assert kept is not None
+    assert (kept.directory, kept.period_ms, kept.storage_limit, kept.cursor_ttl_s) == ("history", 60000, 1024**3, 86400)
+    declared = XML + '<journal-retention-directory period="2">x</journal-retention-directory>'
+    kept = overlaid(tmp_path, "journalRetentionPeriod=60000", xml=declared).journal_retention
+    assert kept is not None
+    assert (kept.directory, kept.period_ms) == ("x", 60000)
+    assert overlaid(tmp_path, "journalRetentionDirectory=-", xml=declared).journal_retention is None
+    with pytest.raises(ConfigError, match="needs journalRetentionPeriod"):
+        overlaid(tmp_path, lines[0])
+    config = overlaid(tmp_path, "journalRetentionPeriod=x", lines[1])
+    assert config.journal_retention is None
+    assert [text.partition(": ")[2] for text in notices(config)] == [
+        "journalRetentionPeriod is left out: wrong value",
+        "nothing is retained: journalRetentionDirectory is not set, or taken away",
+    ]
+
+
+def test_queues_without_an_address_around_them(tmp_path: Path) -> None:
+    config = overlaid(
+        tmp_path,
+        "queueConfigurations.one.ringSize=4",
+        "queueConfigurations.one.address=there",
+        "queueConfigurations.two.routingType=ANYCAST",
+    )
+    found = {queue.name: (queue.address, queue.ring_size) for each in config.addresses for queue in each.queues}
+    assert found == {"q": ("a", 5), "one": ("there", 4), "two": ("two", None)}
 
 
 def test_json(tmp_path: Path) -> None:
@@ -224,6 +319,20 @@ def test_files_that_cannot_be_read_are_errors(tmp_path: Path, name: str, text: s
     with pytest.raises(ConfigError) as refused:
         loads(document(""), properties=[tmp_path / name])
     assert Path(refused.value.problems[0].file).name == name
+
+
+def test_two_escapes_are_one_character_and_one_alone_is_an_error(tmp_path: Path) -> None:
+    assert overlaid(tmp_path, "name=\\ud83d\\ude00").name == "\U0001f600"
+    with pytest.raises(ConfigError) as refused:
+        overlaid(tmp_path, "", "name=\\ude00")
+    assert "over.properties:2: property name has an escape that is half a character" in str(refused.value)
+
+
+def test_json_that_is_too_deep_is_refused_in_our_words(tmp_path: Path) -> None:
+    path = tmp_path / "deep.json"
+    path.write_text('{"a":' * 100_000)
+    with pytest.raises(ConfigError, match=r"deep.json: no JSON: values stand inside each other too deep"):
+        loads(document(""), properties=[path])
 
 
 def test_a_file_beside_the_configuration_is_used_when_none_is_named(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -203,12 +204,41 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     path = tmp_path / "broker.xml"
     path.write_bytes(document("<name>Grün</name>").encode("iso-8859-1"))
     (problem,) = refusal(path)
-    assert "not text in its encoding" in problem.message
+    assert str(problem).startswith(f"{path}:3: this line is not utf-8: ")
+    assert problem.value == "0xfc"
+
+
+def test_an_encoding_that_nobody_knows(tmp_path: Path) -> None:
+    path = tmp_path / "broker.xml"
+    path.write_text('<?xml version="1.0" encoding="klingon"?>' + document("<name>x</name>"))
+    (problem,) = refusal(path)
+    assert problem.value == "klingon"
+
+
+@pytest.mark.timeout(20)
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (problem,) = refusal(pipe)
+    assert "no regular file" in problem.message
+    path = tmp_path / "broker.xml"
+    path.write_text(document(f'<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="{pipe}"/>'))
+    (problem,) = refusal(path)
+    assert (problem.line, "no regular file" in problem.message) == (3, True)
+
+
+def test_included_files_have_a_limit_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("artemis_py.config.include.INCLUDED_LENGTH_MAX", 150)
+    (tmp_path / "part.xml").write_text('<name xmlns="urn:activemq:core">a</name>' + " " * 60)
+    include = '<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="part.xml"/>'
+    path = tmp_path / "broker.xml"
+    path.write_text(document(f"{include}\n{include}"))
+    assert any("together longer than 150 bytes" in problem.message for problem in refusal(path))
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     (problem,) = refusal(tmp_path / "broker.xml")
-    assert str(problem).startswith(f"{tmp_path / 'broker.xml'}:0: ")
+    assert str(problem).startswith(f"{tmp_path / 'broker.xml'}: ")
     (problem,) = refusal(tmp_path)
     assert "cannot be read" in problem.message
 

@@ -61,7 +61,7 @@ def test_lines_are_those_of_the_file() -> None:
 
 def test_placeholders_inside_a_value_do_not_count_as_lines_of_the_file() -> None:
     substituted = substitute("1\n${a}\n3", {"a": "x${b:\n}${c:\n\n}y"})
-    assert (substituted.text, substituted.lines) == ("1\nxy\n3", [1, 2, 3])
+    assert (substituted.text, list(substituted.lines)) == ("1\nxy\n3", [1, 2, 3])
 
 
 def test_unset_names_are_warned_of_once_and_outside_comments_only() -> None:

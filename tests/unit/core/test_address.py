@@ -8,7 +8,8 @@ import pytest
 
 from artemis_py.config.settings import AddressSettings
 from artemis_py.core.address import Address, DuplicateIds
-from artemis_py.message import MESSAGE_OVERHEAD_BYTES
+from artemis_py.core.holdings import Holdings
+from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Account
 from tests.unit.core.parts import NOW_MS, broker_of, head_of, queue_config, send
 
 
@@ -123,7 +124,7 @@ def test_a_ring_leaves_room_on_its_address() -> None:
 
 def test_duplicate_ids_forget_the_oldest() -> None:
     """The cache is a ring."""
-    ids = DuplicateIds(2)
+    ids = DuplicateIds(2, Holdings(Account()))
     for id in ("1", "2", "3"):
         ids.add(id)
     assert ["1" in ids, "2" in ids, "3" in ids] == [False, True, True]
@@ -131,7 +132,7 @@ def test_duplicate_ids_forget_the_oldest() -> None:
 
 def test_duplicate_ids_of_size_zero_remember_nothing() -> None:
     """Detection is off."""
-    ids = DuplicateIds(0)
+    ids = DuplicateIds(0, Holdings(Account()))
     ids.add("1")
     assert "1" not in ids
 

@@ -7,8 +7,10 @@ import pytest
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.core.commits import NO_ADDRESS, Commits
+from artemis_py.core.holdings import Holdings
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import AddressFullError, DuplicateError
+from artemis_py.message import Account
 from artemis_py.records import Keepsake, MemoryLog
 from tests.unit.core.parts import NOW_MS, broker_of, queue_config, send_in
 
@@ -91,7 +93,7 @@ def test_ids_come_back_after_a_restart() -> None:
     ("first", "second", "is_other"), [("d1", "d1", False), ("d1", "d2", True), ("", "d2", False), ("d1", "", False)]
 )
 def test_the_same_id_with_other_messages_is_an_error(first: str, second: str, is_other: bool) -> None:
-    commits = Commits(10, keeps=True)
+    commits = Commits(10, Holdings(Account()), keeps=True)
     commits.remember("one", first, MemoryLog())
     if is_other:
         with pytest.raises(DuplicateError, match="with other messages"):
@@ -102,7 +104,7 @@ def test_the_same_id_with_other_messages_is_an_error(first: str, second: str, is
 
 @pytest.mark.parametrize(("size", "seen"), [(2, ["b", "c"]), (3, ["a", "b", "c"]), (0, [])])
 def test_the_last_so_many_are_remembered(size: int, seen: list[str]) -> None:
-    commits = Commits(size, keeps=True)
+    commits = Commits(size, Holdings(Account()), keeps=True)
     for commit_id in "abc":
         commits.remember(commit_id, "", MemoryLog())
     assert [commit_id for commit_id in "abc" if commits.has_seen(commit_id, "")] == seen
@@ -110,7 +112,7 @@ def test_the_last_so_many_are_remembered(size: int, seen: list[str]) -> None:
 
 def test_ids_that_are_not_kept_are_not_written() -> None:
     log = IdLog()
-    commits = Commits(10, keeps=False)
+    commits = Commits(10, Holdings(Account()), keeps=False)
     commits.remember("one", "", log)
     assert commits.has_seen("one", "")
     assert log.told == []

@@ -8,7 +8,8 @@ import pytest
 
 from artemis_py.core.address import ANYCAST, MULTICAST
 from artemis_py.core.broker import Broker
-from artemis_py.core.router import HOPS_MAX
+from artemis_py.core.events import LOOPED
+from artemis_py.core.forward import HOPS_HEADER, HOPS_MAX
 from tests.unit.core.parts import (
     NOW_MS,
     broker_of,
@@ -156,13 +157,101 @@ def test_divert_to_an_address_that_does_not_exist(creates: bool) -> None:
 
 
 def test_diverts_in_a_circle() -> None:
-    """A message goes round a bounded number of times, then it is dropped and counted; the broker comes to rest."""
+    """A message goes round once, then it is dropped and counted; the broker comes to rest."""
     broker = diverted(divert_config("there", "A", "B"), divert_config("back", "B", "A"))
     send(broker, "A")
     turn(broker)
     assert not broker.router.forwards
     assert broker.router.looped_message_count == 1
-    assert sum(counts(broker, "A", "B")) == HOPS_MAX + 1
+    assert counts(broker, "A", "B") == [2, 1]
+
+
+def test_circles_of_diverts_that_give_to_several_addresses() -> None:
+    """With a bound of hops alone, one message became 43 million."""
+    names = ("A", "B", "C")
+    broker = broker_of(
+        *(queue_config(name, name) for name in names),
+        diverts=[divert_config(name, name, "A", "B", "C") for name in names],
+    )
+    send(broker, "A")
+    turn(broker)
+    assert not broker.router.forwards
+    assert broker.queues["A"].tally.added < 10
+    assert sum(counts(broker, *names)) == 16, "A itself, and each way through diverts that it has not been through"
+
+
+def test_what_two_ways_bring_is_no_circle() -> None:
+    diverts = [divert_config("d", "A", "B", "C"), *(divert_config(f"{name}D", name, "D") for name in "BC")]
+    broker = broker_of(
+        *(queue_config(name, name) for name in "ABCDE"), diverts=[*diverts, divert_config("DE", "D", "E")]
+    )
+    send(broker, "A")
+    turn(broker)
+    assert counts(broker, *"ABCDE") == [1, 1, 1, 2, 2]
+    assert broker.router.looped_message_count == 0
+
+
+def expiring_in_a_circle(**core: Any) -> Broker:
+    """A and B give messages 50 ms each, and are each other's expiry address."""
+    settings = {
+        "A": {"expiry_address": "B", "expiry_delay": 50},
+        "B": {"expiry_address": "A", "expiry_delay": 50},
+    }
+    return broker_of(queue_config("A", "A"), queue_config("B", "B"), settings=settings, **core)
+
+
+def test_expiry_addresses_in_a_circle() -> None:
+    """Each round is another turn, much later; the message knows how often it went, and is dropped, counted and told."""
+    broker = expiring_in_a_circle(message_expiry_scan_period=100)
+    send(broker, "A")
+    for number in range(1, HOPS_MAX + 1):
+        turn(broker, NOW_MS + number * 100)
+        assert counts(broker, "A", "B") == ([0, 1] if number % 2 else [1, 0])
+        headers = properties_on(broker, "B" if number % 2 else "A")[0]
+        assert headers.get(HOPS_HEADER) == (str(number) if number > 1 else None)
+    assert broker.router.looped_message_count == 0
+    turn(broker, NOW_MS + (HOPS_MAX + 1) * 100)
+    assert counts(broker, "A", "B") == [0, 0]
+    assert broker.router.looped_message_count == 1
+    assert broker.happenings.counts[LOOPED] == 1
+    (told,) = [event for event in broker.happenings.take() if event.code == LOOPED]
+    assert (told.queue, told.fields) == ("A", {"target": "B"})
+    assert broker.memory_bytes == 0
+
+
+def test_a_divert_and_an_expiry_address_in_a_circle() -> None:
+    """Hops of all kinds add up."""
+    broker = broker_of(
+        queue_config("B", "B"),
+        diverts=[divert_config("d", "A", "B", exclusive=True)],
+        settings={"B": {"expiry_address": "A", "expiry_delay": 50}},
+        message_expiry_scan_period=100,
+    )
+    send(broker, "A")
+    for number in range(2 * HOPS_MAX):
+        turn(broker, NOW_MS + number * 100)
+    assert counts(broker, "B") == [0]
+    assert broker.router.looped_message_count == 1
+    assert broker.queues["B"].tally.expired == HOPS_MAX // 2
+
+
+def test_a_circle_with_a_consumer_that_fails_goes_on() -> None:
+    """What waits for another attempt on an address of its own, and expires back to where it failed, is not lost."""
+    settings = {
+        "work": {"max_delivery_attempts": 1, "dead_letter_address": "retry"},
+        "retry": {"expiry_address": "work", "expiry_delay": 50},
+    }
+    broker = broker_of(
+        queue_config("work", "work"), queue_config("retry", "retry"), settings=settings, message_expiry_scan_period=100
+    )
+    send(broker, "work")
+    for number in range(1, 2 * HOPS_MAX):
+        fail(broker, "work", now_ms=NOW_MS + number * 100)
+        assert counts(broker, "work", "retry") == [0, 1]
+        turn(broker, NOW_MS + number * 100 + 99)
+        turn(broker, NOW_MS + (number + 1) * 100)
+        assert counts(broker, "work", "retry") == [1, 0]
+    assert broker.router.looped_message_count == 0
 
 
 # ---- no route ------------------------------------------------------------------------------------

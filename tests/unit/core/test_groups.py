@@ -153,6 +153,7 @@ def test_one_dispatch_passes_over_so_many_only() -> None:
     idle = consumer_on(broker, queue)
     rounds = 0
     while broker.has_ready and not idle.held:
+        broker.budget.refill(20_000)
         broker.dispatch(NOW_MS)
         rounds += 1
     assert [entry.message.head.properties["JMSXGroupID"] for entry in idle.held.values()] == ["other"]
@@ -167,6 +168,7 @@ def test_a_selector_that_passes_over_much_lets_others_go_first() -> None:
     consumer = consumer_on(broker, queue, selector="color = 'red'")
     rounds = 0
     while broker.has_ready and not consumer.held:
+        broker.budget.refill(20_000)
         broker.dispatch(NOW_MS)
         rounds += 1
     assert (len(consumer.held), rounds) == (1, 3)

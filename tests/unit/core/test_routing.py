@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 from artemis_py.config.matching import WildcardSyntax
 from artemis_py.core.address import ANYCAST, MULTICAST
 from artemis_py.core.broker import Broker
 from artemis_py.errors import BrokerError, NotFoundError
-from tests.unit.core.parts import broker_of, consumer_on, head_of, ids, queue_config, send, turn
+from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, ids, queue_config, send, turn
 
 
 def counts(broker: Broker, *names: str) -> list[int]:
@@ -246,14 +249,60 @@ def test_no_two_queues_of_one_name() -> None:
 
 
 def test_routes_grow_old() -> None:
-    """A route resolved before a binding changed is resolved again."""
-    broker = broker_of(queue_config())
-    route = broker.route("a", None, None)
-    assert broker.current(route)
-    broker.create_queue(broker.addresses["a"], queue_config("late"), auto_created=True)
-    assert not broker.current(route)
+    """A route is good while queues come, here and elsewhere, and is resolved again when a queue of its address went."""
+    broker = broker_of(queue_config(), queue_config("other", "b"))
+    route, to_queue = broker.route("a", None, None), broker.route("a", "q", None)
     send(broker)
-    assert counts(broker, "q", "late") == [1, 1]
+    broker.create_queue(broker.addresses["a"], queue_config("late"), auto_created=True)
+    send(broker)
+    assert counts(broker, "q", "late") == [2, 1]
+    broker.delete_queue(broker.queues["other"], NOW_MS)
+    assert broker.current(route)
+    assert broker.current(to_queue)
+    broker.delete_queue(broker.queues["q"], NOW_MS)
+    assert not broker.current(route)
+    assert not broker.current(to_queue)
+    send(broker)
+    assert counts(broker, "late") == [2]
+
+
+def test_routes_end_with_their_address() -> None:
+    """Another address of the name is another address."""
+    broker = broker_of()
+    route = broker.route("a", None, MULTICAST)
+    broker.delete_address(broker.addresses["a"])
+    broker.obtain_address("a", MULTICAST)
+    assert not broker.current(route)
+    assert broker.renewed(route).address is broker.addresses["a"]
+
+
+def test_a_route_by_a_wildcard_address_grows_old() -> None:
+    """The anycast queue that took the messages was on a wildcard address: without it the address needs its own."""
+    broker = broker_of()
+    broker.create_queue(
+        broker.obtain_address("news.*", ANYCAST), queue_config("all", "news.*", ANYCAST), auto_created=True
+    )
+    send(broker, "news.sport", routing_type=ANYCAST)
+    assert counts(broker, "all") == [1]
+    assert "news.sport" not in broker.queues
+    route = broker.route("news.sport", None, ANYCAST)
+    assert broker.current(route)
+    broker.delete_queue(broker.queues["all"], NOW_MS)
+    assert not broker.current(route)
+    broker.renewed(route)
+    assert "news.sport" in broker.queues
+
+
+@pytest.mark.interpreted
+def test_a_plan_keeps_no_queue_that_is_gone() -> None:
+    """Also where nobody sends any more: dead queues would fill the memory."""
+    broker = broker_of(queue_config())
+    send(broker)
+    queue = weakref.ref(broker.queues["q"])
+    broker.delete_queue(broker.queues["q"], NOW_MS)
+    broker.dispatch(NOW_MS)
+    gc.collect()
+    assert queue() is None
 
 
 # ---- wildcard addresses --------------------------------------------------------------------------

@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 from artemis_py.config.settings import AddressConfig, BrokerConfig, SettingsEntry, SettingsRepository
-from artemis_py.core.address import ANYCAST, MULTICAST
+from artemis_py.core.address import ANYCAST, MULTICAST, Address
 from artemis_py.core.broker import Broker
+from artemis_py.core.walk import Walk
+from artemis_py.errors import ArtemisError
 from artemis_py.storage.pages import PageFiles
 from artemis_py.storage.spill import SpillLog
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
-from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, queue_config, send, turn
+from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, lines_run, queue_config, send, turn
 
 PERIOD_MS = 100
 
@@ -250,3 +252,107 @@ def test_an_address_with_pages_stays() -> None:
     broker.tick(NOW_MS + 3000)
     broker.tick(NOW_MS + 4000)
     assert "a.b" not in broker.addresses
+
+
+# ---- rounds that last ----------------------------------------------------------------------------
+
+
+def turn_of(broker: Broker, now_ms: int, units: int) -> None:
+    """A turn that may do so much."""
+    broker.budget.refill(units)
+    turn(broker, now_ms)
+
+
+def test_a_round_lasts_as_many_turns_as_it_takes() -> None:
+    """Each turn looks at no more than it may; everything is seen, and deleted in the round after."""
+    count, units = 300, 20
+    broker = swept()
+    for number in range(count):
+        use_once(broker, f"q{number}")
+    lines = []
+    for round_number in (1, 2):
+        turns = 0
+        while turns == 0 or broker.has_ready:
+            lines.append(lines_run(lambda number=round_number: turn_of(broker, NOW_MS + number * PERIOD_MS, units)))  # type: ignore[misc]
+            turns += 1
+        assert turns >= 2 * count // units
+        assert len(broker.queues) == (count if round_number == 1 else 0)
+    assert max(lines) < 100 * units
+    broker.budget.refill(1 << 30)
+    rounds(broker, 2, start=3)
+    assert not broker.addresses
+
+
+def test_what_comes_and_goes_during_a_round() -> None:
+    """Nobody is condemned twice by one round, nobody is left out, and a round ends."""
+    broker = swept()
+    random = Random(1)
+    for number in range(50):
+        use_once(broker, f"q{number}")
+    for _ in range(60):
+        turn_of(broker, NOW_MS + PERIOD_MS, 3)
+        name = random.choice(list(broker.queues))
+        broker.delete_queue(broker.queues[name], NOW_MS)
+        use_once(broker, f"late{random.random()}")
+    assert not broker.agenda, "the first round is over"
+    assert len(broker.queues) == 50, "no queue goes in its first round"
+    early = set(broker.queues)
+    broker.budget.refill(1 << 30)
+    rounds(broker, 2, start=2)
+    assert not early & set(broker.queues)
+
+
+def test_expiry_in_a_round_that_lasts() -> None:
+    """Each queue's messages expire, in one turn or another."""
+    broker = broker_of(message_expiry_scan_period=PERIOD_MS)
+    for number in range(30):
+        send(broker, f"q{number}", routing_type=ANYCAST, expires_ms=NOW_MS + 10)
+    turn_of(broker, NOW_MS + PERIOD_MS, 5)
+    assert len(broker.agenda) > 0
+    assert 0 < sum(queue.message_count for queue in broker.queues.values()) < 30
+    for _ in range(30):
+        turn_of(broker, NOW_MS + PERIOD_MS, 5)
+    assert not broker.has_ready
+    assert sum(queue.message_count for queue in broker.queues.values()) == 0
+
+
+def test_a_walk_sees_everybody_once() -> None:
+    """Also those behind somebody who went, and no more than there were when it began."""
+    walk: Walk[str] = Walk()
+    for name in "abcde":
+        walk.add(name)
+    walk.begin()
+    seen = [walk.take(), walk.take()]
+    walk.discard("a")
+    walk.add("f")
+    seen += [walk.take() for _ in range(4)]
+    assert seen == ["a", "b", "c", "d", "e", None]
+    walk.discard("nobody")
+    walk.begin()
+    assert [walk.take() for _ in range(6)] == ["b", "f", "c", "d", "e", None]
+
+
+@pytest.mark.interpreted
+def test_rounds_go_on_when_an_address_cannot_be_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What breaks off is told; the others go, in this round and the next."""
+    broker = swept()
+    for number in range(3):
+        use_once(broker, f"auto{number}")
+    rounds(broker, 3)
+    whole = broker.delete_address
+    failed: list[str] = []
+
+    def delete(address: Address) -> None:
+        if address.name == "auto1" and not failed:
+            failed.append(address.name)
+            raise ArtemisError("broken")
+        whole(address)
+
+    monkeypatch.setattr(broker, "delete_address", delete)
+    rounds(broker, 1, start=4)
+    turn(broker, NOW_MS + 4 * PERIOD_MS)  # in which the round goes on
+    assert failed == ["auto1"]
+    assert set(broker.addresses) == {"auto1"}
+    assert broker.happenings.counts["ART-1006"] == 1
+    rounds(broker, 2, start=5)
+    assert not broker.addresses

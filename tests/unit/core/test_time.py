@@ -16,7 +16,7 @@ from artemis_py.core.schedule import Schedule
 @given(st.lists(st.integers(0, 20), max_size=30), st.lists(st.integers(0, 25), max_size=10))
 def test_schedule_gives_out_by_time_then_by_arrival(dues: list[int], looks: list[int]) -> None:
     """At each look everything due by then, the earliest first, equal times in the order they were added."""
-    schedule: Schedule[int] = Schedule()
+    schedule: Schedule[int] = Schedule(lambda _: False)
     waiting = sorted((due, number) for number, due in enumerate(dues))
     for number, due in enumerate(dues):
         schedule.add(due, number)
@@ -30,7 +30,7 @@ def test_schedule_gives_out_by_time_then_by_arrival(dues: list[int], looks: list
 
 def test_schedule_never_compares_items() -> None:
     """Items of equal time need no order of their own."""
-    schedule: Schedule[object] = Schedule()
+    schedule: Schedule[object] = Schedule(lambda _: False)
     items = [object(), object(), object()]
     for item in items:
         schedule.add(5, item)

@@ -3,18 +3,21 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from artemis_py.errors import PerfError
 from artemis_py.perf.frames import body_of
 from artemis_py.perf.link import Link
+from artemis_py.perf.neighbours import _neighbours
 from artemis_py.perf.process import ProcessTree
 from artemis_py.perf.registry import SCENARIOS, choose
 from artemis_py.perf.runner import check_broker, run_rounds
 from artemis_py.perf.scenario import Options, Run, warm_up
 from artemis_py.perf.sync import SyncProducers
 from artemis_py.perf.target import Target
+from tests.e2e.broker_process import eventually
 from tests.unit.perf.fake_broker import FakeBroker, Faults
 
 MESSAGES = 400
@@ -240,6 +243,42 @@ def test_a_failing_scenario_does_not_stop_the_others() -> None:
         failed, passed = run_rounds(choose(["7", "1"]), load(broker), 2)
     assert (len(failed.rounds), len(failed.failures)) == (0, 1)
     assert (len(passed.rounds), len(passed.failures)) == (2, 0)
+
+
+@pytest.mark.parametrize("kind", ["tiny", "crlf", "selectors"])
+def test_a_round_trip_is_measured_beside_neighbours(
+    broker: FakeBroker, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside: list[tuple[list[bytes], bytes]] = []
+
+    @contextmanager
+    def counted(target: Target, greetings: list[bytes], flood: bytes) -> Iterator[None]:
+        beside.append((greetings, flood))
+        yield
+
+    monkeypatch.setattr("artemis_py.perf.neighbours._neighbours", counted)
+    monkeypatch.setattr("artemis_py.perf.neighbours.PERIOD_S", 0.0)
+    metrics = measure(f"neighbours-{kind}", load(broker, messages=20, neighbours=3))
+    assert metrics["messages"] == len(broker.sends) == 20
+    assert 0 < metrics["p50_us"] <= metrics["p99_us"]
+    ((greetings, flood),) = beside
+    assert len(greetings) == 3
+    assert flood.endswith(b"\0")
+    assert (b"\r\n\r\n\0" in flood) == (kind == "crlf")
+    assert all(greeting.count(b"SUBSCRIBE") == (50 if kind == "selectors" else 0) for greeting in greetings)
+
+
+def test_neighbours_send_until_the_end(broker: FakeBroker) -> None:
+    flood = b"SEND\ndestination:/topic/t\n\n\0" * 10
+    target = Target("127.0.0.1", broker.port)
+    with _neighbours(target, [b"", b""], flood):
+        eventually("sends", lambda: len(broker.sends), lambda count: count > 40)
+
+
+def test_neighbours_that_cannot_connect_are_an_error() -> None:
+    target = Target("127.0.0.1", 1)
+    with pytest.raises(PerfError, match="could not connect"), _neighbours(target, [b""], b"x"):
+        pass
 
 
 def test_the_table_of_scenarios() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.entry import Entry
 from artemis_py.message import Account, Head, Message
@@ -38,7 +40,14 @@ def comparable(frame: AnyFrame, body: bytes) -> tuple[object, ...]:
     return ("SEND", frame.head.block, frame.head.sized, deciding, rest, body)
 
 
-def feed_all(one: Parser, chunks: list[bytes]) -> list[tuple[object, ...]]:
+class Feeds(Protocol):
+    """Whatever takes bytes and gives frames, as a parser does."""
+
+    def feed(self, data: bytes) -> list[tuple[AnyFrame, bytes]]:
+        """The frames that ``data`` completes."""
+
+
+def feed_all(one: Feeds, chunks: list[bytes]) -> list[tuple[object, ...]]:
     """The frames that the chunks make, as plain values."""
     found: list[tuple[object, ...]] = []
     for frame, body in (pair for chunk in chunks for pair in one.feed(chunk)):

@@ -19,7 +19,8 @@ def test_where_headers_go(version: str) -> None:
         version,
         b"destination:/queue/a\ncontent-length:0\nreceipt:r\ntransaction:t\npriority:7\npersistent:true\nexpires:99\n"
         b"AMQ_SCHEDULED_TIME:5\nAMQ_SCHEDULED_DELAY:6\n_AMQ_DUPL_ID:d\nfoo:bar\ncontent-type:text/plain\n"
-        b"message-id:forged\nsubscription:forged\nack:forged\nredelivered:true\ntimestamp:1\ndelivery-count:9\n",
+        b"message-id:forged\nsubscription:forged\nack:forged\nredelivered:true\ntimestamp:1\ndelivery-count:9\n"
+        b"_ART_HOPS:16\n",
     )
     shape = send.shape
     assert (send.receipt, send.transaction, send.content_length, send.quick) == ("r", "t", 0, False)

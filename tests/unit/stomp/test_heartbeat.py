@@ -23,6 +23,8 @@ def rules(ttl_override_ms: int = -1, **params: object) -> BeatRules:
         ("0,1000", "1000,30000"),
         ("20000,30000", "30000,20000"),
         (" 500 , 1000 ", "1000,500"),
+        ("0,300000", "300000,30000"),
+        ("0,999999999999", "300000,30000"),
     ],
 )
 def test_answers(asked: str, answer: str) -> None:

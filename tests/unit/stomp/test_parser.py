@@ -232,3 +232,23 @@ def test_a_nul_among_headers_is_refused(version: str, rest: bytes) -> None:
     one = parser(version)
     assert one.feed(b"SEND\ndestination:/queue/x\n" + rest) == []
     assert one.error is not None
+
+
+def test_a_block_that_was_not_met_before_costs_what_it_is_long() -> None:
+    """So fairness between connections is by cost: a block that is remembered costs next to nothing."""
+    one = parser()
+    one.feed(SEND + b"\0" + SEND + b"\0")
+    first = one.read_units
+    assert first > 0, "the first of them was read"
+    one.feed(SEND + b"\0")
+    assert one.read_units == first
+    long = SEND.removesuffix(b"\n") + b"x:" + b"y" * 1000 + b"\n\n\0"
+    one.feed(long)
+    assert one.read_units >= 2 * first
+
+
+def test_no_more_blocks_are_read_than_may_be_paid_for() -> None:
+    one = parser()
+    frames = one.feed(b"".join(b"SEND\ndestination:/queue/%d\n\n\0" % number for number in range(1000)), 100)
+    assert 10 <= len(frames) <= 25
+    assert one.has_more

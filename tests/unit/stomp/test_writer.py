@@ -24,7 +24,7 @@ def test_message_1_2() -> None:
     one = MessageWriter("sub:1", 3, "1.2", settles=False)
     assert written(one, [entry(b"destination:/queue/x\nfoo:a\\cb\n")]) == (
         b"MESSAGE\nsubscription:sub\\c1\nmessage-id:3-7\nack:3-7\nredelivered:false\nexpires:0\n"
-        b"timestamp:1700000000000\ncontent-length:5\ndestination:/queue/x\nfoo:a\\cb\n\nhello\0"
+        b"timestamp:1700000000000\ncontent-length:5\ndestination:/queue/x\nfoo:a\\cb\n\nhello\0\n"
     )
 
 
@@ -152,7 +152,7 @@ def test_escape(version: str, expected: str) -> None:
 
 @pytest.mark.parametrize("version", ALL)
 def test_receipt(version: str) -> None:
-    assert writer.receipt("r-1", version) == b"RECEIPT\nreceipt-id:r-1\n\n\0"
+    assert writer.receipt("r-1", version) == b"RECEIPT\nreceipt-id:r-1\n\n\0\n"
 
 
 @pytest.mark.parametrize("version", ALL)
@@ -161,7 +161,7 @@ def test_error(version: str) -> None:
     message = b"It is wrong: really" if version == "1.0" else b"It is wrong\\c really"
     assert text == (
         b"ERROR\nmessage:" + message + b"\ncontent-type:text/plain\nreceipt-id:r\nversion:1.0,1.1,1.2\n"
-        b"content-length:19\n\nIt is wrong: really\0"
+        b"content-length:19\n\nIt is wrong: really\0\n"
     )
 
 
@@ -172,8 +172,8 @@ def test_error_with_strange_text() -> None:
     assert b"\0" not in head
     assert b"\r" not in head
     assert head.count(b"\n") == 4
-    assert f"content-length:{len(body) - 1}".encode() in head
+    assert f"content-length:{len(body) - 2}".encode() in head
 
 
 def test_connected_is_not_escaped() -> None:
-    assert writer.connected([("session", "a:b\\c\nd")]) == b"CONNECTED\nsession:a:b\\c d\n\n\0"
+    assert writer.connected([("session", "a:b\\c\nd")]) == b"CONNECTED\nsession:a:b\\c d\n\n\0\n"

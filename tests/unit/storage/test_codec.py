@@ -124,6 +124,20 @@ def test_an_origin_comes_back(session: int) -> None:
     assert codec.decode_origin(codec.encode_origin(session)) == session
 
 
+def test_records_of_messages_for_many_queues_do_not_depend_on_the_one_before() -> None:
+    """What stands in the last one of its queues is remembered: for the same queues and place only."""
+    message = Message(Head(b"\n", "a", persistent=True), b"body", 1, 0, 0, Account(), 0)
+    many = list(range(1, 40))
+    told = [(many, 0), (many, 0), (many, 7), (many[1:], 7), (many, 0), ([*many, 99], 0), (many, 0)]
+    for queue_ids, place in told:
+        kept = codec.Kept(message, 5, list(queue_ids))
+        again = codec.Kept(message, 5, list(queue_ids))
+        again.details = {}
+        payload = codec.encode_message(kept, place)
+        assert payload == codec.encode_message(again, place)
+        kept.queue_ids.clear()
+
+
 @given(st.lists(st.builds(Depth, U32, U64, U64, U32, U32), max_size=20))
 def test_depths_come_back(depths: list[Depth]) -> None:
     assert codec.decode_depths(codec.encode_depths(depths)) == depths

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import threading
 
 import pytest
 
-from artemis_py.storage.committer import ThreadCommitter
+from artemis_py.storage.committer import Commit, ThreadCommitter, Write
 from artemis_py.storage.disk import DiskError
+from tests.sim.disk import Fault, SimDisk
 
 
 @pytest.mark.parametrize("failure", [DiskError("no space"), ValueError("a mistake")])
@@ -23,4 +25,18 @@ def test_a_failure_is_told(failure: Exception) -> None:
     assert woken.wait(10)
     assert committer.failure is not None
     assert str(failure) in str(committer.failure)
+    committer.stop()
+
+
+def test_a_failure_of_a_batch_that_somebody_waits_for_wakes_a_turn() -> None:
+    """The turn that handed it over has looked for failures before; a lone sender waited for the next timer."""
+    woken: list[int] = []
+    committer = ThreadCommitter(lambda: woken.append(1))
+    disk = SimDisk(random.Random(1))
+    disk.create("file", 0)
+    disk.fault = Fault(0, verbs=("sync",))
+    committer.run_now(Commit([Write(disk, "file", 0, b"data", sync=True)], 1))
+    assert woken == [1]
+    assert committer.finished() is None
+    assert "Input/output error" in str(committer.failure)
     committer.stop()

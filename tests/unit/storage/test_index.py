@@ -126,3 +126,48 @@ def test_duplicate_ids_are_bounded_and_end_with_their_address() -> None:
     assert len(index.duplicate_ids["a"]) <= 20
     index.set_address({"name": "a", "deleted": True})
     assert (index.duplicate_ids, index.addresses) == ({}, {})
+
+
+def test_one_of_very_many_queues_is_done_with_a_message_at_the_same_cost() -> None:
+    """Each of a hundred thousand subscribers acknowledges a message: that was a search among all of them."""
+    costs = []
+    for count in (50, 5000):
+        index, segment = _index(_kept(1, *range(1, count + 1)))
+        compared = Comparisons()
+        for queue_id in (count, count // 2, 2):
+            segment.live[1].queue_ids[:] = [compared.number(each) for each in segment.live[1].queue_ids]
+            index.settle(queue_id, 1)
+        costs.append(compared.count)
+    assert costs[1] <= 3 * costs[0], costs
+
+
+def test_queues_of_a_message_may_stand_in_any_order() -> None:
+    index, _ = _index(_kept(1, 5, 3, 9, 1))
+    for queue_id in (9, 9, 4, 1, 5):
+        index.settle(queue_id, 1)
+    kept = index.find(1)
+    assert kept is not None
+    assert kept.queue_ids == [3]
+
+
+class Comparisons:
+    """Counts how often its numbers are compared."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def number(self, value: int) -> int:
+        counter = self
+
+        class Compared(int):
+            def __lt__(self, other: int) -> bool:
+                counter.count += 1
+                return int(self) < int(other)
+
+            def __eq__(self, other: object) -> bool:
+                counter.count += 1
+                return isinstance(other, int) and int(self) == int(other)
+
+            __hash__ = int.__hash__
+
+        return Compared(value)

@@ -11,17 +11,17 @@ import pytest
 
 from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
 from artemis_py.storage import codec, retained_bodies
-from artemis_py.storage.body_names import body_name, read_name
+from artemis_py.storage.body_names import body_name, is_start, read_name
 from artemis_py.storage.body_recovery import take_over
 from artemis_py.storage.codec import CodecError, Kept
-from artemis_py.storage.disk import FileDisk
-from artemis_py.storage.large import LargeStore
+from artemis_py.storage.disk import FileDisk, NoSpaceError
+from artemis_py.storage.large import LargeStore, Piece
 from artemis_py.storage.retained_bodies import RetainedBodies
 from artemis_py.storage.retention import Retention, RetentionSettings
 from artemis_py.storage.upload import SYNC_EVERY_BYTES
 from tests.sim.committer import SteppedCommitter
-from tests.sim.disk import SimDisk
-from tests.sim.prepared import QUEUE, QUEUE_ID, commit, kept_ids, open_journal
+from tests.sim.disk import Fault, SimDisk
+from tests.sim.prepared import QUEUE, QUEUE_ID, commit, flip, kept_ids, open_journal
 
 
 class Bodies:
@@ -107,6 +107,64 @@ def test_a_long_body_is_synced_now_and_then() -> None:
     assert not upload.may_go_on
 
 
+class NarrowDisk(SimDisk):
+    """Takes no more than so many bytes of each file."""
+
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__(random.Random(1))
+        self.bytes_max = bytes_max
+
+    def write(self, name: str, offset: int, data: bytes) -> None:
+        if offset + len(data) > self.bytes_max:
+            raise NoSpaceError(f"{name}: No space left on device")
+        super().write(name, offset, data)
+
+
+def test_a_body_without_room_is_given_up_and_its_file_goes() -> None:
+    """Those beside it come in; what still comes of it is dropped, also when that is all of it."""
+    bodies = Bodies(NarrowDisk(10))
+    too_long, other = bodies.store.begin(durable=True), bodies.store.begin(durable=True)
+    too_long.append(b"x" * 8)
+    other.append(b"y" * 8)
+    other.end()
+    bodies.turn()
+    assert len(bodies.files) == 2
+    too_long.append(b"x" * 8)
+    bodies.turn()
+    assert bodies.store.failure is None
+    assert "No space left on device" in (too_long.failure or "")
+    assert [bodies.disk.read(name) for name in bodies.files] == [b"y" * 8]
+    assert not too_long.may_go_on, "its sender is told at its end"
+    too_long.append(b"x" * 8)
+    assert bodies.store.intake.unwritten_bytes == 0
+    too_long.end()
+    assert too_long.may_go_on
+    bodies.turn()
+    assert (bodies.store.counts()["refused"], bodies.store.counts()["bodies"]) == (1, 2)
+    del too_long
+    bodies.turn()
+    assert bodies.store.counts()["bodies"] == 1
+    assert bodies.bring(b"z" * 8).size_bytes == 8
+
+
+def test_a_start_without_room_for_its_mark_takes_no_body() -> None:
+    """A number must not come again at the next start; the mark is tried again with the next body."""
+    disk = SimDisk(random.Random(1))
+    disk.fault = Fault(0, "No space left on device", verbs=("create",))
+    bodies = Bodies(disk)
+    upload = bodies.store.begin(durable=True)
+    upload.append(b"x")
+    upload.end()
+    bodies.turn()
+    assert "No space left on device" in (upload.failure or "")
+    del upload
+    bodies.turn()
+    assert bodies.files == []
+    disk.fault = None
+    bodies.bring(b"y")
+    assert any(is_start(name) for name in disk.names())
+
+
 def test_counts() -> None:
     bodies = Bodies()
     body = bodies.bring(b"x" * 10)
@@ -175,6 +233,46 @@ def test_pieces() -> None:
     assert second.failure == f"{bodies.files[0]} ends at byte 10"
 
 
+def _read_through(bodies: Bodies, body: LargeBody, size_bytes: int) -> list[Piece]:
+    """Read as an outflow does: part by part, up to the first that fails."""
+    pieces: list[Piece] = []
+    for offset in range(0, body.size_bytes, size_bytes):
+        before = pieces[-1].checksum if pieces else 0
+        size = min(size_bytes, body.size_bytes - offset)
+        pieces.append(bodies.store.read(body, offset, size, "me", before))
+        bodies.reader.stop()
+        if pieces[-1].failure is not None:
+            break
+    return pieces
+
+
+@pytest.mark.parametrize("size_bytes", [3, 4, 10, 100])
+def test_no_byte_of_a_body_can_be_wrong_unnoticed(size_bytes: int) -> None:
+    """The last part is held back: nobody has the whole of a body that is not as it was written."""
+    bodies = Bodies()
+    data = b"0123456789"
+    body = bodies.bring(data)
+    whole = _read_through(bodies, body, size_bytes)
+    assert b"".join(piece.data or b"" for piece in whole) == data
+    for offset in range(len(data)):
+        for bit in range(8):
+            flip(bodies.disk, bodies.files[0], offset, 1 << bit)
+            last = _read_through(bodies, body, size_bytes)[-1]
+            assert last.data is None
+            assert last.offset + last.size_bytes == len(data)
+            assert last.failure == f"{bodies.files[0]} is DAMAGED: its checksum does not match"
+            flip(bodies.disk, bodies.files[0], offset, 1 << bit)
+
+
+def test_a_body_without_a_checksum_is_read() -> None:
+    """Older records have none."""
+    bodies = Bodies()
+    body = bodies.bring(b"0123456789")
+    body.checksum = -1
+    flip(bodies.disk, bodies.files[0], 3)
+    assert _read_through(bodies, body, 4)[-1].data == b"89"
+
+
 def test_a_file_that_is_gone_is_told() -> None:
     bodies = Bodies()
     body = bodies.bring(b"0123456789")
@@ -215,7 +313,14 @@ def test_a_record_refers_to_its_body() -> None:
     payload = codec.encode_message(kept)
     body = codec.decode_message(payload).message.body
     assert isinstance(body, LargeBody)
-    assert (body.number, body.size_bytes) == (77, 1 << 33)
+    assert (body.number, body.size_bytes, body.checksum) == (77, 1 << 33, -1), "as older brokers wrote it"
+    with pytest.raises(CodecError, match="too short"):
+        codec.decode_message(payload[:-1])
+    kept.message.body = LargeBody(77, 1 << 33, None, 0xFEDCBA98)
+    payload = codec.encode_message(kept)
+    body = codec.decode_message(payload).message.body
+    assert isinstance(body, LargeBody)
+    assert (body.number, body.size_bytes, body.checksum) == (77, 1 << 33, 0xFEDCBA98)
     with pytest.raises(CodecError, match="too short"):
         codec.decode_message(payload[:-1])
 

@@ -6,6 +6,7 @@ from time import perf_counter
 
 from artemis_py.paged import Page, Share
 from artemis_py.storage.page_index import PageIndex
+from tests.unit.core.parts import lines_run
 
 A, B = 1, 2
 COUNT = 10
@@ -19,6 +20,7 @@ def filled(pages: int = 2, queues: tuple[int, ...] = (A, B)) -> tuple[PageIndex,
         page.count = page.kept_count = COUNT
         page.durable = {queue_id: Share(COUNT, 3 * COUNT) for queue_id in queues}
         index.open(page, "a")
+        index.note_queues(page)
         made.append(page)
     return index, made
 
@@ -50,6 +52,24 @@ def test_a_purge_leaves_what_was_kept() -> None:
     index.settle(A, page, [5], 3)
     assert (index.left_of(A, page), index.needs(A, page, 6), index.needs(A, page, 7)) == (1, True, False)
     assert index.streams[1].attempts == {}
+
+
+def test_a_queue_goes_at_the_same_cost_beside_many_pages() -> None:
+    """Those of other addresses are not looked at, whatever it never had in them."""
+    costs = []
+    for others in (2, 2000):
+        index, _ = filled()
+        for number in range(others):
+            page = Page(10 + number, 1, 1)
+            page.durable = {B: Share(COUNT, 3 * COUNT)}
+            index.open(page, f"other{number}")
+            index.note_queues(page)
+            index.settle(B, page, [1], 3)
+        for page in index.pages():
+            index.note_queues(page)
+        costs.append(lines_run(lambda index=index: index.delete_queue(A)))  # type: ignore[misc]
+        assert not any(A in page.durable for page in index.pages())
+    assert costs[0] == costs[1]
 
 
 def test_a_deleted_queue_needs_nothing() -> None:

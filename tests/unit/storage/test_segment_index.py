@@ -15,7 +15,8 @@ from artemis_py.storage import segment_index
 from artemis_py.storage.codec import BATCH, FILE_HEADER_BYTES, CodecError, decode_batch, decode_record
 from artemis_py.storage.disk import DiskError, FileDisk
 from artemis_py.storage.index import Index, Segment
-from artemis_py.storage.journal import Journal, JournalSettings, segment_name
+from artemis_py.storage.journal import Journal, segment_name
+from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.recovery import recover
 from artemis_py.storage.scan import Damage, whole_records
 from artemis_py.storage.segment_index import decode_index, encode_index, index_fields, index_name, index_of

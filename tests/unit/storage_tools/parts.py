@@ -13,7 +13,8 @@ from artemis_py.records import Actor, Depth, Refusal
 from artemis_py.storage.committer import Commit, Committer, carry_out
 from artemis_py.storage.disk import FileDisk
 from artemis_py.storage.index import Index
-from artemis_py.storage.journal import Journal, JournalSettings
+from artemis_py.storage.journal import Journal
+from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.retention import Retention, RetentionSettings
 
 FILE_BYTES = 4096
@@ -28,17 +29,8 @@ Told = tuple[int, int, str, object]
 class ImmediateCommitter(Committer):
     """Carries out what it is given before it returns."""
 
-    def __init__(self) -> None:
-        self.busy = False
-        self.failure = None
-        self._done: Commit | None = None
-
     def submit(self, commit: Commit) -> None:
         self.run_now(commit)
-
-    def finished(self) -> Commit | None:
-        done, self._done = self._done, None
-        return done
 
     def run_now(self, commit: Commit) -> None:
         carry_out(commit)

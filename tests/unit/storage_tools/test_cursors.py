@@ -16,7 +16,8 @@ from artemis_py.storage.body_names import body_name
 from artemis_py.storage.cursors import CURSORS_MAX, Cursor, CursorError, Cursors, Lag, wanted_cursor
 from artemis_py.storage.disk import DirectoryLock, FileDisk
 from artemis_py.storage.index import Segment
-from artemis_py.storage.journal import Journal, JournalSettings
+from artemis_py.storage.journal import Journal, segment_number
+from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.reader import Changed, LogReader
 from artemis_py.storage.recovery import recover
 from artemis_py.storage.retained_bodies import RetainedBodies
@@ -272,7 +273,7 @@ def test_a_cursor_outlives_restarts_and_the_segments_that_told_of_it(tmp_path: P
         shelf.write(4)
         shelf.start()
         assert [view.cursor for view in shelf.desk.all()] == [Cursor("reader", 0, "a query", TTL_S, START_MS)]
-    assert len(shelf.disk.names()) < 6
+    assert len([name for name in shelf.disk.names() if segment_number(name)]) < 3
     told = [event.fields for event in LogReader([tmp_path / "kept"]).events() if isinstance(event, Changed)]
     assert told[:3] == [
         {"name": "reader", "lsn": 0, "owner": "a query", "ttl_s": TTL_S, "moved_ms": START_MS},

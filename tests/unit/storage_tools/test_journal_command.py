@@ -14,7 +14,10 @@ import pytest
 
 from artemis_py.cli import main as cli
 from artemis_py.records import Depth
+from artemis_py.storage.bindings_copy import NAME as COPY
 from artemis_py.storage.disk import DirectoryLock
+from artemis_py.storage.extent import NAMES as EXTENTS
+from artemis_py.storage.retention import RetentionSettings
 from artemis_py.storage.scan import log_files
 from tests.unit.storage_tools.parts import QUEUES, START_MS, Story
 
@@ -69,7 +72,8 @@ def test_verify_names_the_place_of_damage(story: Story, capsys: pytest.CaptureFi
     before = snapshot(story.folder)
     assert cli.main(["journal", "verify", str(story.folder)]) == 1
     printed = capsys.readouterr().out
-    assert f"  at byte {place['offset']}: DAMAGED: a record whose checksum does not match\n" in printed
+    told = f"  at byte {place['offset']}: DAMAGED: a record whose checksum does not match (at most 1 records are lost: "
+    assert told + "messages of q" in printed
     assert printed.endswith("1 DAMAGED places\n")
     assert snapshot(story.folder) == before
 
@@ -93,8 +97,44 @@ def test_verify_reads_behind_a_damaged_header(story: Story, capsys: pytest.Captu
 def test_verify_sees_a_file_under_a_wrong_name(story: Story, capsys: pytest.CaptureFixture[str]) -> None:
     path = log_files([story.folder])[-1].path
     path.rename(story.folder / "artemis-journal-000000099999.log")
-    assert cli.main(["journal", "verify", str(story.folder)]) == 1
-    assert "DAMAGED: the header says segment" in capsys.readouterr().out
+    assert cli.main(["journal", "verify", str(story.folder)]) == 4
+    printed = capsys.readouterr().out
+    assert "DAMAGED: the header says segment" in printed
+    assert "LOST: artemis-journal-000000099999.log is file" in printed
+
+
+def test_verify_names_each_file_that_is_missing(story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+    for file in log_files([story.folder]):
+        data = file.path.read_bytes()
+        file.path.unlink()
+        assert cli.main(["journal", "verify", str(story.folder)]) == 4
+        printed = capsys.readouterr().out
+        assert f"LOST: {file.path.name} is missing: " in printed
+        assert "no damage" not in printed
+        file.path.write_bytes(data)
+
+
+def test_verify_sees_damage_in_what_stands_twice(story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in (*EXTENTS, COPY):
+        data = (story.folder / name).read_bytes()
+        flip(story.folder / name, 70 if name == COPY else 20)
+        assert cli.main(["journal", "verify", str(story.folder)]) == 1
+        assert f"DAMAGED: {name}" in capsys.readouterr().out
+        (story.folder / name).write_bytes(data)
+    assert cli.main(["journal", "verify", str(story.folder)]) == 0
+
+
+def test_verify_sees_a_hole_in_what_is_retained(
+    tmp_path: Path, rng: Random, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = tmp_path / "kept"
+    Story(tmp_path / "log", RetentionSettings(kept, None, None)).generate(rng, 150)
+    files = log_files([kept])
+    assert len(files) > 2
+    assert cli.main(["journal", "verify", str(kept)]) == 0
+    files[1].path.unlink()
+    assert cli.main(["journal", "verify", str(kept)]) == 1
+    assert f"DAMAGED: files {files[1].number} to {files[1].number} are missing" in capsys.readouterr().out
 
 
 def test_a_file_that_was_only_made_is_no_damage(story: Story, capsys: pytest.CaptureFixture[str]) -> None:
@@ -183,8 +223,13 @@ def test_dump_says_in_words_who_did_what(tmp_path: Path, capsys: pytest.CaptureF
         assert re.search(words, said), words
 
 
-def test_dump_shows_groups_and_copies(story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dump_shows_groups_and_copies(story: Story, rng: Random, capsys: pytest.CaptureFixture[str]) -> None:
     lines = dump(story, capsys)
+    for _ in range(20):  # until the traffic had some of each
+        if any(line["group"] for line in lines) and any(line.get("copy_of_lsn") for line in lines):
+            break
+        story.generate(rng, 150)
+        lines = dump(story, capsys)
     groups = {line["lsn"] for line in lines if line["type"] == "group"}
     assert groups
     assert {line["group"] for line in lines if line["group"]} == groups

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -15,6 +16,7 @@ from tests.unit.storage_tools.parts import Story, message
 
 NUMBER = (1 << 32) + 1
 NAME = body_name(NUMBER, durable=True)
+BODY = b"0123456789"
 
 
 @pytest.fixture
@@ -23,11 +25,11 @@ def folder(tmp_path: Path) -> Path:
     story = Story(tmp_path / "journal")
     story.turn(story.declare)
     large = message(1)
-    large.body = LargeBody(NUMBER, 10)
+    large.body = LargeBody(NUMBER, 10, None, crc32(BODY))
     story.turn(lambda: story.journal.published(large, [1], 0) and None)
     story.disk.close()
     (tmp_path / "largemessages").mkdir()
-    (tmp_path / "largemessages" / NAME).write_bytes(b"0123456789")
+    (tmp_path / "largemessages" / NAME).write_bytes(BODY)
     return tmp_path
 
 
@@ -48,6 +50,15 @@ def test_verify_says_what_is_too_short(folder: Path, capsys: pytest.CaptureFixtu
     assert code == 1
     assert f"DAMAGED: message 1 needs 10 bytes of {NAME}, which has 9 bytes" in out
     assert "1 DAMAGED places" in out
+
+
+def test_verify_says_which_body_is_not_as_it_was_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for place in range(len(BODY)):
+        damaged = bytearray(BODY)
+        damaged[place] ^= 4
+        (folder / "largemessages" / NAME).write_bytes(damaged)
+        code, out = verified(folder, capsys)
+        assert (code, f"{NAME}, which is not as it was written: its checksum does not match" in out) == (1, True)
 
 
 def test_verify_says_what_is_missing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

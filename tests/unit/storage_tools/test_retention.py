@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from artemis_py.storage import retention
-from artemis_py.storage.disk import DiskError, FileDisk
-from artemis_py.storage.index import Index
-from artemis_py.storage.journal import Journal, JournalSettings
+from artemis_py.storage.departure import Departure
+from artemis_py.storage.disk import DiskError, FileDisk, NoSpaceError
+from artemis_py.storage.extent import ExtentFiles
+from artemis_py.storage.index import Index, Segment
+from artemis_py.storage.journal import Journal, segment_name
+from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.retention import Mark, Retention, RetentionSettings, retained_name
 from artemis_py.storage.scan import log_file, log_files
 from tests.unit.storage_tools.parts import FILE_BYTES, START_MS, ImmediateCommitter, Story
@@ -183,6 +187,60 @@ def test_a_segment_that_cannot_be_kept_is_an_error_and_stays(tmp_path: Path, mon
     with pytest.raises(DiskError, match="No space left on device"):
         shelf.retention.retire("artemis-journal-000000000001.log")
     assert shelf.disk.names() == ["artemis-journal-000000000001.log"]
+
+
+def test_segments_wait_in_order_while_nothing_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The journal goes on meanwhile, readers still find them, and they go when there is room."""
+    shelf = Shelf(tmp_path)
+    leaving = {number: Segment(number, segment_name(number), 1) for number in (1, 2, 3)}
+    departure = Departure(ExtentFiles(shelf.disk), shelf.retention.retire, leaving)
+    rename = os.rename
+
+    def fail(source: Path, target: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "rename", fail)
+    for segment in list(leaving.values()):
+        shelf.disk.create(segment.name, 100)
+        departure.let_go(segment)
+    assert list(leaving) == [1, 2, 3]
+    departure.retry()
+    assert (shelf.numbers, len(shelf.disk.names())) == ([], 3)
+    monkeypatch.setattr(os, "rename", rename)
+    departure.retry()
+    assert (shelf.numbers, shelf.disk.names(), leaving) == ([1, 2, 3], [], {})
+
+
+def test_a_copy_without_room_leaves_nothing_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf = Shelf(tmp_path)
+
+    def other_file_system(_source: Path, _target: Path) -> None:
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    def half(_source: Path, target: Path) -> None:
+        target.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "rename", other_file_system)
+    monkeypatch.setattr(shutil, "copyfile", half)
+    shelf.disk.create("artemis-journal-000000000001.log", 100)
+    with pytest.raises(NoSpaceError):
+        shelf.retention.retire("artemis-journal-000000000001.log")
+    assert list(shelf.kept.iterdir()) == []
+
+
+def test_the_oldest_can_be_given_up_whoever_holds_it(tmp_path: Path) -> None:
+    """That is asked for only when the journal finds no room beside it."""
+    shelf = Shelf(tmp_path)
+    for number in (1, 2):
+        shelf.close_segment(number, START_MS + number)
+    name = shelf.retention.give_up_oldest()
+    assert name is not None
+    assert name.startswith("artemis-journal-000000000001-")
+    assert shelf.numbers == [2]
+    assert shelf.retention.give_up_oldest() is not None
+    assert shelf.retention.give_up_oldest() is None
+    assert shelf.retention.kept_bytes == 0
 
 
 def test_a_new_journal_goes_on_behind_the_kept_one(tmp_path: Path, rng: Random) -> None:

@@ -1,0 +1,146 @@
+"""What the commands that read a configuration have in common: its arguments, and how its problems are shown."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Final, TextIO
+
+from artemis_py.cli import colour
+from artemis_py.config.codes import CODES, kind_of
+from artemis_py.config.problems import nearest
+from artemis_py.config.secrets_in_text import masked_line, names_a_secret
+from artemis_py.config.source import declared_encoding
+from artemis_py.errors import AdviceError, Problem
+from artemis_py.shown import escaped, say, say_made
+
+DEFAULT_FILE: Final = "broker.xml"
+
+_COLOURS: Final = {"error": colour.RED, "warning": colour.YELLOW, "note": colour.CYAN}
+_SHOWN_LENGTH_MAX: Final = 120
+_SHOWN_FILE_LENGTH_MAX: Final = 16 * 1024 * 1024
+
+Paint = Callable[[str, str], str]
+
+
+class NoFileError(AdviceError):
+    """No configuration was named, and none stands here."""
+
+
+def add_properties(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--properties``."""
+    parser.add_argument(
+        "--properties",
+        metavar="PATH",
+        type=str,
+        action="append",
+        default=[],
+        help="properties laid over the configuration: files, or folders of files, with commas between; later ones win",
+    )
+
+
+def add_strictness(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--strict`` and ``--silence``."""
+    parser.add_argument("--strict", action="store_true", help="refuse a file with warnings, too")
+    parser.add_argument(
+        "--silence",
+        metavar="CODE",
+        type=codes,
+        action="extend",
+        default=[],
+        help="do not tell warnings and notes of this kind; several with commas between; the kinds are "
+        + ", ".join(CODES),
+    )
+
+
+def codes(text: str) -> list[str]:
+    """The kinds of warnings that a text names. Raises ArgumentTypeError for one that there is not."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in CODES:
+            guess = nearest(name, CODES)
+            hint = f"did you mean {guess!r}?" if guess else f"the kinds are {', '.join(CODES)}"
+            raise argparse.ArgumentTypeError(f"there is no kind {name!r} of warnings; {hint}")
+    return names
+
+
+def file_or_default(file: Path | None, command: str) -> Path:
+    """The file that was named, else the broker.xml of the working directory. Raises NoFileError."""
+    if file is not None:
+        return file
+    beside = Path(DEFAULT_FILE)
+    if beside.is_file():
+        return beside
+    name = command.partition(" ")[0]
+    raise NoFileError(
+        f"{name} needs a configuration, and there is no {DEFAULT_FILE} in this folder. "
+        f"Name one:  artemis-py {command} path/to/broker.xml",
+        "A small one to begin with:\n\n"
+        '  <configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">\n'
+        "    <persistence-enabled>false</persistence-enabled>\n"
+        "    <security-enabled>false</security-enabled>\n"
+        '    <acceptors><acceptor name="stomp">tcp://127.0.0.1:61613?protocols=STOMP</acceptor></acceptors>\n'
+        "  </core></configuration>",
+    )
+
+
+def print_problems(problems: Sequence[Problem], stream: TextIO) -> None:
+    """Print each problem on a line, and below it the line of the file that it is about."""
+    paint = colour.painter(stream)
+    lines = _Lines()
+    for problem in problems:
+        place = f"{problem.place}: "
+        severity = paint(_COLOURS[problem.severity], kind_of(problem))
+        say_made(f"{escaped(place)}{severity}: {escaped(str(problem).removeprefix(place))}", stream=stream)
+        line = lines.of(problem.file, problem.line)
+        if line and not names_a_secret(problem.suggestion or ""):
+            say_made(paint(colour.DIM, f"{problem.line:>6} | {line}"), stream=stream)
+
+
+def summary(problems: Collection[Problem]) -> str:
+    """How many there are of each severity."""
+    counts = Counter(problem.severity for problem in problems)
+    return ", ".join(
+        f"{counts[severity]} {severity}{'' if counts[severity] == 1 else 's'}"
+        for severity in ("error", "warning", "note")
+    )
+
+
+def print_ports(places: Sequence[str]) -> None:
+    """Say where the broker would listen."""
+    for place in places:
+        say(f"listening on {place}")
+    if not places:
+        say_made(colour.painter(sys.stdout)(colour.RED, "listening nowhere: no port would be opened"))
+
+
+class _Lines:
+    """Lines of files, each file read once."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, list[str]] = {}
+
+    def of(self, file: str, number: int) -> str:
+        """A line as it can be shown: passwords masked, nothing that does not print, not too long; empty for none."""
+        if file not in self._files:
+            self._files[file] = _read_lines(file)
+        rows = self._files[file]
+        if not 0 < number <= len(rows):
+            return ""
+        row = masked_line(rows, number)
+        return escaped(row if len(row) <= _SHOWN_LENGTH_MAX else row[: _SHOWN_LENGTH_MAX - 1] + "…")
+
+
+def _read_lines(file: str) -> list[str]:
+    """The lines of a file in its own encoding, in which alone passwords can be seen; none where that is unknown."""
+    path = Path(file)
+    try:
+        if not path.is_file() or path.stat().st_size > _SHOWN_FILE_LENGTH_MAX:
+            return []
+        data = path.read_bytes()
+        return data.decode(declared_encoding(data), "replace").split("\n")
+    except (OSError, LookupError):
+        return []

@@ -1,0 +1,205 @@
+"""``artemis-py journal verify`` and ``repair``: what is wrong with the files of a broker, and a clean journal."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Final
+
+from artemis_py.cli.journal_records import shown_time
+from artemis_py.cli.read_only import ReadOnlyDisk
+from artemis_py.message import LargeBody
+from artemis_py.shown import say
+from artemis_py.storage import codec
+from artemis_py.storage.bindings_copy import read_copy
+from artemis_py.storage.body_names import body_name, checksum_of, find_body
+from artemis_py.storage.codec import FILE_HEADER_BYTES, CodecError, VersionError
+from artemis_py.storage.disk import DirectoryLock
+from artemis_py.storage.examination import Examined, examine
+from artemis_py.storage.findings import messages_by_queue, orphan_lines, what_is_left
+from artemis_py.storage.index import Segment
+from artemis_py.storage.repair import repair
+from artemis_py.storage.replay import Replayed, apply
+from artemis_py.storage.scan import Damage, LogFile, whole_records
+
+EXIT_DAMAGED: Final = 1
+EXIT_LOSS: Final = 4
+
+
+class Verification:
+    """Goes through files and tells of each, then of what lives in all of them together."""
+
+    def __init__(self, directory: Path, files: list[LogFile], body_directories: list[Path]) -> None:
+        self._directory = directory
+        self._files = files
+        self._body_directories = body_directories
+        self._is_retained = any(file.closed_ms is not None for file in files)
+        self._examined: Examined | None = None
+        self._damage_count = 0
+        self._record_count = 0
+
+    def run(self) -> int:
+        """Prints what it finds; returns the exit code."""
+        examined = None
+        version: VersionError | None = None
+        if not self._is_retained:
+            try:
+                examined = self._examined = examine(ReadOnlyDisk(self._directory))
+            except VersionError as error:
+                version = error
+        for file in self._files:
+            self._check(file, is_last=file is self._files[-1])
+        self._tell_of_gaps()
+        if examined is not None:
+            self._tell_of_all(examined)
+        verdict = f"{self._damage_count} DAMAGED places" if self._damage_count else "no damage"
+        reasons = [] if examined is None else examined.reasons
+        for reason in reasons:
+            say(f"LOST: {reason}")
+        if reasons:
+            verdict = f"{self._damage_count} DAMAGED places, {len(reasons)} losses with which a broker does not start"
+        say(f"in all: {len(self._files)} files, {self._record_count} records, {verdict}")
+        return EXIT_LOSS if reasons else EXIT_DAMAGED if self._damage_count or version is not None else 0
+
+    # ---- one file --------------------------------------------------------------------------------
+
+    def _check(self, file: LogFile, *, is_last: bool) -> None:
+        data = file.path.read_bytes()
+        name = file.path.name
+        if not any(data):
+            say(f"{name}: made and never written to")
+            self._tell_of_damages(self._found_in(name))
+            return
+        damages: list[Damage] = []
+        made = "no header"
+        try:
+            header = codec.decode_file_header(data)
+            made = f"format {codec.FORMAT_VERSION}, made {shown_time(header.created_ms)}"
+            if header.number != file.number:
+                damages.append(Damage(name, 16, f"the header says segment {header.number}", torn=False))
+        except CodecError as error:
+            damages.append(Damage(name, 0, str(error), torn=is_last and codec.is_blank(data)))
+            if isinstance(error, VersionError):
+                data = b""
+        say(f"{name}: {made}, {self._records_of(file, data, damages, is_last=is_last)}")
+        weighed = self._found_in(name)
+        known = {damage.offset for damage in weighed}
+        self._tell_of_damages([*weighed, *(damage for damage in damages if damage.offset not in known)])
+
+    def _found_in(self, name: str) -> list[Damage]:
+        """What is known to be wrong with a file, and what it costs."""
+        examined = self._examined
+        return [] if examined is None else [damage for damage in examined.damages if damage.name == name]
+
+    def _records_of(self, file: LogFile, data: bytes, damages: list[Damage], *, is_last: bool) -> str:
+        name = file.path.name
+        replayed = Replayed()
+        segment = Segment(file.number, name, 0)
+        lsns: list[int] = []
+        times: list[int] = []
+        end = FILE_HEADER_BYTES
+        for record in whole_records(name, data, damages, is_last=is_last):
+            end = record.end
+            lsns.append(record.lsn)
+            try:
+                if record.type_code == codec.BATCH:
+                    times.append(codec.decode_batch(record.payload).now_ms)
+                apply(replayed, record, segment)
+            except (CodecError, ValueError, LookupError, struct.error) as error:
+                damages.append(Damage(name, record.offset, f"a payload that says nothing: {error}", torn=False))
+        self._record_count += len(lsns)
+        parts = [f"{len(lsns)} records"]
+        if lsns:
+            parts.append(f"lsn {min(lsns)} to {max(lsns)}")
+        if times:
+            parts.append(f"{shown_time(min(times))} to {shown_time(max(times))}")
+        return ", ".join([*parts, f"{end} of {len(data)} bytes used"])
+
+    def _tell_of_damages(self, damages: list[Damage]) -> None:
+        for damage in damages:
+            what = "an unfinished write" if damage.torn else "DAMAGED"
+            self._damage_count += not damage.torn
+            say(f"  at byte {damage.offset}: {what}: {damage.reason}{damage.cost}")
+
+    def _tell_of_gaps(self) -> None:
+        """Retained files have no holes, whatever goes of them. What a journal lacks is told otherwise."""
+        for before, behind in zip(self._files, self._files[1:], strict=False):
+            if self._is_retained and behind.number != before.number + 1:
+                self._damage_count += 1
+                say(f"DAMAGED: files {before.number + 1} to {behind.number - 1} are missing")
+
+    # ---- all of them -----------------------------------------------------------------------------
+
+    def _tell_of_all(self, examined: Examined) -> None:
+        for fault in (*examined.told.faults, *read_copy(ReadOnlyDisk(self._directory))[1]):
+            self._damage_count += 1
+            say(f"DAMAGED: {fault}")
+        for line in orphan_lines(examined):
+            say(line)
+        for name in examined.restored:
+            say(f"only the copy of bindings tells of {name}")
+        examined.index.drop_orphans()
+        self._tell_of_queues(examined)
+        self._tell_of_bodies(examined)
+
+    def _tell_of_queues(self, examined: Examined) -> None:
+        index = examined.index
+        counts = messages_by_queue(index)
+        say(f"live: {len(index.home)} messages in {len(counts)} durable queues")
+        pages = index.pages.pages()
+        if pages:
+            say(f"and {sum(map(index.pages.left, pages))} in {len(pages)} pages: see artemis-py pages list")
+        for queue_id, count in counts.items():
+            say(f"  {index.queues[queue_id].get('name', '?')} (queue {queue_id}): {count} messages")
+
+    def _tell_of_bodies(self, examined: Examined) -> None:
+        """Large bodies that living messages need."""
+        index = examined.index
+        messages = [segment.live[message_id].message for message_id, segment in index.home.items()]
+        large = [(message.id, message.body) for message in messages if isinstance(message.body, LargeBody)]
+        if not large:
+            return
+        if not self._body_directories:
+            say(f"large: {len(large)} bodies, not looked at: --large DIR tells where they are")
+            return
+        say(f"large: {len(large)} bodies, {sum(len(body) for _, body in large)} bytes")
+        for message_id, body in large:
+            path = find_body(body.number, self._body_directories)
+            found = 0 if path is None else path.stat().st_size
+            fault = None
+            if path is None or found < body.size_bytes:
+                fault = "is missing" if path is None else f"has {found} bytes"
+            elif body.checksum not in {-1, checksum_of(path, body.size_bytes)}:
+                fault = "is not as it was written: its checksum does not match"
+            if fault is not None:
+                self._damage_count += 1
+                name = body_name(body.number, durable=True)
+                say(f"  DAMAGED: message {message_id} needs {body.size_bytes} bytes of {name}, which {fault}")
+
+
+def run_repair(directory: Path, *, write: bool) -> int:
+    """Tells what a repair keeps and loses; with ``write`` it is carried out. Returns the exit code."""
+    lock = DirectoryLock(directory)
+    try:
+        disk = ReadOnlyDisk(directory)
+        examined = examine(disk)
+        for line in (*(f"LOST: {reason}" for reason in examined.reasons), *orphan_lines(examined)):
+            say(line)
+        for damage in examined.damages:
+            say(damage)
+        say(f"left: {what_is_left(examined)}")
+        if examined.is_whole and not examined.reasons:
+            say("nothing has to be repaired")
+            return 0
+        if not write:
+            say("nothing was changed; with --write a clean journal is made, and the old files are kept in a folder")
+            return EXIT_LOSS if examined.reasons else EXIT_DAMAGED
+        sizes = [reading.header.made_bytes for reading in examined.readings if reading.header is not None]
+        done = repair(directory, max([_FILE_BYTES_MIN, *sizes]))
+        say(f"repaired: {done.messages} messages outside of pages; the old files are in {done.folder}")
+        return 0
+    finally:
+        lock.release()
+
+
+_FILE_BYTES_MIN: Final = 1 << 20

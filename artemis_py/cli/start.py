@@ -1,0 +1,13 @@
+"""Where ``artemis-py`` begins: Ctrl-C ends it with one line from here on, also in the middle of imports."""
+
+from __future__ import annotations
+
+from artemis_py.cli.interrupt import end_at_once
+
+
+def main() -> int:
+    """Runs one command and returns its exit code."""
+    end_at_once()
+    from artemis_py.cli.main import main as run
+
+    return run()

@@ -1,0 +1,76 @@
+"""What goes into an address together, and where to: the router's input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from artemis_py.core.address import Address
+from artemis_py.core.queue import Queue
+from artemis_py.core.spreading import Spread
+from artemis_py.core.verdicts import Verdicts
+from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Message
+
+
+class Route:
+    """A destination, resolved: an address, or one queue of it. ``losses`` and ``anycast_losses`` tell whether a queue
+    went since that matters: one of the address, or an anycast one of a wildcard address.
+    """
+
+    __slots__ = ("address", "anycast_losses", "losses", "queue", "routing_type")
+
+    def __init__(
+        self, address: Address, queue: Queue | None, routing_type: str | None, anycast_losses: int = 0
+    ) -> None:
+        self.address = address
+        self.queue = queue
+        self.routing_type = routing_type
+        self.losses = address.losses
+        self.anycast_losses = anycast_losses
+
+
+@dataclass(slots=True)
+class Batch:
+    """Messages on their way into one address together.
+
+    ``size_bytes`` is the sum of their encoded sizes. ``plain`` promises that none of them is persistent, expires or
+    carries a duplicate id, ``distinct`` only the last of these. ``due_ms`` above 0 schedules them. ``hops`` counts how
+    often they were forwarded.
+    """
+
+    route: Route
+    messages: list[Message]
+    size_bytes: int
+    now_ms: int
+    plain: bool
+    due_ms: int = 0
+    hops: int = 0
+    distinct: bool = False
+    paged: bool = False
+    refused_by: Queue | None = None
+    """The queue that took no more, where not all messages were taken because of a queue and not of the address."""
+    refused_bytes: int = 0
+    """The encoded size of the message that it did not take."""
+    behind: Spread | None = None
+    """What must be on its queues before anything of the batch can be taken, where not all messages were taken because
+    of that.
+    """
+    limited: bool = False
+    """May the depth of one of the queues that it may come to stand against it?"""
+    verdicts: Verdicts | None = None
+    """What selectors say of the only message, where they were asked before."""
+    passed: tuple[str, ...] = ()
+    """The diverts that made this copy, one behind the other."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the messages add to their address' size. Large bodies come alone: several messages have none."""
+        messages = self.messages
+        if len(messages) == 1:
+            return messages[0].memory_bytes
+        return self.size_bytes + MESSAGE_OVERHEAD_BYTES * len(messages)
+
+    def narrow(self, messages: list[Message]) -> None:
+        """Go on with only some of the messages."""
+        if len(messages) != len(self.messages):
+            self.messages = messages
+            self.size_bytes = sum(message.size_bytes for message in messages)

@@ -1,0 +1,29 @@
+"""The two times of the core: the date, which somebody may set, and how long something takes, which nobody can."""
+
+from __future__ import annotations
+
+from typing import final
+
+
+@final
+class Clock:
+    """``now_ms`` is everywhere the date: epoch milliseconds of the wall clock. What expires, what is scheduled for a
+    date and what the log keeps goes by it. How long something takes (heart-beats, delays, gates, rounds) goes by
+    ``steady_ms``: the same number until somebody sets the wall clock, and then as if nobody had.
+
+    ``shift_ms`` is how far the wall clock has been set ahead since the start, below 0: back. Whoever reads the clocks
+    writes it, between turns.
+    """
+
+    __slots__ = ("shift_ms",)
+
+    def __init__(self) -> None:
+        self.shift_ms = 0
+
+    def steady_ms(self, now_ms: int) -> int:
+        """The steady time at a date."""
+        return now_ms - self.shift_ms
+
+    def date_ms(self, steady_ms: int) -> int:
+        """The date at a steady time, if nobody sets the wall clock until then."""
+        return steady_ms + self.shift_ms

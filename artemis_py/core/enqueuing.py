@@ -1,0 +1,246 @@
+"""From what is decided to what is: messages are written down, and put on the queues that take them, or into pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, final
+
+from artemis_py.core.batch import Batch
+from artemis_py.core.bindings import Bindings
+from artemis_py.core.entry import Entry
+from artemis_py.core.paging import PageStream
+from artemis_py.core.queue import Queue
+from artemis_py.core.spreading import Placing, Spread, put
+from artemis_py.message import Message
+
+Share = tuple[Queue, list[Message]]
+"""What one queue takes of a batch."""
+_NO_SHARES: Final[list[Share]] = []
+_DECIDING: Final = 8
+"""To decide that a message goes to a queue is this part of what it costs to put it there."""
+
+
+@final
+class Enqueuer:
+    """Carries out what the router decided. What is more than a turn has units for it puts off (``Spread``)."""
+
+    def __init__(self, bindings: Bindings) -> None:
+        self._bindings = bindings
+        self.begun: list[Placing] = []
+        """What was published since somebody asked, and is not on all of its queues."""
+        self._spreads: list[Spread] = []
+
+    def enqueue(self, batch: Batch, shares: list[Share]) -> None:
+        """Write messages down and put them on their queues, now or later."""
+        if batch.paged:
+            self._enqueue_paged(batch, shares)
+            return
+        if not batch.plain:
+            self.record(batch, shares)
+        later = _NO_SHARES
+        if batch.route.address.spread is not None or self._is_too_much(shares):
+            shares, later = self._part(batch, shares)
+        waiting = self._hand_over(batch, shares)
+        if len(waiting) == 1 and waiting[0][1] is batch.messages:
+            _put_all(waiting[0][0], batch)
+        elif waiting:
+            self._put_on_several(batch, waiting)
+        if later:
+            self._put_off(batch, later)
+
+    def _is_too_much(self, shares: list[Share]) -> bool:
+        """Is it more than a turn has units for, to put so much on so many queues?"""
+        budget = self._bindings.budget
+        if budget.left >= 0 or len(shares) == 1:
+            return False
+        return budget.must_put_off(sum([len(taken) for _, taken in shares]))
+
+    def _part(self, batch: Batch, shares: list[Share]) -> tuple[list[Share], list[Share]]:
+        """What goes to its queues at once, and what may wait. Queues of which the depth may stand against a message
+        wait for nothing: the next that is asked about must find there what came before it.
+        """
+        if not batch.limited:
+            return [], shares
+        limited = [share for share in shares if share[0].limits_senders]
+        return limited, [share for share in shares if not share[0].limits_senders]
+
+    def _put_off(self, batch: Batch, shares: list[Share]) -> None:
+        """Have messages that are written down put on their queues as turns have room for that."""
+        address, budget = batch.route.address, self._bindings.budget
+        spread = address.spread
+        if spread is None:
+            spread = address.spread = Spread(address)
+            self._spreads = [each for each in self._spreads if not each.may_go_on]
+            self._spreads.append(spread)
+            self._bindings.agenda.add(spread)
+        places = sum([len(taken) for _, taken in shares])
+        messages = batch.messages
+        if not any(taken is messages for _, taken in shares):
+            messages = list({message.id: message for _, taken in shares for message in taken}.values())
+        placing = Placing(messages, shares, batch.due_ms, plain=batch.plain)
+        spread.add(placing)
+        self.begun.append(placing)
+        budget.spend(places // _DECIDING - places)  # the rest is spent when it is done
+
+    def coming(self) -> dict[int, list[int]]:
+        """What durable queues are still to get of persistent messages that are written down: count, bytes, and how
+        many of them are scheduled, by queue number.
+        """
+        coming: dict[int, list[int]] = {}
+        for spread in self._spreads:
+            spread.add_to(coming)
+        return coming
+
+    def _hand_over(self, batch: Batch, shares: list[Share]) -> list[Share]:
+        """Give plain messages straight to consumers that wait for them; returns the shares of the other queues."""
+        if not batch.plain or batch.due_ms:
+            return shares
+        messages = batch.messages
+        shared: list[Entry] | None = None
+        waiting: list[Share] = []
+        for queue, taken in shares:
+            consumer = queue.direct_consumer(taken)
+            if consumer is None:
+                waiting.append((queue, taken))
+            elif taken is messages:
+                if shared is None:
+                    shared = [Entry(message) for message in messages]
+                queue.hand_over(consumer, shared, batch.size_bytes)
+            else:
+                size_bytes = sum(message.size_bytes for message in taken)
+                queue.hand_over(consumer, [Entry(message) for message in taken], size_bytes)
+        return waiting
+
+    def _enqueue_paged(self, batch: Batch, shares: list[Share]) -> None:
+        """Put messages into pages, each once with the queues that it goes to. Paging begins with the first of them:
+        what came before it has to be on its queues then.
+        """
+        if batch.route.address.spread is not None:
+            batch.route.address.spread.finish(batch.now_ms)
+        if not self._bindings.log.retains or batch.plain:
+            self._put_into_pages(batch, shares)
+            return
+        self._bindings.log.begin_group()  # no crash leaves a message in the log and not in its page
+        self._record_paged(batch, shares)
+        self._put_into_pages(batch, shares)
+        self._bindings.log.end_group()
+
+    def _put_into_pages(self, batch: Batch, shares: list[Share]) -> None:
+        refusing = [share for share in shares if share[0].overflow.keeps_none]
+        if refusing:
+            if not self._bindings.log.retains and not batch.plain:
+                self.record(batch, refusing)
+            for queue, taken in refusing:
+                queue.refuse(taken)
+            shares = [share for share in shares if not share[0].overflow.keeps_none]
+        waiting = self._hand_over(batch, shares)
+        if not waiting:
+            return
+        address = batch.route.address
+        stream = address.stream
+        if stream is None:
+            stream = address.stream = self._bindings.open_stream(address)
+        stream.begin()
+        for queue, _ in waiting:
+            queue.prepare_paged(stream)
+        if all(taken is batch.messages for _, taken in waiting):
+            stream.append(batch.messages, [queue for queue, _ in waiting], batch.due_ms)
+        else:
+            self._append_each(batch, waiting, stream)
+        for queue, taken in waiting:
+            size_bytes = batch.size_bytes if taken is batch.messages else sum(one.size_bytes for one in taken)
+            queue.arrive_paged(stream, taken, size_bytes, batch.now_ms)
+
+    def _record_paged(self, batch: Batch, shares: list[Share]) -> None:
+        """Write messages that go to pages to a log that retains, each with the place that it will have there."""
+        stream = batch.route.address.stream
+        place = 1 if stream is None else stream.next_place
+        kept = {message.id for queue, taken in shares if not queue.overflow.keeps_none for message in taken}
+        staying = [message.id for message in batch.messages if message.id in kept]
+        places = dict(zip(staying, range(place, place + len(staying)), strict=True))
+        log = self._bindings.log
+        self.record(
+            batch,
+            shares,
+            lambda message, queue_ids, due_ms: log.published_in_page(
+                message, queue_ids, due_ms, places.get(message.id, 0)
+            ),
+        )
+
+    def _append_each(self, batch: Batch, shares: list[Share], stream: PageStream) -> None:
+        """Messages of one batch that go to different queues."""
+        targets: dict[int, list[Queue]] = {}
+        for queue, taken in shares:
+            for message in taken:
+                targets.setdefault(message.id, []).append(queue)
+        for message in batch.messages:
+            if message.id in targets:
+                stream.append([message], targets[message.id], batch.due_ms)
+
+    def enqueue_on_one(self, batch: Batch, queue: Queue) -> None:
+        """The usual case of ``enqueue``: one queue takes everything."""
+        log = self._bindings.log
+        if not batch.plain and not queue.durable:
+            self.record(batch, [(queue, batch.messages)])
+        elif not batch.plain:
+            log.published_run([one for one in batch.messages if one.head.persistent], queue.id, batch.due_ms)
+        elif not batch.due_ms:
+            consumer = queue.direct_consumer(batch.messages)
+            if consumer is not None:
+                queue.hand_over(consumer, [Entry(message) for message in batch.messages], batch.size_bytes)
+                return
+        _put_all(queue, batch)
+
+    def _put_on_several(self, batch: Batch, waiting: list[Share]) -> None:
+        """Several queues refer to one message: it is charged once, and kept until all of them have seen it."""
+        account = batch.route.address.account
+        distinct = {message.id: message for _, taken in waiting for message in taken}
+        for message in distinct.values():
+            message.refs += 1
+            account.charge(1, message.memory_bytes)
+        for queue, taken in waiting:
+            put(queue, taken, batch.due_ms, batch.now_ms, sum(message.size_bytes for message in taken))
+        for message in distinct.values():
+            message.refs -= 1
+            if not message.refs:
+                account.credit(1, message.memory_bytes)
+
+    def record(
+        self,
+        batch: Batch,
+        shares: list[Share],
+        write: Callable[[Message, list[int], int], int] | None = None,
+    ) -> None:
+        """Write persistent messages to the log, each once with the durable queues that it goes to. A log that retains
+        gets those without such a queue too. ``write`` is ``published`` or its like.
+        """
+        log = self._bindings.log
+        due_ms = batch.due_ms
+        durable = [(queue.id, taken) for queue, taken in shares if queue.durable]
+        if len(durable) == 1 and not log.retains:
+            queue_id, taken = durable[0]
+            log.published_run([message for message in taken if message.head.persistent], queue_id, due_ms)
+            return
+        write = write or log.published
+        messages = batch.messages
+        if all(taken is messages for _, taken in durable):
+            queue_ids = [queue_id for queue_id, _ in durable]
+            for message in messages:
+                if message.head.persistent and (queue_ids or log.retains):
+                    message.lsn = write(message, queue_ids.copy(), due_ms)
+            return
+        targets: dict[int, list[int]] = {message.id: [] for message in batch.messages if message.head.persistent}
+        for queue_id, taken in durable:
+            for message in taken:
+                if message.head.persistent:
+                    targets[message.id].append(queue_id)
+        for message in messages:  # in this order a restart finds them, in each of the queues
+            some_ids = targets.get(message.id)
+            if some_ids or (some_ids is not None and log.retains):
+                message.lsn = write(message, some_ids, due_ms)
+
+
+def _put_all(queue: Queue, batch: Batch) -> None:
+    """Every message goes to this queue and to no other."""
+    batch.route.address.account.charge(len(batch.messages), batch.memory_bytes)
+    put(queue, batch.messages, batch.due_ms, batch.now_ms, batch.size_bytes)

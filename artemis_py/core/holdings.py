@@ -1,0 +1,125 @@
+"""The one account of what clients make the broker hold in memory, by kind, and the limit on all of it.
+
+Whoever owns a thing moves the account when the thing comes and when it goes, and once a batch where it grows. Sizes are
+what the things take in interpreted CPython, rounded up (docs/memory.md has the table); they need not be exact, but
+everything that clients can pile up must be in it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, final
+
+from artemis_py.errors import LimitError
+from artemis_py.message import Account
+
+CONNECTIONS: Final = 0
+INPUT: Final = 1
+OUTPUT: Final = 2
+TRANSACTIONS: Final = 3
+SUBSCRIPTIONS: Final = 4
+SELECTORS: Final = 5
+QUEUES: Final = 6
+ADDRESSES: Final = 7
+IDS: Final = 8
+GROUPS: Final = 9
+HTTP: Final = 10
+_NAMES: Final = (
+    "connections", "input", "output", "transactions", "subscriptions", "selectors", "queues", "addresses", "ids",
+    "groups", "http",
+)  # fmt: skip
+
+CONNECTION_BYTES: Final = 6144
+SUBSCRIPTION_BYTES: Final = 3072
+TERM_BYTES: Final = 400
+"""A name or an operator of a selector, compiled. Texts in it cost their characters."""
+QUEUE_BYTES: Final = 5120
+ADDRESS_BYTES: Final = 2048
+ID_BYTES: Final = 200
+"""A duplicate id or the id of a commit, beside its text."""
+GROUP_BYTES: Final = 400
+"""A message group that is with a consumer, beside its name."""
+HTTP_CONNECTION_BYTES: Final = 98304
+"""With the largest request that it takes."""
+FRAME_BYTES: Final = 400
+"""A frame that waits, beside its body."""
+HEADER_BYTES: Final = 200
+"""A decoded header of a frame that waits, beside its text."""
+ACKNOWLEDGED_BYTES: Final = 100
+"""An acknowledgement in a transaction."""
+_TEXTS: Final = re.compile("'[^']*+'")
+_TERMS: Final = re.compile(r"\w+|[^\w\s,]")
+SETTING: Final = "global-max-held-size"
+
+
+@final
+class Holdings:
+    """Bytes by kind, beside the messages, which have an account of their own (``messages``; part of the total).
+
+    ``bytes_max`` is the limit on everything together; -1: none.
+    """
+
+    __slots__ = ("_by_kind", "_others_bytes", "bytes_max", "cut_off_count", "messages", "refused_count")
+
+    def __init__(self, messages: Account, bytes_max: int = -1) -> None:
+        self.messages = messages
+        self.bytes_max = bytes_max
+        self.refused_count = 0
+        """Requests that were refused at the limit."""
+        self.cut_off_count = 0
+        """Connections that were closed at the limit."""
+        self._by_kind = [0] * len(_NAMES)
+        self._others_bytes = 0
+
+    def move(self, kind: int, size_bytes: int) -> None:
+        """So much more of a kind is held; a negative number: less."""
+        self._by_kind[kind] += size_bytes
+        self._others_bytes += size_bytes
+
+    def of(self, kind: int) -> int:
+        """How much of a kind is held, in bytes."""
+        return self._by_kind[kind]
+
+    @property
+    def total_bytes(self) -> int:
+        """Everything, messages included."""
+        return self._others_bytes + self.messages.size_bytes
+
+    @property
+    def is_full(self) -> bool:
+        """Is the limit reached? Messages count for three quarters of it at most: however many wait, those who are to
+        take them can come.
+        """
+        message_bytes = min(self.messages.size_bytes, self.bytes_max - self.bytes_max // 4)
+        return 0 < self.bytes_max <= self._others_bytes + message_bytes
+
+    @property
+    def leaves_no_room(self) -> bool:
+        """Is the limit reached without what is in transactions? Then every address is full. A transaction must not
+        keep its own COMMIT, and those of others, from an address.
+        """
+        return 0 < self.bytes_max <= self.total_bytes - self._by_kind[TRANSACTIONS]
+
+    def by_kind(self) -> dict[str, int]:
+        """Bytes by the name of the kind."""
+        return {"messages": self.messages.size_bytes, **dict(zip(_NAMES, self._by_kind, strict=True))}
+
+    def admit(self, what: str) -> None:
+        """Raises LimitError when the limit is reached: ``what`` would make the broker hold more."""
+        if self.is_full:
+            self.refused_count += 1
+            raise LimitError(self.why_full(what))
+
+    def why_full(self, what: str) -> str:
+        """The reason for a refusal, with the next step."""
+        return (
+            f"{what} is refused: clients make the broker hold {self.total_bytes} bytes, and {SETTING} allows"
+            f" {self.bytes_max}. Take messages, close what is not used, or raise {SETTING}"
+        )
+
+
+def selector_bytes(text: str | None) -> int:
+    """What a selector takes, about; ``text`` is known to be one."""
+    if text is None:
+        return 0
+    return 2 * len(text) + TERM_BYTES * len(_TERMS.findall(_TEXTS.sub("", text)))

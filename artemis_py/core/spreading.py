@@ -1,0 +1,163 @@
+"""A message that goes to more queues than a turn has units for: decided and written down at once, then put on its
+queues in slices.
+
+The record of the message names all of its queues, so a crash leaves all of the places or none. What is told here is
+only when a queue learns of it. Publications to one address keep their order: while one is being carried out, those that
+come stand behind it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final, final
+
+from artemis_py.core.agenda import Chore
+from artemis_py.core.budget import Budget
+from artemis_py.core.entry import ABANDONED, DELETED, Entry
+from artemis_py.core.queue_state import release
+from artemis_py.core.queue_work import SLICE_MAX
+from artemis_py.message import Message
+
+if TYPE_CHECKING:
+    from artemis_py.core.address import Address
+    from artemis_py.core.queue import Queue
+
+PLACE_UNITS: Final = 2
+"""What one message on one queue costs when it is put there by itself."""
+
+
+def put(queue: Queue, messages: list[Message], due_ms: int, now_ms: int, size_bytes: int) -> None:
+    """Messages come to a queue; ``due_ms`` above 0: as scheduled ones. ``size_bytes`` is what they have together."""
+    if due_ms:
+        for message in messages:
+            queue.schedule(Entry(message), due_ms, now_ms)
+    else:
+        queue.arrive([Entry(message) for message in messages], size_bytes, now_ms)
+
+
+@final
+class Placing:
+    """One batch on its way to its queues. Who published it may wait until it is ``done``."""
+
+    __slots__ = ("_due_ms", "_messages", "_place", "_plain", "_shares", "_start", "done", "failed")
+
+    def __init__(
+        self, messages: list[Message], shares: list[tuple[Queue, list[Message]]], due_ms: int, *, plain: bool
+    ) -> None:
+        self._messages = messages
+        self._shares = shares
+        self._due_ms = due_ms
+        self._plain = plain
+        self._place = 0
+        self._start = 0
+        """How much of the share whose turn it is was put on its queue."""
+        self.done = False
+        self.failed = False
+        """One of the queues broke off, which was told; the others have what they were to get."""
+        for message in messages:  # kept until all of the queues have seen it
+            if not message.refs:
+                message.account.charge(1, message.memory_bytes)
+            message.refs += 1
+
+    def work(self, budget: Budget, now_ms: int) -> bool:
+        """Do some of it; True when all is done."""
+        shares = self._shares
+        while self._place < len(shares):
+            queue, taken = shares[self._place]
+            part = taken
+            if len(taken) > SLICE_MAX:
+                part = taken[self._start : self._start + SLICE_MAX]
+            self._start += len(part)
+            if self._start >= len(taken):  # before it is done: what breaks off is not tried again
+                self._place += 1
+                self._start = 0
+            budget.spend(PLACE_UNITS + len(part) - 1)
+            self._put(queue, part, now_ms)
+            if budget.is_spent:
+                break
+        if self._place < len(shares):
+            return False
+        self.end()
+        return True
+
+    def end(self) -> None:
+        """All of the queues have seen it."""
+        self.done = True
+        self._shares = []
+        messages, self._messages = self._messages, []
+        release(messages)
+
+    def _put(self, queue: Queue, messages: list[Message], now_ms: int) -> None:
+        if queue.deleted:
+            queue.miss(messages, DELETED)
+            return
+        if queue.purge_on_no_consumers and not queue.taker_count:
+            queue.miss(messages, ABANDONED)
+            return
+        size_bytes = sum([message.size_bytes for message in messages])
+        if self._plain and not self._due_ms:
+            consumer = queue.direct_consumer(messages)
+            if consumer is not None:
+                queue.hand_over(consumer, [Entry(message) for message in messages], size_bytes)
+                return
+        put(queue, messages, self._due_ms, now_ms, size_bytes)
+
+    def add_to(self, coming: dict[int, list[int]]) -> None:
+        """Count what durable queues are still to get of persistent messages: count, bytes and how many of them are
+        scheduled, by queue number.
+        """
+        start = self._start
+        for queue, taken in self._shares[self._place :]:
+            durable = [message for message in taken[start:] if message.head.persistent] if queue.durable else []
+            start = 0
+            if durable and not queue.deleted:
+                counts = coming.setdefault(queue.id, [0, 0, 0])
+                counts[0] += len(durable)
+                counts[1] += sum([message.size_bytes for message in durable])
+                counts[2] += len(durable) if self._due_ms else 0
+
+
+@final
+class Spread(Chore):
+    """What was published to one address and is not on all of its queues yet, in order."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._placings: deque[Placing] = deque()
+
+    @property
+    def may_go_on(self) -> bool:
+        """Is everything where it belongs?"""
+        return not self._placings
+
+    def add(self, placing: Placing) -> None:
+        """One more, behind all others."""
+        self._placings.append(placing)
+
+    def work(self, budget: Budget, now_ms: int) -> bool:
+        placings = self._placings
+        while placings and placings[0].work(budget, now_ms):
+            placings.popleft()
+            if budget.is_spent:
+                break
+        return self._is_over()
+
+    def _is_over(self) -> bool:
+        if self._placings:
+            return False
+        if self._address.spread is self:
+            self._address.spread = None
+        return True
+
+    def recover(self) -> bool:
+        self._placings[0].failed = True
+        return True
+
+    def finish(self, now_ms: int) -> None:
+        """Carry all of it out now: what comes next must find it in its place."""
+        self.work(Budget(), now_ms)
+
+    def add_to(self, coming: dict[int, list[int]]) -> None:
+        """Count what durable queues are still to get; see ``Placing``."""
+        for placing in self._placings:
+            placing.add_to(coming)

@@ -1,0 +1,55 @@
+"""What selectors say of one message: each different one is asked once, however many queues, diverts and consumers have
+it.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from artemis_py.core.budget import Budget
+from artemis_py.core.plan_cost import PlanCost
+from artemis_py.message import Message
+from artemis_py.selector import Program, Selector
+
+
+@final
+class Verdicts:
+    """Answers about one message. They may be asked for ahead, some in each turn."""
+
+    __slots__ = ("_asked", "_cost", "_known", "message")
+
+    def __init__(self, message: Message) -> None:
+        self.message = message
+        self._known: dict[Program, bool] = {}
+        self._cost: PlanCost | None = None
+        self._asked = 0
+
+    def of(self, selector: Selector | None) -> bool:
+        """Does the selector, if there is one, want the message?"""
+        return selector is None or self._ask(selector.program)
+
+    def _ask(self, program: Program) -> bool:
+        known = self._known.get(program)
+        if known is None:
+            known = self._known[program] = program.condition(self.message.lookup) is True
+        return known
+
+    def ask_ahead(self, cost: PlanCost, budget: Budget, stop_at: int) -> bool:
+        """Ask all selectors of a plan, until the budget is down to ``stop_at``; at least one. True when all are
+        asked. What came to the plan meanwhile is asked too.
+        """
+        if cost is not self._cost:
+            self._cost = cost
+            self._asked = 0
+        programs = cost.programs
+        size_bytes = self.message.head.size_bytes
+        while self._asked < len(programs):
+            program = programs[self._asked]
+            self._asked += 1
+            if program in self._known:
+                continue
+            self._ask(program)
+            budget.spend(program.units + (program.units_per_kb * size_bytes >> 10))
+            if budget.left <= stop_at:
+                break
+        return self._asked >= len(programs)

@@ -1,0 +1,94 @@
+"""The clocks of the machine, read together: the one that tells the date and may be set, and the one that only runs on.
+
+Whoever sets the wall clock (by hand, a time server's first answer, a machine that was asleep) moves dates, and nothing
+else: heart-beats, delays and rounds go on as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from artemis_py.core.clock import Clock
+from artemis_py.shown import warn
+
+STEP_MS: Final = 1000
+"""A change of the wall clock by this much is told and counted."""
+_FOLLOWED_NS: Final = 100_000
+"""What two readings one behind the other may differ by without anybody having set anything."""
+_READINGS_MAX: Final = 3
+_PAUSE_NS_MAX: Final = 10_000_000
+"""A longer pause between two readings says more about the machine than about its clocks: they are read again."""
+_NS_PER_MS: Final = 1_000_000
+
+
+def wall_clock_ms() -> int:
+    """The date in epoch milliseconds."""
+    return time.time_ns() // _NS_PER_MS
+
+
+def steady_clock_ms() -> int:
+    """Milliseconds of the clock that nobody sets, from anywhere: for differences alone."""
+    return time.monotonic_ns() // _NS_PER_MS
+
+
+class Clocks:
+    """Tells ``clock`` how far the wall clock was set. ``steps`` counts by how often: ``forward`` and ``back``."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        wall_ns: Callable[[], int] = time.time_ns,
+        steady_ns: Callable[[], int] = time.monotonic_ns,
+        tell: Callable[[str], None] = warn,
+    ) -> None:
+        self.steps = {"forward": 0, "back": 0}
+        self._clock = clock
+        self._wall_ns = wall_ns
+        self._steady_ns = steady_ns
+        self._tell = tell
+        self._ahead_ns = self._first_ns = self._read_ahead_ns()
+        self._told_ns = self._ahead_ns
+
+    def date_ms(self) -> int:
+        """The date in epoch milliseconds, as the wall clock says now."""
+        wall_ns = self._wall_ns()
+        ahead_ns = wall_ns - self._steady_ns()
+        if not -_FOLLOWED_NS < ahead_ns - self._ahead_ns < _FOLLOWED_NS:
+            wall_ns = self._follow(ahead_ns) + self._steady_ns()
+        return wall_ns // _NS_PER_MS
+
+    def look(self) -> bool:
+        """Read the clocks though nobody asked for the time; True when the wall clock was set since somebody did."""
+        before_ms = self._clock.shift_ms
+        self.date_ms()
+        return abs(self._clock.shift_ms - before_ms) >= STEP_MS
+
+    def _read_ahead_ns(self) -> int:
+        """How far the wall clock is ahead of the steady one."""
+        for _ in range(_READINGS_MAX):
+            before_ns = self._steady_ns()
+            wall_ns = self._wall_ns()
+            after_ns = self._steady_ns()
+            if after_ns - before_ns <= _PAUSE_NS_MAX:
+                break
+        return wall_ns - after_ns
+
+    def _follow(self, ahead_ns: int) -> int:
+        """The wall clock is elsewhere; returns how far it is ahead of the steady one."""
+        if abs(ahead_ns - self._told_ns) >= STEP_MS * _NS_PER_MS:
+            ahead_ns = self._read_ahead_ns()
+        step_ms = (ahead_ns - self._told_ns) // _NS_PER_MS
+        if abs(step_ms) >= STEP_MS:
+            self._told_ns = ahead_ns
+            self.steps["forward" if step_ms > 0 else "back"] += 1
+            self._tell(
+                f"warning: the wall clock was set {'ahead' if step_ms > 0 else 'back'} by {abs(step_ms) / 1000:.3f} s "
+                "(or the machine was asleep): dates follow it (expires, AMQ_SCHEDULED_TIME, timestamps), heart-beats "
+                "and delays do not"
+            )
+        self._ahead_ns = ahead_ns
+        self._clock.shift_ms = (ahead_ns - self._first_ns) // _NS_PER_MS
+        return ahead_ns

@@ -1,0 +1,63 @@
+"""Lines about what goes wrong, on standard error: each kind a few times in ten seconds, then only its number.
+
+What fails once for each client or each write would otherwise fill a disk with lines that all say the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from artemis_py.shown import warn
+
+WINDOW_S: Final = 10.0
+LINES_MAX: Final = 3
+"""Of one kind in a window."""
+_KINDS_MAX: Final = 1_000
+
+
+class _Window:
+    __slots__ = ("begun_s", "left_out", "lines")
+
+    def __init__(self, begun_s: float) -> None:
+        self.begun_s = begun_s
+        self.lines = 0
+        self.left_out = 0
+
+
+class Complaints:
+    """Writes lines with ``write``, no more than LINES_MAX of a kind in a window. The next one that is written tells how
+    many were not. ``clock_s`` has to go forwards only. Any thread may tell something.
+    """
+
+    def __init__(self, write: Callable[[str], None] = warn, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._write = write
+        self._clock_s = clock_s
+        self._windows: dict[str, _Window] = {}
+
+    def tell(self, line: str, kind: str | None = None) -> None:
+        """Write a line, unless there were enough of its ``kind`` (None: of this very line)."""
+        if self._may_write(kind or line):
+            self._write(line + self._left_out(kind or line))
+
+    def _may_write(self, kind: str) -> bool:
+        now_s = self._clock_s()
+        window = self._windows.get(kind)
+        if window is None:
+            if len(self._windows) >= _KINDS_MAX:
+                self._windows.clear()
+            window = self._windows[kind] = _Window(now_s)
+        elif now_s - window.begun_s >= WINDOW_S:
+            window.begun_s = now_s
+            window.lines = 0
+        if window.lines >= LINES_MAX:
+            window.left_out += 1
+            return False
+        window.lines += 1
+        return True
+
+    def _left_out(self, kind: str) -> str:
+        window = self._windows[kind]
+        left_out, window.left_out = window.left_out, 0
+        return f" ({left_out:,} more like it were not written before this one)" if left_out else ""

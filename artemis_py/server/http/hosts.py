@@ -1,0 +1,78 @@
+"""Under which names an acceptor is spoken to, and for which web pages.
+
+A page in a browser on the broker's machine may have its own name point to the broker's address ("DNS rebinding"): the
+browser then takes the broker's answers for the page's own and lets it read them. Such a request has the page's name in
+``Host``; that is what is looked at. Addresses written as numbers are no names, and nobody else gives out ``localhost``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import ip_address
+from typing import Final, final
+
+from artemis_py.server.http.messages import Request
+
+ANY: Final = "*"
+_HTTP_PORT: Final = "80"
+
+
+@final
+class Hosts:
+    """``names`` may stand in ``Host`` beside ``localhost`` and ``own``, the acceptor's host, without ports; pages of
+    them may read, too. ``*``: every name.
+    """
+
+    __slots__ = ("_names", "_origins")
+
+    def __init__(self, names: Iterable[str] = (), own: str = "localhost") -> None:
+        self._origins = frozenset(_split(name)[0] for name in names)
+        self._names = self._origins | {"localhost", _split(own)[0]}
+
+    def refusal(self, request: Request) -> str | None:
+        """Why a request that concerns the log is not answered, None when it is. ``Host`` may be missing (HTTP/1.0), but
+        browsers always send it. A target with a host in it names that one, too.
+        """
+        for authority in (request.headers.get("host"), request.authority):
+            if authority is not None and not self._allows(authority):
+                return (
+                    f"the broker's log is not read under the name {authority[:100]!r}: use localhost or the broker's"
+                    " address as numbers, or write allowedHosts=NAME into the URI of the acceptor"
+                )
+        origin = request.headers.get("origin")
+        if origin is not None and not self._allows_origin(origin, request.headers.get("host", "")):
+            return (
+                f"web pages of {origin[:100]!r} may not read the broker's log; allowedHosts of the acceptor names hosts"
+            )
+        return None
+
+    def _allows(self, authority: str) -> bool:
+        name, _ = _split(authority)
+        return name in self._names or ANY in self._names or _is_number(name)
+
+    def _allows_origin(self, origin: str, host: str) -> bool:
+        """Pages of the broker's own host and port, and of hosts that were named; an address as numbers is anybody's."""
+        scheme, separator, authority = origin.partition("://")
+        if not separator:
+            return False
+        if scheme == "http" and _split(authority) == _split(host):
+            return True
+        return not self._origins.isdisjoint((_split(authority)[0], ANY))
+
+
+def _split(authority: str) -> tuple[str, str]:
+    """The host, in small letters, without brackets and a dot at its end; and the port, 80 when there is none."""
+    text = authority.strip().lower()
+    if text.startswith("["):
+        host, _, rest = text[1:].partition("]")
+        return host, rest.removeprefix(":") or _HTTP_PORT
+    host, _, port = text.partition(":")
+    return host.removesuffix("."), port or _HTTP_PORT
+
+
+def _is_number(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,43 @@
+"""JSON that a client sends: read with bounds, so that nothing it says is more than a refusal."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+_DEPTH_MAX: Final = 32
+
+
+def parse_json(body: bytes) -> object:
+    """The value. Raises ValueError, which says why it is none that anything here takes: no JSON, nested too deeply, a
+    text that is no Unicode.
+    """
+    try:
+        value: object = json.loads(body)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    level = [value]
+    for _ in range(_DEPTH_MAX):
+        inner: list[object] = []
+        for one in level:
+            if isinstance(one, dict):
+                inner += [*one, *one.values()]
+            elif isinstance(one, list):
+                inner += one
+            elif isinstance(one, str) and not _is_text(one):
+                raise ValueError("a text in it holds half of a surrogate pair")
+        if not inner:
+            return value
+        level = inner
+    raise ValueError(_TOO_DEEP)
+
+
+_TOO_DEEP: Final = f"it is nested more than {_DEPTH_MAX} deep"
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

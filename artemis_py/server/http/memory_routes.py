@@ -1,0 +1,48 @@
+"""The route that says who makes the broker hold what in memory."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any, Final
+
+from artemis_py.server.connection import Connection
+from artemis_py.server.http.messages import Request, Response, json_response
+from artemis_py.server.http.routing import Route
+from artemis_py.server.memory_guard import MemoryGuard
+
+CONNECTIONS_SHOWN: Final = 20
+
+
+def memory_routes(guard: MemoryGuard) -> list[Route]:
+    """``/memory``: bytes by kind, the limit, and the connections that hold most."""
+
+    def memory(_request: Request) -> Response:
+        holdings = guard.holdings
+        return json_response(
+            HTTPStatus.OK,
+            {
+                "limit_bytes": holdings.bytes_max,
+                "held_bytes": holdings.total_bytes,
+                "kinds": holdings.by_kind(),
+                "refused": holdings.refused_count,
+                "cut_off": holdings.cut_off_count,
+                "connections": [_fields(connection) for connection in guard.largest(CONNECTIONS_SHOWN)],
+            },
+        )
+
+    return [Route("/memory", {"GET": memory})]
+
+
+def _fields(connection: Connection) -> dict[str, Any]:
+    session, weight = connection.session, connection.weight
+    return {
+        "session": session.name,
+        "client": session.peer,
+        "client_id": session.client_id,
+        "login": session.user,
+        "state": connection.state,
+        "input_bytes": weight.input_bytes,
+        "output_bytes": weight.output_bytes,
+        "transaction_bytes": weight.transaction_bytes,
+        "subscriptions": len(session.subscriptions),
+    }

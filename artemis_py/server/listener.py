@@ -1,0 +1,125 @@
+"""A listening socket that stops accepting before the process has no descriptor left, and goes on when some are free.
+
+Clients that come meanwhile wait in the system's queue. asyncio's own server would accept them until nobody gets a
+descriptor any more, the journal neither, and write a traceback each second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import Final
+
+from artemis_py.server.complaints import Complaints
+from artemis_py.server.descriptors import lowest_free
+
+_AT_ONCE: Final = 64
+"""How many are accepted before others have their turn."""
+_RETRY_S: Final = 0.1
+
+
+class Listener:
+    """Accepts on ``bound`` and gives each socket to a protocol that ``connect`` makes. When ``descriptor_max`` are in
+    use, nobody is accepted until there are fewer. The ``stored`` files that storage has open now are not counted: they
+    are what the others are kept for.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        name: str,
+        bound: socket.socket,
+        connect: Callable[[], asyncio.BaseProtocol],
+        descriptor_max: int,
+        complaints: Complaints,
+        stored: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self.is_paused = False
+        """Does it wait for descriptors?"""
+        self.pauses = 0
+        """How often it had to."""
+        self._loop = loop
+        self._name = name
+        self._bound = bound
+        self._connect = connect
+        self._descriptor_max = descriptor_max
+        self._complaints = complaints
+        self._stored = stored
+        self._retry: asyncio.TimerHandle | None = None
+        self._making: set[asyncio.Task[None]] = set()
+        self._is_open = False
+
+    def open(self, backlog: int) -> None:
+        """Begin."""
+        self._bound.setblocking(False)
+        self._bound.listen(backlog)
+        self._is_open = True
+        self._loop.add_reader(self._bound, self._accept)
+
+    def close(self) -> None:
+        """Accept nobody any more."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        self._loop.remove_reader(self._bound)
+        if self._retry is not None:
+            self._retry.cancel()
+        for task in list(self._making):
+            task.cancel()
+        self._bound.close()
+
+    def _accept(self) -> None:
+        for _ in range(_AT_ONCE):
+            try:
+                client, _ = self._bound.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:  # no descriptor, no memory: for the whole system, or this process
+                self._pause(error.strerror or str(error))
+                return
+            client.setblocking(False)
+            task = self._loop.create_task(self._serve(client))
+            self._making.add(task)
+            task.add_done_callback(self._making.discard)
+            if not self._may_take(client.fileno()):
+                self._pause(f"{client.fileno() + 1} descriptors are in use")
+                return
+
+    async def _serve(self, client: socket.socket) -> None:
+        try:
+            await self._loop.connect_accepted_socket(self._connect, client)
+        except asyncio.CancelledError:
+            client.close()
+        except Exception as error:  # whatever it is, it concerns this client alone
+            client.close()
+            self._complaints.tell(f"warning: acceptor {self._name}: a client was not taken: {error!r}", self._name)
+
+    def _may_take(self, descriptor: int) -> bool:
+        """Is one with this number none of those that are kept?"""
+        return descriptor - self._stored() < self._descriptor_max
+
+    def _pause(self, why: str) -> None:
+        self._loop.remove_reader(self._bound)
+        if not self.is_paused:
+            self.is_paused = True
+            self.pauses += 1
+            self._complaints.tell(
+                f"warning: acceptor {self._name} accepts nobody until connections are closed: {why}, the rest is kept"
+                " for storage and HTTP; raise the limit of open files (ulimit -n)",
+                f"{self._name} pauses",
+            )
+        self._retry = self._loop.call_later(_RETRY_S, self._look)
+
+    def _look(self) -> None:
+        """Go on when there is a lower number again."""
+        self._retry = None
+        try:
+            has_room = self._may_take(lowest_free())
+        except OSError:
+            has_room = False
+        if has_room:
+            self.is_paused = False
+            self._loop.add_reader(self._bound, self._accept)
+        else:
+            self._retry = self._loop.call_later(_RETRY_S, self._look)

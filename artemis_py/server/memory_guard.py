@@ -1,0 +1,155 @@
+"""Who makes the broker hold what in memory, connection by connection, and what happens when it is too much."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from heapq import nlargest
+from typing import TYPE_CHECKING, Final, NamedTuple, final
+
+from artemis_py.core.clock import Clock
+from artemis_py.core.holdings import CONNECTION_BYTES, CONNECTIONS, INPUT, OUTPUT, SETTING, TRANSACTIONS, Holdings
+
+if TYPE_CHECKING:
+    from artemis_py.server.connection import Connection
+
+log = logging.getLogger(__name__)
+
+_LOOKS: Final = 64
+_LOOK_EVERY_MS: Final = 10
+"""So many connections are weighed again so often: their clients may have read since."""
+CUT_OFF_BYTES_MIN: Final = 16384
+"""Who holds less is not cut off: it would not help."""
+_CUT_OFFS_MAX: Final = 256
+"""Connections that are cut off in one turn."""
+_SHARE: Final = 16
+"""At the limit connections are cut off when they hold at least one part in so many: else they are not the cause."""
+_TELL_EVERY_MS: Final = 10_000
+
+
+@final
+class Weight(NamedTuple):
+    """What one connection makes the broker hold: frames that are not finished, frames that it does not read, and open
+    transactions. In bytes.
+    """
+
+    input_bytes: int = 0
+    output_bytes: int = 0
+    transaction_bytes: int = 0
+
+
+NOTHING: Final = Weight()
+
+
+@final
+class MemoryGuard:
+    """Keeps the account for connections, and relieves the broker at its limit.
+
+    At the limit ``Holdings`` refuses what is new. That is enough unless connections go on piling up what is unfinished
+    or unread: then those that hold most are cut off, which costs nothing that was confirmed.
+    """
+
+    def __init__(self, holdings: Holdings, clock: Clock) -> None:
+        self.holdings = holdings
+        self._clock = clock
+        self._holders: dict[Connection, None] = {}
+        """Those that hold anything, the one weighed longest ago first."""
+        self._looked_ms = 0
+        self._told_ms = -_TELL_EVERY_MS
+        """The steady time of the last line."""
+        self._untold_count = 0
+
+    def came(self) -> None:
+        """A connection was accepted."""
+        self.holdings.move(CONNECTIONS, CONNECTION_BYTES)
+
+    def went(self, connection: Connection) -> None:
+        """A connection that came is gone."""
+        self.holdings.move(CONNECTIONS, -CONNECTION_BYTES)
+        self.weighed(connection, connection.weight, NOTHING)
+
+    def weighed(self, connection: Connection, before: Weight, after: Weight) -> None:
+        """What a connection holds has changed."""
+        move = self.holdings.move
+        move(INPUT, after.input_bytes - before.input_bytes)
+        move(OUTPUT, after.output_bytes - before.output_bytes)
+        move(TRANSACTIONS, after.transaction_bytes - before.transaction_bytes)
+        self._holders.pop(connection, None)
+        if after != NOTHING:
+            self._holders[connection] = None
+
+    def look(self, now_ms: int, broke_off: Callable[[Connection, str, Exception], None]) -> None:
+        """Once a turn: weigh some connections again now and then, and relieve the broker when it holds too much. Of a
+        connection for which that fails ``broke_off`` is told.
+        """
+        holders = self._holders
+        if not holders:
+            return
+        if abs(now_ms - self._looked_ms) >= _LOOK_EVERY_MS:  # also when somebody has set the clock
+            self._looked_ms = now_ms
+            self._weigh([connection for connection, _ in zip(holders, range(_LOOKS), strict=False)], broke_off)
+        if self.holdings.is_full:
+            self._relieve(now_ms, broke_off)
+
+    def _weigh(self, connections: list[Connection], broke_off: Callable[[Connection, str, Exception], None]) -> None:
+        for connection in connections:
+            try:
+                connection.weigh()
+            except Exception as error:
+                broke_off(connection, "weigh", error)
+
+    def _relieve(self, now_ms: int, broke_off: Callable[[Connection, str, Exception], None]) -> None:
+        holdings = self.holdings
+        if not self._are_the_cause():  # a client may have read since it was weighed: it holds no more than was found
+            return
+        self._weigh(list(self._holders), broke_off)
+        if not self._are_the_cause():
+            return
+        for connection in nlargest(_CUT_OFFS_MAX, self._holders, key=_unread_bytes):
+            if not holdings.is_full or _unread_bytes(connection) < CUT_OFF_BYTES_MIN:
+                return
+            try:
+                self._cut_off(connection, now_ms)
+            except Exception as error:
+                broke_off(connection, "weigh", error)
+
+    def _are_the_cause(self) -> bool:
+        """Do connections hold so much that it helps to close some?"""
+        holdings = self.holdings
+        return _SHARE * (holdings.of(INPUT) + holdings.of(OUTPUT)) >= holdings.bytes_max
+
+    def _cut_off(self, connection: Connection, now_ms: int) -> None:
+        holdings = self.holdings
+        held_bytes = _unread_bytes(connection)
+        reason = (
+            f"The broker holds {holdings.total_bytes} bytes for its clients and {SETTING} allows {holdings.bytes_max}:"
+            f" this connection, which holds {held_bytes} of them unfinished or unread, is closed"
+        )
+        holdings.cut_off_count += 1
+        self._tell(connection, held_bytes, now_ms)
+        connection.cut_off(reason, now_ms)
+
+    def _tell(self, connection: Connection, held_bytes: int, now_ms: int) -> None:
+        """One line in a while: thousands may go at once."""
+        steady_ms = self._clock.steady_ms(now_ms)
+        if steady_ms - self._told_ms < _TELL_EVERY_MS:
+            self._untold_count += 1
+            return
+        session = connection.session
+        log.warning(
+            "warning: memory is at %s (%d bytes): connection %s of %s is closed, it held %d bytes unfinished or unread;"
+            " %d others since the last such line",
+            SETTING, self.holdings.bytes_max, session.name, session.peer or "an unknown client", held_bytes,
+            self._untold_count,
+        )  # fmt: skip
+        self._told_ms = steady_ms
+        self._untold_count = 0
+
+    def largest(self, count: int) -> list[Connection]:
+        """The connections that hold most, as they were weighed last."""
+        return nlargest(count, self._holders, key=lambda connection: sum(connection.weight))
+
+
+def _unread_bytes(connection: Connection) -> int:
+    weight = connection.weight
+    return weight.input_bytes + weight.output_bytes

@@ -1,0 +1,102 @@
+"""Whose input is carried out in a turn, and how much of it: shares by cost, not by count."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+from artemis_py.core.budget import TURN_UNITS, Budget
+
+if TYPE_CHECKING:
+    from artemis_py.server.connection import Connection
+
+INPUT_SHARE: Final = 4
+"""One part in so many of a turn is for input; the others are for what it brings forth, and keep a turn short for who
+comes next.
+"""
+QUANTUM_MIN: Final = 32
+"""What a connection may spend in one round, where many wait."""
+
+
+class Rota:
+    """The connections that wait with input, in deficit round robin (Shreedhar and Varghese, "Efficient Fair Queuing
+    using Deficit Round-Robin").
+
+    In each round each of them may spend the same, in units of the budget; who spent more waits until that is made up
+    for. Those that had nothing waiting come first, once: who sends little is served in the turn after it arrives,
+    however much the others have sent. When nobody waits all is forgiven.
+    """
+
+    def __init__(self) -> None:
+        self._new: list[Connection] = []
+        self._waiting: deque[Connection] = deque()
+        self._period = 0
+        """How often nobody was waiting."""
+
+    def __len__(self) -> int:
+        return len(self._new) + len(self._waiting)
+
+    def __iter__(self) -> Iterator[Connection]:
+        return chain(self._new, self._waiting)
+
+    def add(self, connection: Connection) -> None:
+        """A connection has input; it is not in the line yet."""
+        connection.in_line = True
+        if connection.period != self._period:
+            connection.period = self._period
+            connection.credit = 0
+        self._new.append(connection)
+
+    def serve(self, budget: Budget, read: Callable[[Connection, int], bool]) -> None:
+        """One turn. ``read(connection, stop_at)`` carries input out until the budget is down to ``stop_at``, at least a
+        little, and says whether there is more.
+        """
+        if not self:
+            return
+        units = max(min(budget.left, TURN_UNITS) // INPUT_SHARE, 1)
+        end = budget.left - units
+        quantum = max(units // len(self), min(units, QUANTUM_MIN))
+        new, self._new = self._new, []
+        waited = len(self._waiting)
+        least = end + units // 2 if waited else end - QUANTUM_MIN  # a few that come together are heard together
+        for connection in new:
+            if budget.left > least:
+                self._serve_one(connection, budget, quantum, read)
+            else:
+                self._waiting.append(connection)
+        passed_over = 0
+        while self._waiting and (waited > 0 or budget.left > end):
+            if self._serve_one(self._waiting.popleft(), budget, quantum, read):
+                passed_over = waited = 0
+            else:
+                passed_over += 1
+                if passed_over >= len(self._waiting):
+                    self._lift()
+        if not self:
+            self._period += 1
+
+    def _serve_one(
+        self, connection: Connection, budget: Budget, quantum: int, read: Callable[[Connection, int], bool]
+    ) -> bool:
+        """Give a connection its share; False when it has to wait because of what it spent before."""
+        connection.credit += quantum
+        if connection.credit <= 0:
+            self._waiting.append(connection)
+            return False
+        before = budget.left
+        has_more = read(connection, before - connection.credit)
+        connection.credit -= before - budget.left
+        if has_more:
+            self._waiting.append(connection)
+        else:
+            connection.in_line = False
+            connection.credit = min(connection.credit, 0)
+        return True
+
+    def _lift(self) -> None:
+        """All wait because of what they spent before: who spent least goes on."""
+        most = max([connection.credit for connection in self._waiting])
+        for connection in self._waiting:
+            connection.credit -= most

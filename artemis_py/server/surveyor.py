@@ -1,0 +1,86 @@
+"""The thread that surveys closed segments of a log that is retained, so that readers need not read all of it.
+
+It works a little at a time and rests four times as long, and while the broker is busy it waits: turns go first. What it
+finds is written by the thread that retires segments: a segment never moves or goes while something is put beside it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, Final
+
+from artemis_py.storage.codec import CodecError
+from artemis_py.storage.places import places_name
+from artemis_py.storage.sidecars import index_beside
+from artemis_py.storage.survey import Survey
+
+_RECORDS: Final = 256
+_REST: Final = 4
+"""So many records are looked at in one go, and then it rests so many times as long as that took."""
+_WAIT_S: Final = 0.05
+"""How soon a broker that is busy is asked again."""
+Found = Callable[[int, dict[str, Any], bytes], None]
+
+
+class Surveyor:
+    """``find`` tells where a segment is now, None when it is gone; ``found`` takes a segment's number, the fields for
+    its index and the file of its places. Both are called in the surveyor's thread.
+    """
+
+    def __init__(self, find: Callable[[int], Path | None], found: Found) -> None:
+        self._find = find
+        self._found = found
+        self._numbers: SimpleQueue[int | None] = SimpleQueue()
+        self._is_busy: Callable[[], bool] = lambda: False
+        self._is_stopping = False
+        self._thread = threading.Thread(target=self._run, name="surveyor", daemon=True)
+        self._thread.start()
+
+    def add(self, number: int) -> None:
+        """A segment was closed. One that was surveyed before is passed over."""
+        self._numbers.put(number)
+
+    def give_way(self, is_busy: Callable[[], bool]) -> None:
+        """Wait from now on while the broker is busy; asked in the surveyor's thread."""
+        self._is_busy = is_busy
+
+    def stop(self) -> None:
+        """What was not surveyed yet is for the next start, as far as it is in the journal then."""
+        self._is_stopping = True
+        self._numbers.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (number := self._numbers.get()) is not None and not self._is_stopping:
+            with suppress(OSError, CodecError):  # it moved twice, or is damaged: readers read all of it
+                self._survey(number)
+
+    def _survey(self, number: int) -> None:
+        for _ in range(2):  # it may move between being found and being read
+            path = self._find(number)
+            if path is None:
+                return
+            with suppress(FileNotFoundError):
+                fields = index_beside(path)
+                if "places" in fields and path.with_name(places_name(path.name)).exists():
+                    return
+                survey = Survey(path.read_bytes(), fields["bytes"])
+                break
+        else:
+            return
+        is_more = True
+        while is_more:
+            if self._is_stopping:
+                return
+            if self._is_busy():
+                time.sleep(_WAIT_S)
+                continue
+            began_s = time.perf_counter()
+            is_more = survey.step(_RECORDS)
+            time.sleep(_REST * (time.perf_counter() - began_s))
+        self._found(number, survey.fields(), survey.places())

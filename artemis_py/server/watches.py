@@ -1,0 +1,71 @@
+"""When to look at which connection again: heart-beats, handshakes, lingering."""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, Final, final
+
+if TYPE_CHECKING:
+    from artemis_py.server.connection import Connection
+
+_SLACK: Final = 64
+"""So many void wishes are not worth a sorting."""
+
+
+@final
+class Watches:
+    """Connections by the time at which they asked to be looked at. Each has one wish, its latest.
+
+    The heap knows connections by number alone: one that is gone is not kept until its time comes, which its client
+    chose.
+    """
+
+    __slots__ = ("_connections", "_heap", "_wishes")
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int]] = []
+        """Due time and number of a connection; void when it is not the wish of that connection any more."""
+        self._wishes: dict[int, int] = {}
+        self._connections: dict[int, Connection] = {}
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def add(self, connection: Connection, due_ms: int) -> None:
+        """Look at a connection at ``due_ms``; what it wished for before is void."""
+        origin = connection.session.origin
+        self._connections[origin] = connection
+        if self._wishes.get(origin) == due_ms:
+            return
+        self._wishes[origin] = due_ms
+        heappush(self._heap, (due_ms, origin))
+        self._tidy()
+
+    def forget(self, connection: Connection) -> None:
+        """A connection wishes for nothing any more."""
+        origin = connection.session.origin
+        if self._wishes.pop(origin, None) is not None:
+            del self._connections[origin]
+            self._tidy()
+
+    def next_due_ms(self) -> int | None:
+        """When the first wish is due, or None. It may be a void one."""
+        return self._heap[0][0] if self._heap else None
+
+    def pop_due(self, now_ms: int) -> list[Connection]:
+        """The connections whose time has come."""
+        heap, wishes = self._heap, self._wishes
+        due: list[Connection] = []
+        while heap and heap[0][0] <= now_ms:
+            due_ms, origin = heappop(heap)
+            if wishes.get(origin) == due_ms:
+                del wishes[origin]
+                due.append(self._connections.pop(origin))
+        return due
+
+    def _tidy(self) -> None:
+        """Void wishes go when they are most of the heap, so each is paid for by one that was added."""
+        heap, wishes = self._heap, self._wishes
+        if len(heap) > 2 * len(wishes) + _SLACK:
+            heap[:] = [(due_ms, origin) for origin, due_ms in wishes.items()]
+            heapify(heap)

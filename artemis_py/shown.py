@@ -1,0 +1,56 @@
+"""What people and programs read on standard output and standard error.
+
+Names, headers and texts of clients may hold anything: escape sequences that colour, move or rename a terminal, line
+ends that forge a line of a log, marks that turn the direction of reading. So a line is written here and nowhere else,
+and what cannot be printed in it appears as Python writes it (``\\x1b``, ``\\n``, ``\\u202e``).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TextIO
+
+
+def escaped(text: str) -> str:
+    """A text on one line, with nothing in it that a terminal would obey."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+def as_json(value: Any, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> str:
+    """JSON that reads as it is: letters of all scripts stay, what cannot be printed is ``\\u...``. ``default`` makes
+    something of what JSON does not know.
+    """
+    text = json.dumps(value, ensure_ascii=False, indent=indent, default=default)
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(one if one.isprintable() or one == "\n" else json.dumps(one)[1:-1] for one in text)
+
+
+def say(line: object = "") -> None:
+    """One line on standard output."""
+    print(escaped(str(line)))
+
+
+def say_made(text: str, end: str = "\n", stream: TextIO | None = None) -> None:
+    """A text on standard output (or ``stream``) that is made already: of several lines, or with colours. All in
+    it that others chose has been through ``escaped`` or ``as_json``.
+    """
+    print(text, end=end, file=stream)
+
+
+def warn(line: object) -> None:
+    """One line on standard error, at once. A disk that is full, or a reader that has gone, harms nobody who says
+    something.
+    """
+    with suppress(OSError, ValueError):
+        print(escaped(str(line)), file=sys.stderr, flush=True)
+
+
+def warn_made(text: str) -> None:
+    """As ``say_made``, on standard error."""
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,158 @@
+"""Tables in Spark's catalog: ``CREATE TABLE … USING artemis``, and one for each address.
+
+Spark gives the options of a table to a Python source when the table is made, and none of them when it is read (as of
+4.3; its ``PythonTable`` takes the schema alone). The schema it does keep, with the metadata of columns: so the options
+stand there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from artemis_py.errors import PipelineError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+_OPTION: Final = "option."
+"""With this before its name Spark repeats each option of a table that is made, beside properties of its own."""
+_PROVIDER: Final = "provider"
+_KEY: Final = "artemis"
+_WHERE: Final = frozenset(
+    {
+        "journal",
+        "path",
+        "broker",
+        "url",
+        "user",
+        "brokertimeoutseconds",
+        "failondataloss",
+        "skipunavailablebrokers",
+        "subscribe",
+        "subscribepattern",
+    }
+)
+"""Options that say which addresses there are."""
+_OTHER_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9_]")
+"""What Spark's catalog refuses in the name of a table, quoted or not."""
+_VIEW_OF: Final = "artemisAddress"
+"""Which address a table is of that ``views`` made: by this it knows its own."""
+
+
+def declared(given: Mapping[str, str]) -> dict[str, str] | None:
+    """The options of a table that is being made; None when none is. Raises PipelineError for a password: who reads the
+    table, or a file that was written from it, would see it.
+    """
+    if _PROVIDER not in given:
+        return None
+    found = {name[len(_OPTION) :]: text for name, text in given.items() if name.startswith(_OPTION)}
+    if "path" in given:  # as OPTIONS (path …), and as LOCATION
+        found["path"] = given["path"]
+    if "password" in {name.lower() for name in found}:
+        raise PipelineError(
+            "option password would stand in the catalog, and in files that are written from the table: leave it out,"
+            " and give it where the table is read: SELECT … FROM the_table WITH (password '…')"
+        )
+    return found
+
+
+def remembering(schema: StructType, options: Mapping[str, str], **more: str) -> StructType:
+    """The same columns, with the table's options."""
+    from pyspark.sql.types import StructField, StructType
+
+    first, *others = schema.fields
+    noted = StructField(first.name, first.dataType, first.nullable, {_KEY: dict(options), **more})
+    return StructType([noted, *others])
+
+
+def remembered(schema: StructType) -> dict[str, str]:
+    """The options of the table to which the columns belong; none for those of no table."""
+    found = [one.metadata[_KEY] for one in schema.fields if _KEY in one.metadata]
+    return dict(found[0]) if found else {}
+
+
+def views(spark: SparkSession, source: str | Mapping[str, str], database: str = "artemis") -> dict[str, str]:
+    """Make a table for each address, so that ``SELECT … FROM artemis.orders`` works; call it again for addresses that
+    came since, and to remove tables of addresses that are gone.
+
+    ``source`` is the URL of a broker's HTTP acceptor, a directory, or options as of ``spark.read``. What comes back
+    says under which name each address is found. Spark's catalog allows letters, digits and underscores in names, also
+    in quoted ones: other characters become underscores (``orders.eu``: ``artemis.orders_eu``), and where two addresses
+    would have one name, all but one whose name it is get some letters more, always the same ones.
+
+    Raises PipelineError for a password, and where the database has a table of somebody else under such a name.
+    """
+    options = dict(source) if isinstance(source, Mapping) else _place(source)
+    if "password" in {name.lower() for name in options}:
+        raise PipelineError(
+            "tables in the catalog show their options to everybody, so they have no password: leave it out, and give it"
+            f" where a table is read: SELECT … FROM {database}.orders WITH (password '…')"
+        )
+    where = {name: text for name, text in options.items() if name.lower() in _WHERE}
+    rows = spark.read.format("artemis").options(**where, table="addresses", columns="address").load()
+    names = table_names({row.address for row in rows.distinct().collect()})
+    spark.sql(f"CREATE DATABASE IF NOT EXISTS {_quoted(database)}")
+    made = _made_before(spark, database)
+    for name in names.values():
+        if not made.get(name.lower(), True):
+            raise PipelineError(
+                f"{database}.{name} is a table of somebody else: name another database, as in views(…,"
+                f' database="{database}_log")'
+            )
+    for name in filter(made.get, made):
+        spark.sql(f"DROP TABLE IF EXISTS {_quoted(database)}.{_quoted(name)}")
+    columns = spark.read.format("artemis").options(**options).load().schema
+    for address, name in names.items():
+        chosen = {**_without_choice(options), "subscribePattern" if "," in address else "subscribe": address}
+        schema = remembering(columns, chosen, **{_VIEW_OF: address})
+        spark.catalog.createTable(f"{_quoted(database)}.{_quoted(name)}", source="artemis", schema=schema, **chosen)
+    return {address: f"{database}.{name}" for address, name in names.items()}
+
+
+def _made_before(spark: SparkSession, database: str) -> dict[str, bool]:
+    """Of each table in the database, whether ``views`` made it."""
+    from pyspark.errors import AnalysisException
+
+    found: dict[str, bool] = {}
+    for table in spark.catalog.listTables(_quoted(database)):
+        try:
+            columns = spark.table(f"{_quoted(database)}.{_quoted(table.name)}").schema.fields
+        except AnalysisException:  # of a format that this Spark lacks, or a view of what is gone
+            columns = []
+        found[table.name.lower()] = any(_VIEW_OF in one.metadata for one in columns)
+    return found
+
+
+def table_names(addresses: Iterable[str]) -> dict[str, str]:
+    """A name in Spark's catalog for each address, without regard to upper and lower case, as there. The name of an
+    address does not depend on the others unless one of them has it.
+    """
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for address in sorted(addresses, key=lambda one: (_plain(one) != one, one)):
+        name = _plain(address)
+        if name.lower() in taken:
+            name = f"{name}_{hashlib.sha256(address.encode()).hexdigest()[:8]}"
+        taken.add(name.lower())
+        found[address] = name
+    return found
+
+
+def _plain(address: str) -> str:
+    return _OTHER_CHARACTERS.sub("_", address)
+
+
+def _place(source: str) -> dict[str, str]:
+    return {"url" if source.startswith(("http://", "https://")) else "journal": source}
+
+
+def _without_choice(options: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in options.items() if name.lower() not in ("subscribe", "subscribepattern")}
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,34 @@
+"""Spark stops reading a task's rows when it has enough, as for ``show()`` and ``limit()``. The worker that wrote them
+then finds nobody at the other end, which is as it should be; Spark prints a traceback of it all the same.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from types import TracebackType
+from typing import Any, Final
+
+_DAEMON: Final = "pyspark.daemon"
+_GONE: Final = (BrokenPipeError, ConnectionResetError)
+_print_exc = traceback.print_exc
+
+
+def let_readers_go() -> None:
+    """From now on this process, if it is a worker of Spark, ends without a word when nobody reads its rows any more."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    if spec is not None and spec.name == _DAEMON:
+        traceback.print_exc = _print_exc_but_for_readers
+
+
+def _print_exc_but_for_readers(*arguments: Any, **named: Any) -> None:
+    error = sys.exc_info()[1]
+    if not (isinstance(error, _GONE) and _is_spark_s_own(error.__traceback__)):
+        _print_exc(*arguments, **named)
+
+
+def _is_spark_s_own(at: TracebackType | None) -> bool:
+    """Was it raised where Spark's daemon hands over what is left, and in nothing that it called?"""
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return at is not None and at.tb_frame.f_globals.get("__spec__") is sys.modules["__main__"].__spec__

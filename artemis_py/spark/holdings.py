@@ -1,0 +1,142 @@
+"""What queues hold, worked out from as little of the log as tells it.
+
+Each segment of a log with retention tells at its beginning how deep the queues are (DEPTHS). Who adds up the log from
+some segment on finds no more than what is there: a message that came before it is missing, none is too much. So where
+what was added up is as deep as the log tells, it is what the queues hold, to the message, and nothing before that
+segment matters. What came and went before it stands in the indexes of surveyed segments; others are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from artemis_py.spark.fold import Counts, Fold, counted
+from artemis_py.spark.log import Listing, Segment
+from artemis_py.spark.plan import Range, Share
+from artemis_py.spark.reading import Wanted
+from artemis_py.spark.walk import Walk
+from artemis_py.storage import codec
+
+_FIRST: Final = 2
+_TIMES: Final = 4
+"""So many segments are added up at first, and so many times as many when they do not tell everything."""
+Read = Callable[[Range], Walk | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the index of a segment tells that need not be read again. ``counts`` None: what came and went has to be."""
+
+    number: int
+    last_ms: int
+    counts: Mapping[str, Sequence[int]] | None
+    queues: Sequence[Mapping[str, Any]]
+
+
+class QueueShare(Share):
+    """What is read for the table ``queues``."""
+
+    def __init__(self, share: Share, known: list[Known], *, may_begin_later: bool) -> None:
+        super().__init__(share.place, share.ranges, share.wanted, share.packs)
+        self.known = known
+        self.may_begin_later = may_begin_later
+
+
+def queue_share(share: Share, listing: Listing) -> QueueShare:
+    """The same with what the indexes of its segments tell. A clock that was set back, or a segment that is missing,
+    leave no order to rely on: then everything is added up.
+    """
+    numbers = {one.segment for one in share.ranges}
+    segments = [segment for segment in listing.segments if segment.number in numbers]
+    first, last = segments[0].number, segments[-1].number
+    is_plain = last - first + 1 == len(segments) and all(_is_whole(one, share.wanted) for one in segments[:-1])
+    known = [
+        Known(
+            one.number, one.last_ms or 0, one.counts if _is_whole(one, share.wanted) and is_plain else None, one.queues
+        )
+        for one in segments
+    ]
+    return QueueShare(share, known, may_begin_later=is_plain)
+
+
+def _is_whole(segment: Segment, wanted: Wanted) -> bool:
+    """Is everything in it wanted?"""
+    lsn_max, time_ms_max = wanted.lsn_max, wanted.time_ms_max
+    if wanted.lsn_min > segment.first_lsn or (lsn_max is not None and segment.last_lsn > lsn_max):
+        return False
+    return time_ms_max is None or (segment.last_ms is not None and segment.last_ms <= time_ms_max)
+
+
+def held(share: QueueShare, read: Read) -> tuple[Fold, int]:
+    """What the queues hold at the end of what is wanted, and the time of that."""
+    count = len(share.known)
+    begin = max(0, count - _FIRST) if share.may_begin_later else 0
+    while True:
+        fold = Fold()
+        last_ms = _add_up(share, begin, fold, read)
+        if fold.is_exact or not begin:
+            break
+        taken = (count - begin) * _TIMES
+        begin = 0 if taken * _TIMES > count else count - taken
+    before = share.known[:begin]
+    fold.counts = _counts(share, before, read, fold.counts)
+    fold.queues = _queues(before, fold)
+    return fold, max([last_ms, *(one.last_ms for one in before)])
+
+
+def _ranges(share: QueueShare, numbers: set[int]) -> Iterator[Range]:
+    return (one for one in share.ranges if one.segment in numbers)
+
+
+def _add_up(share: QueueShare, begin: int, fold: Fold, read: Read) -> int:
+    """Take in the segments from one on; returns the highest time."""
+    last_ms = 0
+    for one in _ranges(share, {known.number for known in share.known[begin:]}):
+        found = read(one)
+        if found is None:
+            continue
+        wanted = share.wanted.records(found)
+        last_ms = max(last_ms, int(found.times_ms[wanted].max(initial=0)))
+        order = np.arange(len(found.places))
+        taken = 0
+        for record in np.flatnonzero(wanted & (found.kinds == codec.DEPTHS)).tolist():
+            fold.take(found, wanted & (order >= taken) & (order <= record))
+            if begin:
+                fold.compare(codec.decode_depths(found.payload(record)))
+            taken = record + 1
+        fold.take(found, wanted & (order >= taken))
+    return last_ms
+
+
+def _counts(share: QueueShare, before: list[Known], read: Read, counts: dict[int, Counts]) -> dict[int, Counts]:
+    """What came and went, with what did so in the segments before."""
+    unknown = {one.number for one in before if one.counts is None}
+    for one in _ranges(share, unknown):
+        found = read(one)
+        if found is not None:
+            counted(found, share.wanted.records(found), counts)
+    for known in before:
+        for queue, (added, acked, replaced, expired, killed) in (known.counts or {}).items():
+            total = counts.setdefault(int(queue), Counts())
+            total.added += added
+            total.acked += acked
+            total.replaced += replaced
+            total.expired += expired
+            total.killed += killed
+    return counts
+
+
+def _queues(before: list[Known], fold: Fold) -> dict[int, dict[str, Any]]:
+    """Those that there are, with those that earlier segments tell of."""
+    found: dict[int, dict[str, Any]] = {}
+    for known in before:
+        for fields in known.queues:
+            if fields.get("deleted"):
+                found.pop(fields["id"], None)
+            else:
+                found[fields["id"]] = {name: value for name, value in fields.items() if name != "lsn"}
+    return {number: fields for number, fields in found.items() if number not in fold.deleted} | fold.queues

@@ -1,0 +1,81 @@
+"""What was found wrong with a journal, for people: what it costs, by name and count, and what can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from artemis_py.storage.examination import Examined
+from artemis_py.storage.index import Index
+
+_NAMES_SHOWN: Final = 20
+
+
+def damage_lines(examined: Examined, directory: str) -> list[str]:
+    """A line for each thing that is wrong, and one for all of it together; none when all is well."""
+    lines = [f"warning: {directory}/{damage}" for damage in examined.damages]
+    lines += [f"warning: {directory}/{fault}" for fault in (*examined.told.faults, *examined.copy_faults)]
+    if examined.restored:
+        lines.append(f"warning: put back from the copy of bindings: {_some(examined.restored)}")
+    damaged = [damage for damage in examined.damages if not damage.torn]
+    if damaged:
+        files = len({damage.name for damage in damaged})
+        lines.append(
+            f"warning: DAMAGE in {len(damaged)} places of {files} journal files: at most {examined.lost_records}"
+            " records are lost. A message whose record is lost is gone; one whose acknowledgement is lost comes again."
+            f" Copies of the files as they were are in {directory}, named quarantined-…"
+        )
+    lines += orphan_lines(examined)
+    return lines
+
+
+def orphan_lines(examined: Examined) -> list[str]:
+    """Messages whose queue nobody knows."""
+    return [
+        f"warning: {count} messages of queue number {queue_id}, of which nothing tells, are not taken over"
+        for queue_id, count in examined.orphans.items()
+    ]
+
+
+def loss_lines(examined: Examined, directory: str) -> list[str]:
+    """Why a broker does not start, what would be left, and what can be done."""
+    return [
+        f"the broker does not start: {directory} lacks more than may go without asking",
+        *(f"  {reason}" for reason in examined.reasons),
+        *(f"  {damage}" for damage in examined.damages if not damage.torn),
+        f"  without what is lost there would be {what_is_left(examined)}",
+        "nothing was changed. What can be done:",
+        "  put the files back as they were, if there is a copy, and start again",
+        f"  artemis-py journal verify {directory}    tells of each file",
+        f"  artemis-py journal repair {directory}    tells what a clean journal would have, and makes it with --write",
+        "  artemis-py run FILE --accept-loss    does the same, and starts",
+    ]
+
+
+def messages_by_queue(index: Index) -> dict[int, int]:
+    """How many messages each queue has, in memory and in pages. Of a queue that nothing tells of none is counted."""
+    counts = dict.fromkeys(index.queues, 0)
+    for message_id, segment in index.home.items():
+        for queue_id in segment.live[message_id].queue_ids:
+            if queue_id in counts:
+                counts[queue_id] += 1
+    for page in index.pages.pages():
+        for queue_id in page.durable:
+            if queue_id in counts:
+                counts[queue_id] += max(index.pages.left_of(queue_id, page), 0)
+    return counts
+
+
+def what_is_left(examined: Examined) -> str:
+    """How many messages there are on which queues."""
+    index = examined.index
+    counts = messages_by_queue(index)
+    shown = [f"{index.queues[queue_id].get('name', '?')}: {count}" for queue_id, count in counts.items()]
+    names = f" ({_some(shown)})" if shown else ""
+    return f"{sum(counts.values())} messages on {len(counts)} durable queues{names}"
+
+
+def _some(names: Iterable[str]) -> str:
+    found = list(names)
+    more = len(found) - _NAMES_SHOWN
+    return ", ".join(found[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")

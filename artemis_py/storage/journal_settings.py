@@ -1,0 +1,23 @@
+"""What broker.xml says of the journal, as the journal wants to know it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class JournalSettings:
+    """The ``journal-*`` elements of broker.xml."""
+
+    file_bytes: int = 10485760
+    compact_files_min: int = 10
+    compact_percentage: int = 30
+    sync_transactional: bool = True
+    sync_non_transactional: bool = True
+    duplicate_ids_kept: int = 20000
+    retains: bool = False
+    files_min: int = 2
+    number_min: int = 1
+    """Of the first segment, when there is none yet."""
+    broker_name: str = ""
+    """For readers of what is retained."""

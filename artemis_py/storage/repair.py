@@ -1,0 +1,166 @@
+"""A clean journal from what is left of a damaged one. Nothing is deleted: the old files go to a folder inside it.
+
+The new files are written whole, in a folder of their own. Then one small file says what is to be moved where, and the
+moves are carried out; a repair that was interrupted goes on with them when it is called again, and no broker starts
+before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from artemis_py.storage.bindings_copy import NAME as COPY_NAME
+from artemis_py.storage.committer import Commit, Committer, carry_out
+from artemis_py.storage.disk import DiskError, FileDisk, sync_directory
+from artemis_py.storage.examination import MOVES_NAME, REPAIRED_NAME, Examined, examine
+from artemis_py.storage.extent import NAMES as EXTENT_NAMES
+from artemis_py.storage.index import Index
+from artemis_py.storage.journal import Journal, segment_number
+from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.private import make_private, open_private
+from artemis_py.storage.sidecars import beside_segment
+
+_NEW: Final = "repaired.part"
+_PER_BATCH: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """What a repair did: how many messages the new journal has, and the folder with the old files."""
+
+    messages: int
+    folder: Path
+
+
+def repair(directory: Path, file_bytes: int, now: datetime | None = None) -> Repaired:
+    """Write a journal of all that can be read. Nobody else may use the directory. Raises DiskError, and VersionError
+    for files of another version, which stay as they are.
+    """
+    try:
+        if not (directory / MOVES_NAME).exists():
+            _prepare(directory, file_bytes, now or datetime.now(UTC))
+        return _carry_out(directory)
+    except OSError as error:
+        raise DiskError(f"{error.filename or directory}: {error.strerror or error}") from None
+
+
+def _prepare(directory: Path, file_bytes: int, now: datetime) -> None:
+    """Write the new files, and then what is to be moved."""
+    disk = FileDisk(directory)
+    examined = examine(disk)
+    shutil.rmtree(directory / _NEW, ignore_errors=True)  # of a repair that was interrupted: copies, all of it
+    new_disk = FileDisk(directory / _NEW)
+    with closing(new_disk):
+        count = _write(new_disk, examined, file_bytes, _last_number(disk) + 1)
+    moves = {
+        "folder": f"lost+found-{now:%Y%m%dT%H%M%SZ}",
+        "old": [name for name in disk.names() if _is_of_journal(name)],
+        "new": new_disk.names(),
+        "messages": count,
+    }
+    _write_durably(directory / REPAIRED_NAME, b"")
+    _write_durably(directory / MOVES_NAME, json.dumps(moves).encode())
+
+
+def _last_number(disk: FileDisk) -> int:
+    return max((segment_number(name) or 0 for name in disk.names()), default=0)
+
+
+def _is_of_journal(name: str) -> bool:
+    return segment_number(beside_segment(name) or name) is not None or name in (*EXTENT_NAMES, COPY_NAME)
+
+
+def _write(disk: FileDisk, examined: Examined, file_bytes: int, number: int) -> int:
+    """Everything that lives, in files from a number on. Returns how many messages."""
+    found = examined.index
+    found.drop_orphans()
+    index = Index()
+    index.addresses, index.queues, index.cursors = found.addresses, found.queues, found.cursors
+    index.duplicate_ids, index.pages = found.duplicate_ids, found.pages
+    index.message_id_max, index.queue_id_max = found.message_id_max, found.queue_id_max
+    committer = _AtOnce()
+    settings = JournalSettings(file_bytes=file_bytes, compact_files_min=0, files_min=0, number_min=number)
+    numbers = examined.next_lsn, examined.batch_number
+    journal = Journal(disk, committer, settings, index, [], *numbers, lambda _name: None)
+    journal.write_bindings()
+    count = 0
+    living = (kept for segment in examined.segments for kept in list(segment.live.values()))
+    while messages := list(islice(living, _PER_BATCH)):
+        count += len(messages)
+        journal.write_again(messages)
+        _make_durable(journal, committer)
+    _make_durable(journal, committer)
+    journal.finish()
+    return count
+
+
+def _make_durable(journal: Journal, committer: Committer) -> None:
+    while journal.has_pending:
+        journal.poll()
+        journal.seal()
+        if committer.failure is not None:
+            raise committer.failure
+    journal.poll()
+
+
+class _AtOnce(Committer):
+    """Carries out everything before it returns."""
+
+    def submit(self, commit: Commit) -> None:
+        self.busy = True
+        try:
+            carry_out(commit)
+            self._done = commit
+        except DiskError as error:
+            self.failure = error
+
+    def run_now(self, commit: Commit) -> None:
+        self.submit(commit)
+
+    def later(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except DiskError as error:
+            self.failure = error
+
+    def stop(self) -> None:
+        """Nothing is under way."""
+
+
+def _carry_out(directory: Path) -> Repaired:
+    """Move what is not moved yet: first all old files, then the new ones in their place."""
+    moves = json.loads((directory / MOVES_NAME).read_bytes())
+    folder = directory / moves["folder"]
+    make_private(folder)
+    for name in moves["old"]:
+        if not (folder / name).exists():
+            os.rename(directory / name, folder / name)
+    sync_directory(folder)
+    sync_directory(directory)
+    for name in moves["new"]:
+        if (directory / _NEW / name).exists():
+            os.rename(directory / _NEW / name, directory / name)
+    sync_directory(directory)
+    (directory / MOVES_NAME).unlink()
+    sync_directory(directory)
+    shutil.rmtree(directory / _NEW, ignore_errors=True)
+    return Repaired(moves["messages"], folder)
+
+
+def _write_durably(path: Path, data: bytes) -> None:
+    unfinished = path.with_name(path.name + ".part")
+    with open(unfinished, "wb", opener=open_private) as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(unfinished, path)
+    sync_directory(path.parent)

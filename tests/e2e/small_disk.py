@@ -1,0 +1,65 @@
+"""A real file system that is small enough to be filled. Only root may mount one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+MEBIBYTE = 1 << 20
+FILLER = "filler"
+
+
+@contextmanager
+def mounted(folder: Path, *, mebibytes: int = 48) -> Iterator[Path]:
+    """An ext4 file system of this size, or a tmpfs where there are no loop devices; skips where neither can be had."""
+    place = folder / "disk"
+    place.mkdir()
+    if not (_mounts_image(folder / "image", place, mebibytes) or _mounts_memory(place, mebibytes)):
+        pytest.skip("a small file system cannot be mounted here: that takes root and the right to mount")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", place], check=True)
+
+
+def _mounts_image(image: Path, place: Path, mebibytes: int) -> bool:
+    with image.open("wb") as file:
+        file.truncate(mebibytes * MEBIBYTE)
+    return _succeeds("mkfs.ext4", "-q", "-F", "-m", "0", str(image)) and _succeeds(
+        "mount", "-o", "loop", str(image), str(place)
+    )
+
+
+def _mounts_memory(place: Path, mebibytes: int) -> bool:
+    return _succeeds("mount", "-t", "tmpfs", "-o", f"size={mebibytes}m", "none", str(place))
+
+
+def _succeeds(*command: str) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+def fill(place: Path) -> None:
+    """Have somebody else take all that is left, to the last byte."""
+    with (place / FILLER).open("ab", buffering=0) as file:
+        for size in (MEBIBYTE, 4096, 1):
+            while True:
+                try:
+                    if file.write(bytes(size)) < size:
+                        break
+                except OSError:
+                    break
+        os.fsync(file.fileno())
+
+
+def free_bytes(place: Path) -> int:
+    """What may still be written."""
+    found = os.statvfs(place)
+    return found.f_bavail * found.f_frsize

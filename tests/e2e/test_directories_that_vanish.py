@@ -1,0 +1,126 @@
+"""The broker's directories removed, moved or replaced while it runs: noticed, and nothing confirmed after it."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.broker_process import COMMAND, STOP_S, WAIT_S, BrokerProcess, eventually
+from tests.e2e.stomp_socket import StompSocket, connected
+from tests.e2e.test_journal_files import PERSISTENT, configured, started
+
+pytestmark = pytest.mark.e2e
+
+
+def remove(directory: Path) -> None:
+    """All of it goes, also what the broker makes again while it goes."""
+    while directory.exists():
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def move(directory: Path) -> None:
+    """It goes on under another name: whoever has files of it open notices nothing."""
+    directory.rename(directory.with_name("elsewhere"))
+
+
+def replace(directory: Path) -> None:
+    """An empty one stands in its place."""
+    move(directory)
+    directory.mkdir()
+
+
+def copy_in(directory: Path) -> None:
+    """A copy of it stands in its place, as after a backup was put back."""
+    move(directory)
+    shutil.copytree(directory.with_name("elsewhere"), directory)
+
+
+def ended(broker: BrokerProcess) -> str:
+    """What it said at its end, which has to come by itself, and to be told."""
+    assert broker.process.wait(STOP_S) == 3
+    assert "Traceback" not in broker.said, broker.said
+    line = broker.said.splitlines()[-1]
+    assert line.startswith("storage failed, the broker stops; nothing after this was confirmed: "), broker.said
+    return line
+
+
+def sends_one(client: StompSocket) -> bool:
+    """Is a SEND confirmed? False when the broker is gone."""
+    try:
+        client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"body")
+    except (AssertionError, OSError):
+        return False
+    return True
+
+
+@pytest.mark.parametrize("vanish", [remove, move, replace, copy_in])
+def test_not_one_receipt_after_the_journal_is_gone(tmp_path: Path, vanish: Callable[[Path], None]) -> None:
+    with started(configured(tmp_path)) as broker, connected(broker.port) as client:
+        assert sends_one(client)
+        vanish(tmp_path / "journal")
+        assert not sends_one(client)
+        assert f"{tmp_path}/journal" in ended(broker)
+
+
+def test_a_segment_that_somebody_removed(tmp_path: Path) -> None:
+    """The directory and all else in it are there."""
+    with started(configured(tmp_path)) as broker, connected(broker.port) as client:
+        assert sends_one(client)
+        for segment in (tmp_path / "journal").glob("artemis-journal-*.log"):
+            segment.unlink()
+        assert not sends_one(client)
+        assert "artemis-journal-" in ended(broker)
+
+
+@pytest.mark.parametrize("name", ["journal", "paging", "large"])
+@pytest.mark.parametrize("vanish", [remove, replace])
+def test_a_broker_that_does_nothing_notices_too(tmp_path: Path, name: str, vanish: Callable[[Path], None]) -> None:
+    with started(configured(tmp_path)) as broker:
+        vanish(tmp_path / name)
+        assert f"{tmp_path}/{name}" in ended(broker)
+
+
+@pytest.mark.parametrize("vanish", [remove, replace])
+def test_a_retained_log_that_vanishes_is_noticed_before_the_next_segment(
+    tmp_path: Path, vanish: Callable[[Path], None]
+) -> None:
+    retention = f'<journal-retention-directory period="1">{tmp_path}/retained</journal-retention-directory>'
+    with started(configured(tmp_path, retention=retention)) as broker:
+        vanish(tmp_path / "retained")
+        assert f"{tmp_path}/retained" in ended(broker)
+
+
+def test_a_lock_file_that_somebody_removed(tmp_path: Path) -> None:
+    with started(configured(tmp_path)) as broker:
+        (tmp_path / "journal" / "server.lock").unlink()
+        assert "server.lock" in ended(broker)
+
+
+def test_a_second_broker_beside_a_lock_file_that_was_removed(tmp_path: Path) -> None:
+    """The directory itself is locked: whatever the first broker notices when."""
+    file = configured(tmp_path)
+    with started(file) as broker:
+        broker.process.send_signal(signal.SIGSTOP)  # it notices nothing
+        (tmp_path / "journal" / "server.lock").unlink()
+        done = subprocess.run([*COMMAND, "run", str(file)], capture_output=True, text=True, timeout=WAIT_S, check=False)
+        assert done.returncode == 1
+        assert "in use by another broker" in done.stderr
+
+
+def test_a_failed_sync_of_a_lone_sender_ends_the_broker_at_once(tmp_path: Path) -> None:
+    """Nothing else happens that would wake it: the timers of this broker are seconds away."""
+    file = configured(tmp_path)
+    text = file.read_text("utf-8").replace("<message-expiry-scan-period>50<", "<message-expiry-scan-period>-1<")
+    file.write_text(text, "utf-8")
+    with started(file) as broker, connected(broker.port) as client:
+        assert sends_one(client)
+        remove(tmp_path / "journal")
+        client.send("SEND", {"destination": "/queue/q", "receipt": "never", **PERSISTENT}, b"body")
+        frames = client.read_to_end()
+        assert frames == []
+        eventually("the end", broker.process.poll, lambda code: code == 3)

@@ -1,0 +1,102 @@
+"""A broker whose files lack something tells it by name and count, and throws nothing else away of its own accord."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from artemis_py.storage.scan import log_files
+from tests.e2e.broker_process import COMMAND, HTTP, WAIT_S
+from tests.e2e.stomp_socket import connected
+from tests.e2e.test_journal_files import PERSISTENT, configured, started
+
+pytestmark = pytest.mark.e2e
+
+COUNT = 300
+BODY = b"%04d" + bytes(996)
+
+
+def filled(folder: Path) -> Path:
+    """A stopped broker with messages in several journal files; returns its configuration."""
+    file = configured(folder)
+    http = f'<acceptor name="http">{HTTP}</acceptor></acceptors>'
+    file.write_text(file.read_text("utf-8").replace("</acceptors>", http), "utf-8")
+    with started(file) as broker:
+        with connected(broker.port) as client:
+            for number in range(COUNT):
+                headers = {"destination": "/queue/q", **PERSISTENT}
+                if number % 20 == 19:
+                    client.ask("SEND", headers, BODY % number)
+                else:
+                    client.send("SEND", headers, BODY % number)
+        assert broker.stop() == 0
+    return file
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """A command of the broker that ends by itself."""
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=WAIT_S, check=False)
+
+
+def drained(port: int, count: int) -> int:
+    """How many different messages a queue gives; it has to be exactly so many."""
+    with connected(port) as client:
+        client.subscribe("/queue/q", ack="auto")
+        bodies = {client.message().body for _ in range(count)}
+        client.nothing_waits()
+    return len(bodies)
+
+
+def test_a_missing_file_is_named_and_nothing_else_goes(tmp_path: Path) -> None:
+    file = filled(tmp_path)
+    journal = tmp_path / "journal"
+    files = log_files([journal])
+    assert len(files) >= 4
+    data = files[1].path.read_bytes()
+    lost = sum(data.count(b"\n\n%04d\0" % number) for number in range(COUNT))
+    assert 0 < lost < COUNT / 2
+    files[1].path.unlink()
+    before = {path.name: path.read_bytes() for path in journal.glob("*.log")}
+    refused = run("run", str(file))
+    assert refused.returncode == 4
+    assert f"  {files[1].path.name} is missing: its messages were of q\n" in refused.stderr
+    assert "artemis-py journal repair" in refused.stderr
+    assert "--accept-loss" in refused.stderr
+    assert {path.name: path.read_bytes() for path in journal.glob("*.log")} == before
+    files[1].path.write_bytes(data)
+    with started(file) as broker:
+        assert broker.stop() == 0
+    assert f"  q (queue 1): {COUNT} messages\n" in run("journal", "verify", str(journal)).stdout
+    files[1].path.unlink()
+    (tmp_path / "paging").mkdir(exist_ok=True)
+    page = tmp_path / "paging" / "000000001-000000007.page"
+    page.write_bytes(b"nobody tells of this one")
+    body = tmp_path / "large" / "0000000100000001.body"
+    body.write_bytes(b"nor of this one")
+    with started(file, "--accept-loss") as broker:
+        assert f"warning: accepted: {files[1].path.name} is missing" in broker.said
+        assert drained(broker.port, COUNT - lost) == COUNT - lost
+        assert broker.stop() == 0
+    [folder] = journal.glob("lost+found-*")
+    assert (folder / files[2].path.name).read_bytes() == before[files[2].path.name]
+    assert page.with_name(f"quarantined-{page.name}").exists()
+    assert body.with_name(f"quarantined-{body.name}").exists()
+    assert run("journal", "verify", str(journal)).returncode == 0
+
+
+def test_a_damaged_queue_record_costs_nothing(tmp_path: Path) -> None:
+    """All of the messages of a queue were thrown away, because one bit of the record with its name was wrong."""
+    file = filled(tmp_path)
+    path = log_files([tmp_path / "journal"])[0].path
+    data = bytearray(path.read_bytes())
+    data[data.index(b'"name":"q","address"')] ^= 1
+    path.write_bytes(data)
+    with started(file) as broker:
+        assert "put back from the copy of bindings: queue q" in broker.said
+        assert "DAMAGE in 1 places of 1 journal files: at most 1 records are lost" in broker.said
+        assert broker.metric("artemis_journal_damaged_places") == 1
+        assert broker.metric("artemis_journal_lost_records") == 1
+        assert drained(broker.port, COUNT) == COUNT
+        assert broker.stop() == 0

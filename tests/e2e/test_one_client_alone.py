@@ -1,0 +1,97 @@
+"""What one client does to its own connection stops nobody else: resets after DISCONNECT, with messages not read."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.broker_process import HTTP, STOMP, BrokerProcess, configuration
+from tests.e2e.stomp_socket import StompSocket, connected, frame
+
+pytestmark = pytest.mark.e2e
+
+BYSTANDERS = 20
+VICTIMS = 5
+BEAT_MS = 500
+
+
+@contextmanager
+def held(broker: BrokerProcess) -> Iterator[None]:
+    """The broker sees what happens meanwhile afterwards, all at once."""
+    broker.process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        broker.process.send_signal(signal.SIGCONT)
+
+
+def sockets_of(broker: BrokerProcess) -> int:
+    """How many sockets its process has open."""
+    count = 0
+    for descriptor in Path(f"/proc/{broker.process.pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed since it was listed
+            count += str(descriptor.readlink()).startswith("socket:")
+    return count
+
+
+def resets(client: StompSocket) -> None:
+    """SO_LINGER 0: the kernel sends RST."""
+    client.reset()
+
+
+def closes_unread(client: StompSocket) -> None:
+    """Messages are in the socket that nobody read: the kernel sends RST, too."""
+    client.close()
+
+
+@pytest.mark.parametrize("leave", [resets, closes_unread])
+@pytest.mark.parametrize("end", [b"DISCONNECT\n\n\0", b"DISCONNECT\nreceipt:1\n\n\0", b"NONSENSE\n\n\0", b""], ids=repr)
+def test_a_reset_with_unread_messages_stops_nobody_else(
+    start_broker: Callable[[str], BrokerProcess], leave: Callable[[StompSocket], None], end: bytes
+) -> None:
+    broker = start_broker(configuration({"stomp": STOMP, "http": HTTP}))
+    broker.await_metric(0, "artemis_connections")
+    before_anybody = sockets_of(broker)
+    with ExitStack() as stack:
+        bystanders = [stack.enter_context(connected(broker.port, heart_beat=f"0,{BEAT_MS}")) for _ in range(BYSTANDERS)]
+        for number, bystander in enumerate(bystanders):
+            bystander.subscribe(f"/queue/own.{number}")
+        victims = [connected(broker.port) for _ in range(VICTIMS)]
+        for number, victim in enumerate(victims):
+            victim.subscribe(f"/queue/victim.{number}")
+            bystanders[0].ask("SEND", {"destination": f"/queue/victim.{number}"}, b"not read")
+        with held(broker):
+            for victim in victims:
+                victim.raw(end)
+                leave(victim)
+            for number, bystander in enumerate(bystanders):
+                bystander.send("SEND", {"destination": f"/queue/own.{number}", "receipt": "after"}, b"mine")
+        for bystander in bystanders:
+            bystander.await_receipt("after")
+            bystander.acknowledge(bystander.message())
+        before = [bystander.beats for bystander in bystanders]
+        for bystander, beats in zip(bystanders, before, strict=True):
+            bystander.read_until(lambda one=bystander, seen=beats: one.beats > seen)  # type: ignore[misc]
+        broker.await_metric(BYSTANDERS, "artemis_connections")
+        broker.await_metric(BYSTANDERS, "artemis_session_count")
+        for number in range(VICTIMS):
+            broker.await_metric(0, "artemis_consumer_count", queue=f"victim.{number}")
+            broker.await_count(f"victim.{number}", 1)
+        assert broker.metric("artemis_connection_faults_total") == 0, "what happens daily is no fault"
+    broker.await_metric(0, "artemis_connections")
+    broker.eventually("its descriptors", lambda: sockets_of(broker), lambda count: count <= before_anybody)
+    assert "broke off" not in broker.said
+
+
+def test_frames_behind_a_reset_are_still_carried_out(start_broker: Callable[[str], BrokerProcess]) -> None:
+    broker = start_broker(configuration({"stomp": STOMP, "http": HTTP}))
+    victim = connected(broker.port)
+    with held(broker):
+        victim.raw(frame("SEND", {"destination": "/queue/last"}, b"words") + frame("DISCONNECT"))
+        victim.reset()
+    broker.await_count("last", 1)
+    broker.await_metric(0, "artemis_connections")

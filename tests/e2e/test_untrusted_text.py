@@ -1,0 +1,154 @@
+"""Whatever clients call things, nothing that the broker or a command prints moves a terminal or forges a line."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from artemis_py.cli.main import main
+from tests.e2e.broker_process import LOOPBACK, WAIT_S, BrokerProcess, running
+from tests.e2e.stomp_socket import StompSocket
+
+pytestmark = pytest.mark.e2e
+
+ODD = "\x1b[31m\n\r\x7f\x9b\u202e\u2028forged"
+WRITTEN = ODD.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+"""As a header of STOMP 1.2 has it."""
+CONFIGURATION = """\
+<?xml version="1.0"?>
+<configuration xmlns="urn:activemq">
+  <core xmlns="urn:activemq:core">
+    <name>odd</name>
+    <persistence-enabled>true</persistence-enabled>
+    <journal-directory>{folder}/journal</journal-directory>
+    <paging-directory>{folder}/paging</paging-directory>
+    <large-messages-directory>{folder}/large</large-messages-directory>
+    <journal-retention-directory unit="DAYS" period="1">{folder}/kept</journal-retention-directory>
+    <max-disk-usage>-1</max-disk-usage>
+    <security-enabled>false</security-enabled>
+    <acceptors>
+      <acceptor name="stomp">tcp://127.0.0.1:0?anycastPrefix=/queue/;multicastPrefix=/topic/</acceptor>
+      <acceptor name="http">tcp://127.0.0.1:0?protocols=HTTP</acceptor>
+    </acceptors>
+    <address-settings>
+      <address-setting match="#"><max-size-messages>2</max-size-messages></address-setting>
+    </address-settings>
+  </core>
+</configuration>
+"""
+
+
+def all_of(broker: BrokerProcess) -> None:
+    """Uses odd text wherever the broker lets a client choose it."""
+    with StompSocket(broker.port) as client:
+        line = ODD.replace("\n", "").replace("\r", "")  # CONNECT has no escapes
+        client.raw(f"CONNECT\naccept-version:1.2\nhost:x\nlogin:{line}\nclient-id:{line}\n\n\0".encode())
+        client.expect("CONNECTED")
+        names = {"durable-subscription-name": WRITTEN, "selector": "a IS NULL"}
+        client.ask("SUBSCRIBE", {"id": WRITTEN, "destination": f"/topic/{WRITTEN}", "ack": "client", **names})
+        headers = {WRITTEN: WRITTEN, "JMSXGroupID": WRITTEN, "_AMQ_DUPL_ID": WRITTEN, "persistent": "true"}
+        client.ask("SEND", {"destination": f"/topic/{WRITTEN}", **headers}, ODD.encode())
+        plain = {"persistent": "true", WRITTEN: WRITTEN}
+        for number in range(6):
+            client.ask("SEND", {"destination": f"/queue/{WRITTEN}", **plain, "number": number}, ODD.encode())
+        client.ask("BEGIN", {"transaction": WRITTEN})
+        client.ask("COMMIT", {"transaction": WRITTEN, "_AMQ_DUPL_ID": WRITTEN})
+        client.send("ACK", {"id": WRITTEN, "receipt": "last"})
+        error = client.receive()
+        while error.command == "MESSAGE":
+            error = client.receive()
+        assert error.command == "ERROR"
+        assert error.body.decode().isprintable(), error.body
+    for refused in (f"SUBSCRIBE\nid:1\ndestination:{WRITTEN}\nselector:a = '{WRITTEN}\n\n\0", f"{ODD[:5]}\n\n\0"):
+        with StompSocket(broker.port) as client:
+            client.connect()
+            client.raw(refused.encode())
+            assert client.expect("ERROR").body.decode().isprintable()
+    cursor = json.dumps({"lsn": 0, "owner": ODD + "\x00"}).encode()
+    url = f"http://{LOOPBACK}:{broker.ports['http']}/log/cursors/odd"
+    with urllib.request.urlopen(urllib.request.Request(url, cursor, method="PUT"), timeout=WAIT_S) as answer:
+        assert answer.status == 201
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a broker leaves behind that heard odd text only; ``said`` is what it printed."""
+    path = tmp_path_factory.mktemp("odd")
+    with running(CONFIGURATION.format(folder=path), path) as broker:
+        all_of(broker)
+        assert broker.stop() == 0
+        (path / "said").write_text(broker.said, "utf-8")
+    return path
+
+
+def check_printed(text: str) -> None:
+    for line in text.split("\n"):
+        assert line.isprintable(), ascii(line)
+        assert not line.startswith("forged")
+
+
+def test_what_the_broker_says(folder: Path) -> None:
+    said = (folder / "said").read_text("utf-8")
+    check_printed(said)
+    assert said.count("forged") > 3, "nothing of it was told"
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["journal", "dump", "journal"], ["journal", "verify", "journal"], ["pages", "list", "paging"],
+        ["pages", "dump", "PAGE"], ["cursors", "list", "journal"],
+    ],
+    ids=lambda command: " ".join(command[:2]),
+)  # fmt: skip
+def test_what_commands_print(
+    folder: Path, command: Sequence[str], form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = next((folder / "paging").rglob("*.page"))
+    arguments = [*command[:2], str(page if command[2] == "PAGE" else folder / command[2])]
+    arguments += [] if command[1] == "verify" else ["--format", form]
+    assert main(arguments) == 0
+    printed = capsys.readouterr()
+    check_printed(printed.out)
+    check_printed(printed.err)
+    assert "forged" in printed.out
+    if form == "json" and command[1] != "verify":
+        assert any(ODD in text for line in printed.out.splitlines() for text in _texts(json.loads(line)))
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Every text in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.items():
+            yield from _texts(list(one))
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_explain_and_check(folder: Path, form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "broker.xml"
+    odd = ODD.replace("\x1b", "").replace("\r", "&#13;").replace("\n", "&#10;")
+    file.write_text(
+        CONFIGURATION.format(folder=tmp_path).replace("max-size-messages>2<", f"dead-letter-address>{odd}<").replace(
+            "</max-size-messages>", "</dead-letter-address>"
+        ),
+        "utf-8",
+    )  # fmt: skip
+    assert main(["explain", f"{ODD}::{ODD}", "--config", str(file), "--format", form]) == 0
+    properties = tmp_path / "more.properties"
+    properties.write_text(f"maxDiskUsage={ODD[:4]}{ODD[4:]}\nno.such.thing\\u001b[31m=1\n", "utf-8")
+    main(["check", str(file), "--properties", str(properties), "--format", form])
+    main(["run", str(tmp_path / ODD.replace("/", ""))])
+    main([ODD])
+    printed = capsys.readouterr()
+    check_printed(printed.out)
+    check_printed(printed.err)

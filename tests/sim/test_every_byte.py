@@ -1,0 +1,292 @@
+"""Every byte of every file of a journal changed, every file removed, cut off at every length, exchanged and put back:
+what is lost is what stood there, it is told, and whatever would cost more is refused before anything is changed.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from artemis_py.paged import Page, Share
+from artemis_py.storage.bindings_copy import NAME as COPY
+from artemis_py.storage.codec import FILE_HEADER_BYTES, CodecError
+from artemis_py.storage.extent import NAMES as EXTENTS
+from artemis_py.storage.extent import Extent, ExtentFiles
+from artemis_py.storage.journal import segment_name, segment_number
+from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.recovery import LossError, recover
+from artemis_py.storage.segment_index import decode_index, encode_index, index_of
+from tests.sim.damaged import FILE_BYTES, Made, batches, found_in, judge, make, published_by
+from tests.sim.disk import File, SimDisk
+from tests.sim.prepared import QUEUE, QUEUE_ID, commit, cut, flip, open_journal, overwrite, records
+
+STRIDE = 13
+MASKS = (0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xFF)
+
+
+@pytest.fixture(scope="module")
+def made() -> Made:
+    """Files after an orderly stop."""
+    return make()
+
+
+def _flip_each(made: Made, offsets: range, masks: tuple[int, ...]) -> int:
+    count = 0
+    for name in made.files:
+        for offset in range(offsets.start, len(made.files[name]), offsets.step):
+            record = made.record_at(name, offset) if name in made.segments else None
+            may_lose = set() if record is None else published_by(record)
+            for mask in masks:
+                disk = made.disk()
+                flip(disk, name, offset, mask)
+                recovered = judge(made, disk, may_lose, f"{name} at byte {offset}, bits {mask:#x}")
+                if name in made.segments and (record is not None or offset < FILE_HEADER_BYTES):
+                    told = [damage for damage in recovered.damages if damage.name == name and not damage.torn]
+                    assert told, f"{name} at byte {offset}: nothing is told"
+                    place = 0 if record is None else record.offset
+                    assert told[0].offset == place, f"{name} at byte {offset}: told is {told[0]}"
+                count += 1
+    return count
+
+
+def test_a_byte_that_is_wrong_costs_the_record_that_it_is_in(made: Made, rng: random.Random) -> None:
+    start = rng.randrange(STRIDE)
+    count = _flip_each(made, range(start, STRIDE, STRIDE), (rng.choice(MASKS[:-1]), 0xFF))
+    assert count > 500
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
+def test_every_byte_in_every_way(made: Made) -> None:
+    _flip_each(made, range(0, 1, 1), MASKS)
+
+
+def test_what_nothing_is_wrong_with_is_whole(made: Made) -> None:
+    recovered = judge(made, made.disk(), set(), "untouched")
+    assert recovered.damages == []
+    assert recovered.tells_all
+    assert recovered.index.duplicate_ids == {"orders": ["id 5", "id 10"]}
+    assert list(recovered.index.cursors) == ["reader"]
+
+
+# ---- files that are not there --------------------------------------------------------------------
+
+
+def _refused(disk: SimDisk) -> LossError:
+    before = {name: disk.read(name) for name in disk.names()}
+    with pytest.raises(LossError) as caught:
+        recover(disk)
+    assert {name: disk.read(name) for name in disk.names()} == before, "a start that is refused changes nothing"
+    return caught.value
+
+
+def test_each_journal_file_that_is_missing_is_named_and_nothing_else_goes(made: Made) -> None:
+    assert len(made.segments) >= 4
+    for name in made.segments:
+        disk = made.disk()
+        del disk.files[name]
+        examined = _refused(disk).examined
+        assert examined.missing == [name]
+        assert made.alive - found_in(examined) == made.published_in(name)
+        assert set(examined.index.queues) == {1, 2, 3}, "the copy tells of queues in a file that is gone"
+
+
+def test_all_journal_files_that_are_missing_are_named(made: Made) -> None:
+    disk = made.disk()
+    for name in made.segments:
+        del disk.files[name]
+    assert _refused(disk).examined.missing == made.segments
+
+
+@pytest.mark.parametrize("name", [*EXTENTS, COPY])
+def test_what_stands_twice_may_be_missing(made: Made, name: str) -> None:
+    disk = made.disk()
+    del disk.files[name]
+    judge(made, disk, set(), f"without {name}")
+
+
+def test_without_both_extents_a_gap_is_still_seen(made: Made) -> None:
+    for name in made.segments[1:-1]:
+        disk = made.disk()
+        for gone in (name, *EXTENTS):
+            del disk.files[gone]
+        assert _refused(disk).examined.missing == [name]
+
+
+def test_a_file_without_a_whole_record_counts_as_missing(made: Made) -> None:
+    for name in made.segments:
+        disk = made.disk()
+        overwrite(disk, name, 0, bytes(len(made.files[name])))
+        assert any(name in reason for reason in _refused(disk).examined.reasons)
+
+
+# ---- files that are shorter, or others -----------------------------------------------------------
+
+
+def _behind(made: Made, name: str, offset: int) -> set[tuple[int, int]]:
+    return {one for record in records(made.disk(), name) if record.end > offset for one in published_by(record)}
+
+
+def _cut_each(made: Made, step: int, first: int, *, zeros: bool) -> None:
+    for name in made.segments:
+        for length in range(first, len(made.files[name]), step):
+            disk = made.disk()
+            if zeros:
+                overwrite(disk, name, length, bytes(len(made.files[name]) - length))
+            else:
+                cut(disk, name, length)
+            if made.files[name][length : records(made.disk(), name)[0].end].strip(b"\0"):
+                assert _refused(disk).examined.reasons == [f"{name} has no whole record"]
+            else:
+                judge(made, disk, _behind(made, name, length), f"{name} cut at {length}")
+
+
+@pytest.mark.parametrize("zeros", [False, True], ids=["shorter", "zeros"])
+def test_a_file_cut_off_loses_what_was_behind_the_cut(made: Made, zeros: bool, rng: random.Random) -> None:
+    _cut_each(made, 2 * STRIDE, rng.randrange(2 * STRIDE), zeros=zeros)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
+@pytest.mark.parametrize("zeros", [False, True], ids=["shorter", "zeros"])
+def test_a_file_cut_off_at_every_length(made: Made, zeros: bool) -> None:
+    _cut_each(made, 1, 0, zeros=zeros)
+
+
+@pytest.mark.parametrize("size", [1, 40, 200])
+def test_zeros_somewhere_cost_what_stood_there(made: Made, size: int, rng: random.Random) -> None:
+    for name in made.segments:
+        for offset in range(FILE_HEADER_BYTES + rng.randrange(29), len(made.files[name]) - size, 29):
+            disk = made.disk()
+            overwrite(disk, name, offset, bytes(size))
+            hit = [one for one in records(made.disk(), name) if one.offset < offset + size and offset < one.end]
+            may_lose = {pair for one in hit for pair in published_by(one)}
+            if size > 1 and hit:  # what follows a record without a beginning may be the rest of a transaction
+                end = min((place for place in batches(made, name) if place > hit[-1].offset), default=1 << 30)
+                may_lose |= _behind(made, name, offset) - _behind(made, name, end)
+            if offset < records(made.disk(), name)[0].end and offset + size > batches(made, name)[-1]:
+                continue  # without any BATCH a file has no whole record
+            judge(made, disk, may_lose, f"{size} zeros in {name} at {offset}")
+
+
+def test_files_that_were_exchanged_are_seen(made: Made) -> None:
+    for one, other in zip(made.segments, made.segments[1:], strict=False):
+        disk = made.disk()
+        disk.files[one], disk.files[other] = disk.files[other], disk.files[one]
+        error = _refused(disk)
+        assert len(error.examined.foreign) == 2
+        assert made.alive == found_in(error.examined), "their headers tell the order"
+
+
+def test_a_copy_under_another_number_is_seen(made: Made) -> None:
+    last = made.segments[-1]
+    for name in made.segments:
+        disk = made.disk()
+        behind = segment_name(int(last[16:28]) + 1)
+        disk.files[behind] = File(bytearray(made.files[name]))
+        error = _refused(disk)
+        assert [line for line in error.examined.foreign if line.startswith(behind)]
+        assert found_in(error.examined) == made.alive
+
+
+def test_a_file_of_before_that_comes_back_brings_back_nothing(made: Made) -> None:
+    first = int(made.segments[0][16:28])
+    disk = made.disk()
+    disk.files[segment_name(first - 3)] = File(bytearray(made.files[made.segments[0]]))
+    overwrite(disk, segment_name(first - 3), 0, bytes(FILE_HEADER_BYTES))
+    recovered = judge(made, disk, set(), "an old file")
+    assert recovered.leftovers == [segment_name(first - 3)]
+
+
+def test_an_earlier_state_of_the_last_file_is_seen() -> None:
+    """A copy that was made while the broker ran: it ends before the log did."""
+    made = make(1200)
+    name = made.segments[-1]
+    disk = made.disk()
+    _, *_, end = batches(made, name)
+    overwrite(disk, name, end, bytes(len(made.files[name]) - end))
+    recovered = judge(made, disk, _behind(made, name, end), "an earlier state")
+    assert recovered.lost_records
+
+
+# ---- after a crash -------------------------------------------------------------------------------
+
+
+def test_after_a_crash_damage_costs_the_rest_of_the_last_batch_at_most(made: Made, rng: random.Random) -> None:
+    """No stop has told where the log ends. Before the last batch all is as it was; in it a hole may be a torn write."""
+    last = made.segments[-1]
+    start = batches(made, last)[-1]
+    for name in made.segments:
+        for offset in range(rng.randrange(29), len(made.files[name]), 29):
+            disk = made.disk()
+            extents = ExtentFiles(disk)
+            extents.save(Extent(int(made.segments[0][16:28]), int(last[16:28])))
+            record = made.record_at(name, offset)
+            may_lose = set() if record is None else published_by(record)
+            flip(disk, name, offset)
+            if name == last and offset >= start:
+                assert made.alive - found_in(recover(disk)) <= _behind(made, name, offset), offset
+            else:
+                judge(made, disk, may_lose, f"{name} at byte {offset}, after a crash")
+
+
+# ---- what stands beside the segments -------------------------------------------------------------
+
+
+def test_any_byte_of_an_index_that_is_wrong_is_noticed(made: Made) -> None:
+    text = encode_index(index_of(made.files[made.segments[0]]).fields())
+    fields = decode_index(text)
+    for offset in range(len(text)):
+        for bits in (0x01, 0x80):
+            changed = bytearray(text)
+            changed[offset] ^= bits
+            try:
+                found = decode_index(bytes(changed))
+            except CodecError:
+                continue
+            assert {name: found[name] for name in fields} == fields, offset
+
+
+def test_a_spare_with_something_in_it_is_not_used(made: Made) -> None:
+    for offset in (0, FILE_BYTES - 1):
+        disk = made.disk()
+        disk.create("spare-000000009.log", FILE_BYTES)
+        flip(disk, "spare-000000009.log", offset)
+        open_journal(disk, JournalSettings(file_bytes=FILE_BYTES))
+        assert "spare-000000009.log" not in disk.names()
+
+
+def _with_pages() -> tuple[SimDisk, list[tuple[int, int]]]:
+    """A journal that tells of two pages, told once more when its first file went; and of each how much is left."""
+    disk = SimDisk(random.Random(1))
+    journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=FILE_BYTES, compact_files_min=0))
+    journal.queue_changed(dict(QUEUE))
+    pages = [Page(1, 1, 1), Page(1, 2, 4)]
+    for page in pages:
+        journal.page_opened(page, "q")
+        for count in (1, 2, 3):
+            page.count, page.size_bytes, page.durable = count, 100 * count, {QUEUE_ID: Share(count, 50 * count)}
+            journal.paged(page)
+            commit(journal, committer)
+    while journal.segments[0].number == 1:
+        journal.cursor_changed({"name": "reader", "lsn": 1, "owner": "", "ttl_s": 60, "moved_ms": 1})
+        commit(journal, committer)
+    journal.finish()
+    committer.stop()
+    return disk, [(page.number, 3) for page in pages]
+
+
+def test_no_byte_of_the_journal_costs_a_page(rng: random.Random) -> None:
+    whole, wanted = _with_pages()
+    for name in [name for name in whole.names() if segment_number(name) is not None]:
+        for offset in range(rng.randrange(3), len(whole.read(name)), 3):
+            disk = SimDisk(random.Random(1))
+            disk.files = {other: File(bytearray(whole.read(other))) for other in whole.names()}
+            flip(disk, name, offset)
+            pages = recover(disk).index.pages
+            left = sorted((page.number, pages.left(page)) for page in pages.pages())
+            assert [number for number, _ in left] == [number for number, _ in wanted], f"{name} at byte {offset}"
+            assert sum(count for _, count in left) >= 5, f"{name} at byte {offset}: more than one record told is gone"

@@ -1,0 +1,128 @@
+"""What damage costs is told by the names of queues: of each message that is lost, or that nothing tells of which."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from artemis_py.message import Account, Head, Message, encode_headers
+from artemis_py.storage.codec import RECORD_HEADER_BYTES
+from artemis_py.storage.findings import damage_lines
+from artemis_py.storage.journal import segment_name
+from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.lost import UNKNOWN
+from artemis_py.storage.recovery import LossError, recover
+from artemis_py.storage.segment_index import encode_index, index_name, index_of
+from tests.sim.damaged import Made, found_in, published_by
+from tests.sim.disk import SimDisk
+from tests.sim.prepared import QUEUE, commit, flip, open_journal, overwrite, records
+from tests.sim.test_every_byte import MASKS
+
+QUEUES = {1: ("orders", "shop"), 2: ("invoices", "shop"), 3: ("letters", "post")}
+
+
+def _message(number: int, address: str) -> Message:
+    head = Head(encode_headers([("destination", address)]), address, persistent=True)
+    return Message(head, b"body %d" % number, number, 1000 + number, 0, Account(), 0)
+
+
+@pytest.fixture(scope="module")
+def made() -> Made:
+    """Queues of one address and of another, a message on each and on two, a transaction, an acknowledgement."""
+    made = Made()
+    disk = SimDisk(random.Random(1))
+    journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=900, compact_files_min=0, files_min=0))
+    for number, (name, address) in QUEUES.items():
+        journal.address_changed({"name": address, "routing_types": ["MULTICAST"], "auto_created": False})
+        journal.queue_changed({**QUEUE, "id": number, "name": name, "address": address})
+    sent = [([1], "shop"), ([2], "shop"), ([1, 2], "shop"), ([3], "post")] * 2
+    for number, (queue_ids, address) in enumerate(sent, 1):
+        if number in {3, 5}:
+            journal.begin_group(transactional=True)
+        journal.published(_message(number, address), list(queue_ids), 0)
+        made.alive |= {(queue_id, number) for queue_id in queue_ids}
+        if number in {4, 6}:
+            journal.end_group()
+        if number % 2 == 0:
+            commit(journal, committer)
+    settled = _message(1, "shop")
+    journal.settled(1, [settled], "acked")
+    made.alive.remove((1, 1))
+    commit(journal, committer)
+    journal.published(_message(99, "post"), [3], 0)
+    made.alive.add((3, 99))
+    commit(journal, committer)
+    journal.finish()
+    committer.stop()
+    made.files = {name: bytes(disk.read(name)) for name in disk.names()}
+    return made
+
+
+def test_every_byte_of_a_message_that_is_wrong_leaves_its_queues_known(made: Made, rng: random.Random) -> None:
+    """Whatever byte it is: something is left that tells."""
+    named = 0
+    for name in made.segments:
+        for record in records(made.disk(), name):
+            for offset in range(record.offset, record.end):
+                for mask in (rng.choice(MASKS),):
+                    disk = made.disk()
+                    flip(disk, name, offset, mask)
+                    recovered = recover(disk)
+                    lost = {QUEUES[queue_id][0] for queue_id, _ in made.alive - found_in(recovered)}
+                    told = "\n".join(damage_lines(recovered, "journal"))
+                    where = f"{name} at byte {offset}, bits {mask:#x}: {lost} are lost, told is: {told}"
+                    assert lost <= {queue for queue, _ in QUEUES.values() if queue in told}, where
+                    named += bool(lost)
+    assert named > 300
+
+
+def test_an_acknowledgement_that_is_lost_is_told_by_its_queue(made: Made) -> None:
+    for name in made.segments:
+        for record in records(made.disk(), name):
+            if record.type_code == 3:
+                disk = made.disk()
+                flip(disk, name, record.offset + RECORD_HEADER_BYTES + 9)
+                assert "what happened to messages of orders" in "\n".join(damage_lines(recover(disk), "journal"))
+                return
+    raise AssertionError("no acknowledgement")
+
+
+def test_every_byte_in_every_way_of_a_transaction(made: Made) -> None:
+    """Also where its type or its length is what is wrong."""
+    name, record = next(
+        (name, one) for name in made.segments for one in records(made.disk(), name) if len(published_by(one)) > 2
+    )
+    for offset in range(record.offset, record.offset + 2 * RECORD_HEADER_BYTES):
+        for mask in MASKS:
+            disk = made.disk()
+            flip(disk, name, offset, mask)
+            told = "\n".join(damage_lines(recover(disk), "journal"))
+            assert {queue for queue, _ in QUEUES.values() if queue in told} == {"orders", "invoices", "letters"}, offset
+
+
+def test_where_nothing_is_left_that_is_said(made: Made) -> None:
+    name = made.segments[1]
+    hit = next(one for one in records(made.disk(), name) if published_by(one))
+    disk = made.disk()
+    overwrite(disk, name, hit.offset, bytes(hit.end - hit.offset))
+    assert UNKNOWN in "\n".join(damage_lines(recover(disk), "journal"))
+
+
+def test_a_file_that_is_missing_is_told_with_the_queues_of_its_messages(made: Made) -> None:
+    """As its index tells, which stands in a file of its own."""
+    for name in made.segments[:-1]:
+        disk = made.disk()
+        addresses = {QUEUES[queue][1] for one in records(made.disk(), name) for queue, _ in published_by(one)}
+        text = encode_index(index_of(made.files[name], name).fields())
+        del disk.files[name]
+        with pytest.raises(LossError) as caught:
+            recover(disk)
+        assert caught.value.examined.reasons == [f"{name} is missing: {UNKNOWN} its messages were"]
+        disk.create(index_name(name), len(text))
+        overwrite(disk, index_name(name), 0, text)
+        with pytest.raises(LossError) as caught:
+            recover(disk)
+        (reason,) = caught.value.examined.reasons
+        assert {address for queue, address in QUEUES.values() if queue in reason} == addresses
+    assert made.segments[0] == segment_name(1)

@@ -1,0 +1,43 @@
+"""Worlds with crashes in the middle of what takes more than one turn: nothing is lost, nothing comes back."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.sim.world import Report, World
+from tests.tiny_turns import make_turns_tiny, put_everything_off
+
+WORLDS = 60
+
+
+def _run(seed: int, monkeypatch: pytest.MonkeyPatch) -> Report:
+    make_turns_tiny(monkeypatch, seed)
+    try:
+        return World(seed, lives=4, steps=120).run()
+    except Exception as error:
+        raise AssertionError(f"seed {seed}: {error}") from error
+
+
+def test_worlds_of_tiny_turns(rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = rng.getrandbits(32)
+    reports: list[Report] = []
+    for seed in range(first, first + WORLDS):
+        with monkeypatch.context() as patches:
+            reports.append(_run(seed, patches))
+    assert sum(report.promises for report in reports) > WORLDS
+
+
+@pytest.mark.interpreted
+def test_worlds_in_which_messages_are_on_some_of_their_queues(
+    rng: random.Random, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crash between two queues of a message leaves it on both, or on neither."""
+    first = rng.getrandbits(32)
+    put_everything_off(monkeypatch)
+    reports: list[Report] = []
+    for seed in range(first, first + WORLDS):
+        with monkeypatch.context() as patches:
+            reports.append(_run(seed, patches))
+    assert sum(report.promises for report in reports) > WORLDS

@@ -1,0 +1,91 @@
+"""A real Chromium, driven over WebDriver by its own chromedriver: what a page is when it is drawn."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shutil
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from tests.e2e.broker_process import eventually
+
+_BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_ARGUMENTS: Final = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--no-first-run", "--force-color-profile=srgb",
+)  # fmt: skip
+_PORT: Final = re.compile(r"started successfully on port (\d+)")
+WAIT_S: Final = 60.0
+
+
+def why_no_browser() -> str | None:
+    """What this machine lacks to draw a page, or None."""
+    missing = [names[0] for names in (_BROWSERS, ("chromedriver",)) if not any(map(shutil.which, names))]
+    return f"no {' and no '.join(missing)} (Debian: apt install chromium chromium-driver)" if missing else None
+
+
+class Browser:
+    """One window. Pages are files; nothing is fetched from a network."""
+
+    def __init__(self, port: int) -> None:
+        self._base = f"http://127.0.0.1:{port}/session"
+        program = next(filter(None, map(shutil.which, _BROWSERS)))
+        options = {"goog:chromeOptions": {"binary": program, "args": list(_ARGUMENTS)}}
+        begun = self._ask("", {"capabilities": {"alwaysMatch": options}})
+        self._base += f"/{begun['sessionId']}"
+
+    def _ask(self, path: str, value: Any = None, method: str = "POST") -> Any:
+        data = None if value is None else json.dumps(value).encode()
+        request = urllib.request.Request(self._base + path, data, {"Content-Type": "application/json"}, method=method)
+        with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
+            return json.load(answer)["value"]
+
+    def _command(self, name: str, **parameters: Any) -> Any:
+        return self._ask("/goog/cdp/execute", {"cmd": name, "params": parameters})
+
+    def show(self, page: Path, width: int, scheme: str) -> None:
+        """Draws a page on a screen so wide; ``scheme`` is light or dark."""
+        metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+        self._command("Emulation.setDeviceMetricsOverride", **metrics)
+        self._command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self._ask("/url", {"url": page.absolute().as_uri()})
+
+    def run(self, script: str) -> Any:
+        """What a piece of JavaScript returns."""
+        return self._ask("/execute/sync", {"script": script, "args": []})
+
+    def picture(self, file: Path, height_max: int = 6000) -> None:
+        """The whole page as a PNG, or the upper part of it."""
+        width, height = self.run("return [innerWidth, document.documentElement.scrollHeight]")
+        clip = {"x": 0, "y": 0, "width": width, "height": min(height, height_max), "scale": 1}
+        taken = self._command("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
+        file.write_bytes(base64.b64decode(taken["data"]))
+
+    def close(self) -> None:
+        """Ends the window."""
+        self._ask("", method="DELETE")
+
+
+@contextmanager
+def chromium(folder: Path) -> Iterator[Browser]:
+    """A browser that is gone in the end."""
+    log = folder / "chromedriver.log"
+    with log.open("wb") as output:
+        driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=output, stderr=output)
+    try:
+        said = eventually("chromedriver", lambda: _PORT.search(log.read_text("utf-8")), bool, WAIT_S)
+        assert said is not None
+        browser = Browser(int(said[1]))
+        try:
+            yield browser
+        finally:
+            browser.close()
+    finally:
+        driver.terminate()
+        driver.wait()

@@ -1,0 +1,92 @@
+"""A Spark application of its own, to be killed: the log by url and by directory into Parquet, and back to an address.
+
+``python -m tests.spark.pipeline_driver FOLDER LOG-URL STOMP-URL`` runs until it is ended; with ``--to-the-end`` until
+everything that is there is delivered.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from artemis_py.spark import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import DataStreamWriter
+
+ADDRESSES: Final = ("orders", "left", "right", "again")
+COPIED: Final = "orders"
+COPIES: Final = "copies"
+QUERIES: Final = ("url", "directory")
+POLL_S: Final = 0.05
+
+
+def delivered(folder: Path, name: str, stomp_url: str) -> Callable[[DataFrame, int], None]:
+    """A sink that may be given a batch twice: each has a directory of its own, which is written anew. What came over
+    the url to one address is published again, under an id of the batch.
+    """
+
+    def write(frame: DataFrame, batch_id: int) -> None:
+        frame.persist()
+        if name == "url":
+            copies = frame.where(frame["address"] == COPIED).select("value", "headers").coalesce(1)
+            options = {"url": stomp_url, "address": COPIES, "publishId": f"copies-{batch_id}", "timeout": "60 s"}
+            copies.write.format("artemis").mode("append").options(**options, routingType="ANYCAST").save()
+        frame.coalesce(1).write.mode("overwrite").parquet(str(folder / "out" / name / f"batch={batch_id}"))
+        frame.unpersist()
+
+    return write
+
+
+def queries(spark: SparkSession, folder: Path, log_url: str, stomp_url: str) -> list[DataStreamWriter]:
+    """Two that read the same messages."""
+    common = {"startingOffsets": "earliest", "subscribe": ",".join(ADDRESSES), "brokerTimeoutSeconds": "60"}
+    sources: dict[str, dict[str, Any]] = {
+        "url": {"url": log_url, "includeHeaders": "true", "cursor": "copies"},
+        "directory": {"journal": str(folder / "broker"), "includeHeaders": "true"},
+    }
+    return [
+        spark.readStream.format("artemis")
+        .options(**common, **sources[name])
+        .load()
+        .writeStream.queryName(name)
+        .foreachBatch(delivered(folder, name, stomp_url))
+        .option("checkpointLocation", str(folder / "checkpoints" / name))
+        for name in QUERIES
+    ]
+
+
+def main() -> None:
+    """Runs the queries; ends with the first of them that fails."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("log_url")
+    parser.add_argument("stomp_url")
+    parser.add_argument("--to-the-end", action="store_true")
+    args = parser.parse_args()
+    settings = {
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.memory": "1g",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+    }
+    spark = session("killed pipeline", steps_back=False, **settings)
+    spark.sparkContext.setLogLevel("ERROR")
+    writers = queries(spark, args.folder, args.log_url, args.stomp_url)
+    if args.to_the_end:
+        for writer in writers:
+            writer.trigger(availableNow=True).start().awaitTermination()
+        return
+    for writer in writers:  # one after the other: a busy machine starts workers slowly
+        query = writer.trigger(processingTime="300 milliseconds").start()
+        while query.isActive and query.lastProgress is None:
+            time.sleep(POLL_S)
+    spark.streams.awaitAnyTermination()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,295 @@
+"""Clients, a broker and a Spark application, of which one after the other is killed with SIGKILL at random moments."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from threading import Event
+from typing import Final
+
+import pyarrow.dataset as arrow_dataset
+
+from artemis_py.spark.batch import FoldReader, RowReader
+from artemis_py.spark.options import read_options
+from tests.e2e.broker_process import eventually
+from tests.spark.conftest import ROOT
+from tests.spark.live import LiveBroker
+from tests.spark.pipeline_clients import Acknowledger, PipelineClient, Receipted, Transacted
+from tests.spark.pipeline_driver import ADDRESSES, QUERIES
+from tests.spark.pipeline_ledger import Delivered, PipelineLedger
+
+WORK_S: Final = (0.05, 1.0)
+KILLED_WHILE_STARTING: Final = 0.2
+DEPTHS_EVERY: Final = 4
+"""After so many of a broker's deaths its depths are compared; it takes as long as the log is."""
+WAIT_S: Final = 180.0
+END_S: Final = 600.0
+
+
+def children(pid: int) -> dict[int, str]:
+    """Every process below this one, with its command line."""
+    parents: dict[int, int] = {}
+    lines: dict[int, str] = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parents[int(path.name)] = int((path / "stat").read_text("utf-8").rpartition(")")[2].split()[1])
+            lines[int(path.name)] = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    found: dict[int, str] = {}
+    waiting = [pid]
+    while waiting:
+        above = waiting.pop()
+        below = [one for one, parent in parents.items() if parent == above]
+        waiting += below
+        found |= {one: lines[one] for one in below}
+    return found
+
+
+class Driver:
+    """The Spark application, and its later lives."""
+
+    def __init__(self, folder: Path, urls: tuple[str, str]) -> None:
+        self.folder = folder
+        self.urls = urls
+        self.lives = 0
+        self.process = self._start()
+
+    def _start(self, *more: str) -> subprocess.Popen[bytes]:
+        self.lives += 1
+        self._begun = self._seen = self.commits()
+        with (self.folder / f"driver{self.lives}.log").open("wb") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "tests.spark.pipeline_driver", str(self.folder), *self.urls, *more],
+                cwd=ROOT, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+            )  # fmt: skip
+
+    def commits(self) -> dict[str, int]:
+        """How many batches of each query are done: Spark forgets the files of the oldest."""
+        places = {name: self.folder / "checkpoints" / name / "commits" for name in QUERIES}
+        return {
+            name: 1 + max((int(path.name) for path in place.glob("[0-9]*")), default=-1)
+            for name, place in places.items()
+        }
+
+    def has_moved(self) -> bool:
+        """Each query has done a batch in this life, and one of them since the last time this was noted."""
+        now = self.commits()
+        each_in_this_life = all(now[name] > self._begun[name] for name in QUERIES)
+        return each_in_this_life and any(now[name] > self._seen[name] for name in QUERIES)
+
+    def note(self) -> None:
+        """From here on."""
+        self._seen = self.commits()
+
+    def end(self) -> None:
+        """SIGKILL to the JVM, its Python and all workers."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def start_again(self, *more: str) -> None:
+        """From its checkpoints; what is left of the life before is gone first."""
+        self.end()
+        self.process = self._start(*more)
+
+    def kill_jvm(self) -> bool:
+        """SIGKILL to the JVM alone."""
+        return self._kill(lambda line: "/java " in line or line.startswith("java "), 1)
+
+    def kill_workers(self, random: Random) -> bool:
+        """SIGKILL to one Python that plans or reads."""
+        return self._kill(lambda line: "pyspark" in line and "/java " not in line, 1, random)
+
+    def _kill(self, wanted: Callable[[str], bool], count: int, random: Random | None = None) -> bool:
+        found = sorted(pid for pid, line in children(self.process.pid).items() if wanted(line))
+        for pid in random.sample(found, min(count, len(found))) if random is not None else found[:count]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return bool(found)
+
+
+class PipelineRun:
+    """So many kills, then the end, then the judgement. ``seed`` decides who is killed and when."""
+
+    def __init__(self, folder: Path, broker: LiveBroker, seed: int) -> None:
+        self.folder = folder
+        self.broker = broker
+        self.random = Random(seed)
+        self.seed = seed
+        self.ledger = PipelineLedger()
+        self.kills: Counter[str] = Counter()
+        self.ended_by_itself = 0
+        self.problems: list[str] = []
+        self.rows: dict[str, list[Delivered]] = {}
+        self.acked: Counter[int] = Counter()
+        self.depths_compared = 0
+        self._up = Event()
+        self._done = Event()
+        stomp = f"tcp://127.0.0.1:{broker.process.port}"
+        self.driver = Driver(folder, (broker.url, stomp))
+        self.clients = self._clients(broker.process.port)
+
+    def _clients(self, port: int) -> list[PipelineClient]:
+        common = (port, self.ledger, self.seed, self._up, self._done)
+        return [
+            Receipted("plain.a", *common, addresses=["orders"]),
+            Receipted("plain.b", *common, addresses=["orders"]),
+            Transacted("pair", *common, addresses=["left", "right"], repeats=False),
+            Transacted("again", *common, addresses=["again"], repeats=True),
+            Acknowledger("reader.a", *common, address="orders"),
+            Acknowledger("reader.b", *common, address="left"),
+        ]
+
+    def run(self, kinds: Iterator[str], kills: int) -> None:
+        """Kills so many times, each time one of the next kind, then delivers the rest and judges."""
+        self._up.set()
+        for client in self.clients:
+            client.start()
+        try:
+            for _ in range(kills):
+                self._progress()
+                time.sleep(self.random.uniform(*WORK_S))
+                self._kill(next(kinds))
+            self._progress()
+        finally:
+            self._done.set()
+            for client in self.clients:
+                client.join()
+        try:
+            self._to_the_end()
+        finally:
+            self.driver.end()
+        self.problems += [text for client in self.clients for text in client.trouble]
+        self._judge()
+
+    def _progress(self) -> None:
+        """The queries do batches; now and then the next kill does not wait for that."""
+        if self.driver.lives > 1 and self.random.random() < KILLED_WHILE_STARTING:
+            time.sleep(self.random.uniform(*WORK_S) * 4)
+            return
+        eventually("batches of the queries", self._moved, bool, WAIT_S)
+        self.driver.note()
+
+    def _moved(self) -> bool:
+        if self.driver.process.poll() is not None:
+            self.ended_by_itself += 1
+            self.driver.start_again()
+        return self.driver.has_moved()
+
+    def _kill(self, kind: str) -> None:
+        if kind == "broker":
+            self.broker.kill()
+            self._up.clear()
+            self.broker.start_again()
+            if self.kills[kind] % DEPTHS_EVERY == 0:
+                self._compare_depths()
+            self._up.set()
+        elif kind == "application":
+            self.driver.start_again()
+        elif kind == "jvm":
+            if not self.driver.kill_jvm():
+                kind = "application"
+            self.driver.start_again()
+        elif not self.driver.kill_workers(self.random):
+            kind = "application"
+            self.driver.start_again()
+        self.kills[kind] += 1
+
+    def _to_the_end(self) -> None:
+        self.driver.end()
+        self._compare_depths()
+        for _ in range(3):
+            self.driver.start_again("--to-the-end")
+            if self.driver.process.wait(END_S) == 0:
+                break
+        else:
+            said = (self.folder / f"driver{self.driver.lives}.log").read_text("utf-8")[-2000:]
+            self.problems.append(f"the application does not come to its end: {said}")
+        self._compare_depths()
+
+    # ---- what came of it -------------------------------------------------------------------------
+
+    def _sources(self) -> dict[str, dict[str, str]]:
+        return {
+            "the log by url": {"url": self.broker.url},
+            "the log by directory": {"journal": str(self.broker.folder), "broker": "e2e"},
+        }
+
+    def _compare_depths(self) -> None:
+        process = self.broker.process
+        depths = {
+            "the broker": {
+                name: int(process.metric("artemis_durable_message_count", queue=name)) for name in ADDRESSES
+            },
+            **{name: folded(source) for name, source in self._sources().items()},
+        }
+        self.depths_compared += 1
+        self.problems += self.ledger.depth_problems(depths)
+
+    def _judge(self) -> None:
+        for name in ("url", "directory"):
+            rows = self.rows[name] = delivered_rows(self.folder / "out" / name)
+            for ask in (self.ledger.problems, self.ledger.transaction_problems, self.ledger.order_problems):
+                self.problems += [f"by {name}: {text}" for text in ask(rows)]
+        for name, source in self._sources().items():
+            self.acked = acknowledged(source)
+            asked = self.ledger.acknowledgement_problems(self.rows["url"], self.acked)
+            self.problems += [f"{name}: {text}" for text in asked]
+
+    def summary(self) -> str:
+        """One line about the run."""
+        kills = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kills.items()))
+        promised = sum(one.promised for one in self.ledger.sent.values())
+        groups = len({one.group for one in self.ledger.sent.values() if one.group and one.promised})
+        repeated = sum(one.repeated_count for one in self.clients if isinstance(one, Transacted))
+        return (
+            f"seed {self.seed}: {self.kills.total()} kills ({kills}), {self.driver.lives} lives of the application"
+            f" ({self.ended_by_itself} ended by themselves), {sum(self.driver.commits().values()):,} batches,"
+            f" {promised:,} receipted messages, {groups:,} receipted transactions ({repeated} repeated),"
+            f" {len(self.ledger.aborted):,} messages of aborted ones,"
+            f" {len(self.ledger.acks_confirmed):,} receipted acknowledgements,"
+            f" {len(self.rows.get('url', ())):,} rows by url, {len(self.rows.get('directory', ())):,} by directory,"
+            f" depths compared {self.depths_compared} times,"
+            f" {len(self.problems)} problems"
+        )
+
+
+def folded(source: dict[str, str]) -> dict[str, int]:
+    """How deep the log says the queues are."""
+    reader = FoldReader(read_options({**source, "table": "queues"}))
+    batches = [batch for share in reader.partitions() for batch in reader.read(share)]
+    return {row["queue"]: row["messageCount"] for batch in batches for row in batch.to_pylist()}
+
+
+def acknowledged(source: dict[str, str]) -> Counter[int]:
+    """How often the log tells of the acknowledgement of each message that clients took."""
+    options = {"table": "events", "columns": "event,messageId", "subscribe": ",".join(ADDRESSES)}
+    reader = RowReader(read_options({**source, **options}))
+    batches = [batch for share in reader.partitions() for batch in reader.read(share)]
+    return Counter(row["messageId"] for batch in batches for row in batch.to_pylist() if row["event"] == "acked")
+
+
+def delivered_rows(folder: Path) -> list[Delivered]:
+    """What the batches of one query left there."""
+    columns = ["address", "value", "headers", "offset", "messageId", "transaction"]
+    batches = arrow_dataset.dataset(folder, format="parquet").to_batches(columns=columns)
+    return [
+        Delivered(
+            row["address"],
+            row["value"],
+            {one["key"]: one["value"].decode() for one in row["headers"]},
+            row["offset"],
+            row["messageId"],
+            row["transaction"],
+        )
+        for batch in batches
+        for row in batch.to_pylist()
+    ]

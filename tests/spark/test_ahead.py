@@ -1,0 +1,304 @@
+"""A batch comes when there is a row for the query, by directory and by url; how much it takes, and for how much it
+waits. No JVM: the readers that Spark calls are called here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+from artemis_py.errors import PipelineError
+from artemis_py.spark import pace
+from artemis_py.spark.batch import RowReader
+from artemis_py.spark.directory_log import DirectoryLog
+from artemis_py.spark.options import read_options
+from artemis_py.spark.stream import LAG, LogStreamReader
+from tests.spark.live import live_broker, send_many
+from tests.spark.made_log import START_MS, MadeLog
+
+Send = Callable[[str, int], None]
+
+
+class Query:
+    """One streaming query, trigger by trigger."""
+
+    def __init__(self, **options: str) -> None:
+        self.reader = LogStreamReader(read_options({"startingOffsets": "earliest", **options}, streaming=True))
+        self.at = self.reader.initialOffset()
+
+    def trigger(self) -> list[int] | None:
+        """The rows of a batch; None when none is due."""
+        end = self.reader.latestOffset(json.loads(json.dumps(self.at)), self.reader.getDefaultReadLimit())
+        if end == self.at:
+            return None
+        rows = [
+            row
+            for share in self.reader.partitions(self.at, end)
+            for batch in self.reader.read(share)
+            for row in batch.to_pylist()
+        ]
+        self.reader.commit(end)
+        self.at = end
+        return [int(row["value"].split()[0]) if "value" in row else row["offset"] for row in rows]
+
+
+@pytest.fixture(params=["journal", "url"])
+def traffic(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[dict[str, str], Send]]:
+    """Where the log is, and what publishes to it."""
+    if request.param == "journal":
+        log = MadeLog(tmp_path / "log")
+        log.segment(START_MS)
+        yield (
+            {"journal": str(log.folder), "broker": "e2e"},
+            lambda address, count: log.publish(START_MS, count, address),
+        )
+        return
+    with live_broker(tmp_path / "broker") as broker, broker.client() as client:
+        sent = 0
+
+        def send(address: str, count: int) -> None:
+            nonlocal sent
+            send_many(client, address, sent + 1, count)
+            sent += count
+
+        yield {"url": broker.url}, send
+
+
+@pytest.fixture(autouse=True)
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last batch of a file counts at once."""
+    monkeypatch.setattr("artemis_py.spark.directory_log._REST_S", 0.0)
+
+
+@pytest.mark.parametrize("table", ["messages", "events"])
+@pytest.mark.parametrize("choice", [{"subscribe": "mine.one"}, {"subscribePattern": "mine.#"}])
+def test_messages_to_others_are_no_batch(
+    traffic: tuple[dict[str, str], Send], table: str, choice: dict[str, str]
+) -> None:
+    source, send = traffic
+    query = Query(**source, **choice, table=table, columns="offset" if table == "events" else "value,offset")
+    send("mine.one", 3)
+    assert query.trigger()
+    for _ in range(20):
+        send("bills", 5)
+        assert query.trigger() is None
+    assert "#away" not in query.reader.reportLatestOffset()
+    assert query.reader.reportLatestOffset()[LAG]["e2e"] == {"offsets": 0, "bytes": 0}
+    send("mine.one", 2)
+    assert query.trigger()
+    assert query.trigger() is None
+
+
+def test_what_happens_to_messages_is_no_batch_of_messages(tmp_path: Path) -> None:
+    with live_broker(tmp_path / "broker") as broker, broker.client() as client:
+        query = Query(url=broker.url, columns="value")
+        send_many(client, "orders", 0, 3)
+        assert query.trigger() == [0, 1, 2]
+        client.subscribe("/queue/orders", ack="client-individual")
+        for _ in range(3):
+            client.ask("ACK", {"id": client.expect("MESSAGE").header("ack")})
+            assert query.trigger() is None
+
+
+@pytest.mark.parametrize("first_bytes", [1000, 256 << 10])
+def test_each_byte_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first_bytes: int) -> None:
+    """A query that waits behind a growing segment reads what is new of it, not the segment. ``first_bytes``: a batch
+    began because of a row in a part of what was new, or all of it was looked at.
+    """
+    monkeypatch.setattr("artemis_py.spark.ahead._FIRST_BYTES", first_bytes)
+    log = MadeLog(tmp_path)
+    log.segment(START_MS)
+    log.publish(START_MS, 50)
+    query = Query(journal=str(tmp_path), broker="b", subscribe="orders", columns="value")
+    assert query.trigger() == list(range(1, 51))
+    read: list[tuple[int, int]] = []
+    real = DirectoryLog.read
+
+    def counting(self: DirectoryLog, segment: int, begin: int, end: int) -> bytes:
+        read.append((begin, end))
+        return real(self, segment, begin, end)
+
+    monkeypatch.setattr(DirectoryLog, "read", counting)
+    [batch] = query.reader.partitions({"b": 0}, query.at)
+    end_of_batch = batch.ranges[-1].end  # type: ignore[attr-defined]
+    for _ in range(10):
+        log.publish(START_MS, 5, "bills")
+        assert query.trigger() is None
+    whole = [(begin, end) for begin, end in read if end - begin != first_bytes]
+    assert whole[0][0] == end_of_batch
+    assert all(end == begin for (_, end), (begin, _) in pairwise(whole))
+    assert len(whole) == 10
+
+
+def test_segments_without_the_address_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = MadeLog(tmp_path)
+    for _ in range(5):
+        log.segment(START_MS)
+        log.publish(START_MS, 5, "bills")
+    log.close()
+    monkeypatch.setattr(DirectoryLog, "read", None)
+    query = Query(journal=str(tmp_path), broker="b", subscribe="orders", columns="value", startingOffsets='{"b": 20}')
+    assert query.trigger() is None
+
+
+def test_a_query_moves_on_before_retention_takes_what_it_stands_in(tmp_path: Path) -> None:
+    """With one empty batch for a segment: else it would be told, when it starts again, that something was lost."""
+    log = MadeLog(tmp_path)
+    log.segment(START_MS)
+    log.publish(START_MS, 2)
+    query = Query(journal=str(tmp_path), broker="b", subscribe="orders", columns="value")
+    assert query.trigger() == [1, 2]
+    seen = []
+    for number in range(2, 6):
+        log.segment(START_MS)
+        for _ in range(10):
+            log.publish(START_MS, 1, "bills")
+            seen.append(query.trigger())
+        (tmp_path / f"artemis-journal-{number - 1:012}.log").unlink()
+    assert [rows for rows in seen if rows is not None] == [[], [], []]  # it had all of the first
+    again = Query(journal=str(tmp_path), broker="b", subscribe="orders", columns="value")
+    again.at = query.at
+    log.publish(START_MS, 1)
+    assert again.trigger() == [43]
+
+
+def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+    """Also where all that can be read is of others."""
+    log = MadeLog(tmp_path)
+    path = log.segment(START_MS)
+    log.publish(START_MS, 3)
+    seen = log.lsn - 1
+    for _ in range(3):
+        log.publish(START_MS, 3, "bills")
+    log.close()
+    query = Query(
+        journal=str(tmp_path), broker="b", subscribe="orders", columns="value", startingOffsets=f'{{"b": {seen}}}'
+    )
+    assert query.trigger() is None
+    data = bytearray(path.read_bytes())
+    data[data.index(b"bills")] ^= 255
+    path.write_bytes(data)
+    with pytest.raises(PipelineError, match="DAMAGED"):
+        Query(
+            journal=str(tmp_path), broker="b", subscribe="orders", columns="value", startingOffsets=f'{{"b": {seen}}}'
+        ).trigger()
+
+
+# ---- limits --------------------------------------------------------------------------------------
+
+
+def test_a_limit_in_messages(traffic: tuple[dict[str, str], Send]) -> None:
+    source, send = traffic
+    query = Query(**source, subscribe="orders", columns="value", maxMessagesPerTrigger="4")
+    for _ in range(5):
+        send("orders", 2)
+        send("bills", 7)
+    assert [query.trigger() for _ in range(4)] == [[1, 2, 10, 11], [19, 20, 28, 29], [37, 38], None]
+
+
+def test_a_limit_in_offsets_counts_from_the_first_row(tmp_path: Path) -> None:
+    log = MadeLog(tmp_path)
+    log.segment(START_MS)
+    log.publish(START_MS, 100, "bills")
+    log.publish(START_MS, 10)
+    log.close()
+    query = Query(journal=str(tmp_path), broker="b", subscribe="orders", columns="value", maxOffsetsPerTrigger="4")
+    assert [query.trigger() for _ in range(4)] == [[101, 102, 103, 104], [105, 106, 107, 108], [109, 110], None]
+
+
+@pytest.mark.parametrize(("option", "least"), [("minMessagesPerTrigger", 5), ("minOffsetsPerTrigger", 12)])
+def test_a_batch_waits_for_enough_and_not_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, least: int
+) -> None:
+    now_s = 1000.0
+    monkeypatch.setattr(pace.time, "monotonic", lambda: now_s)
+    log = MadeLog(tmp_path)
+    log.segment(START_MS)
+    given = {"journal": str(tmp_path), "broker": "b", "subscribe": "orders", "columns": "value"}
+    query = Query(**given, startingOffsets='{"b": 2}', maxTriggerDelay="10 minutes", **{option: str(least)})
+    log.publish(START_MS, 3)
+    assert query.trigger() is None
+    if option == "minMessagesPerTrigger":
+        log.publish(START_MS, 50, "bills")
+        assert query.trigger() is None
+    log.publish(START_MS, 9)
+    assert query.trigger() is not None
+    log.publish(START_MS, 1)
+    assert query.trigger() is None
+    now_s += 599
+    assert query.trigger() is None
+    now_s += 1
+    assert query.trigger() is not None
+
+
+def test_nobody_waits_where_spark_wants_all_there_is(tmp_path: Path) -> None:
+    log = MadeLog(tmp_path)
+    log.segment(START_MS)
+    log.publish(START_MS, 3)
+    given = {"journal": str(tmp_path), "broker": "b", "columns": "value", "minMessagesPerTrigger": "5"}
+    query = Query(**given)
+    assert query.trigger() is None
+    assert query.reader.latestOffset(query.at, ReadAllAvailable()) != query.at
+    query.reader.prepareForTriggerAvailableNow()
+    assert query.trigger() == [1, 2, 3]
+    assert query.trigger() is None
+
+
+# ---- where to begin ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_time_for_each_address(tmp_path: Path, streaming: bool) -> None:
+    log = MadeLog(tmp_path)
+    for number in range(4):
+        log.segment(START_MS + number)
+        for address in ("a", "b", "c"):
+            log.publish(START_MS + number, 1, address)
+    log.close()
+
+    def read(**options: str) -> list[int]:
+        given = {"journal": str(tmp_path), "broker": "x", "columns": "value", **options}
+        if streaming:
+            reader = LogStreamReader(read_options(given, streaming=True))
+            at = reader.initialOffset()
+            shares = reader.partitions(at, reader.latestOffset(at, ReadAllAvailable()))
+        else:
+            reader = RowReader(read_options(given))  # type: ignore[assignment]
+            shares = reader.partitions()  # type: ignore[call-arg]
+        return [int(row["value"]) for share in shares for one in reader.read(share) for row in one.to_pylist()]
+
+    since = json.dumps({"a": START_MS + 3, "b": START_MS + 2})
+    assert read(subscribe="a,b", startingTimestamp=since) == [8, 10, 11]
+    assert read(subscribe="a,b,c", startingTimestamp=since) == [3, 6, 8, 9, 10, 11, 12]
+    assert read(startingTimestamp=since) == [3, 6, 8, 9, 10, 11, 12]
+    assert read(subscribe="a", startingTimestamp=str(START_MS + 2)) == [7, 10]
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_offsets_that_retention_has_taken(tmp_path: Path, caplog: pytest.LogCaptureFixture, streaming: bool) -> None:
+    log = MadeLog(tmp_path)
+    for _ in range(3):
+        log.segment(START_MS)
+        log.publish(START_MS, 10)
+    log.close()
+    (tmp_path / "artemis-journal-000000000001.log").unlink()
+    begin = 13
+
+    def start(lsn: int, **options: str) -> None:
+        given = {"journal": str(tmp_path), "broker": "x", "startingOffsets": json.dumps({"x": lsn}), **options}
+        if streaming:
+            LogStreamReader(read_options(given, streaming=True)).initialOffset()
+        else:
+            RowReader(read_options(given)).partitions()
+
+    start(begin)
+    said = rf"startingOffsets names offset 5 of broker x, and retention has removed the offsets 6 to {begin}"
+    with pytest.raises(PipelineError, match=f"{said}.*failOnDataLoss=false"):
+        start(5)
+    start(5, failOnDataLoss="false")
+    assert "retention has removed the offsets 6 to 13; they are left out" in caplog.text

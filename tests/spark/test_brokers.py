@@ -1,0 +1,203 @@
+"""Several brokers of one query: one that is down, one that comes, one that is taken out and comes back. No JVM: the
+readers that Spark calls are called here.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from artemis_py.errors import PipelineError
+from artemis_py.spark import lag
+from artemis_py.spark.batch import RowReader
+from artemis_py.spark.options import read_options
+from artemis_py.spark.stream import AWAY, LogStreamReader
+from tests.e2e.broker_process import eventually
+from tests.spark.live import LiveBroker, live_broker, send_many
+from tests.spark.made_log import START_MS, MadeLog
+
+WAIT_S = 60.0
+GOES_ON = {"skipUnavailableBrokers": "true", "brokerTimeoutSeconds": "1", "startingOffsets": "earliest"}
+
+
+class Query:
+    """One streaming query, with what its checkpoint keeps."""
+
+    def __init__(self, at: dict[str, Any] | None = None, **options: str) -> None:
+        given = {"columns": "value", "startingOffsets": "earliest", **options}
+        self.reader = LogStreamReader(read_options(given, streaming=True))
+        self.at = self.reader.initialOffset() if at is None else at
+
+    def trigger(self) -> list[int]:
+        """The rows of a batch; none when none is due."""
+        end = self.reader.latestOffset(json.loads(json.dumps(self.at)), self.reader.getDefaultReadLimit())
+        if end == self.at:
+            return []
+        shares = self.reader.partitions(self.at, end)
+        self.at = end
+        return sorted(
+            int(row["value"]) for share in shares for one in self.reader.read(share) for row in one.to_pylist()
+        )
+
+    def progress(self) -> dict[str, Any]:
+        """As Spark tells it."""
+        latest = json.dumps(self.reader.reportLatestOffset())
+        return {"sources": [{"endOffset": json.dumps(self.at), "latestOffset": latest}]}
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Iterator[tuple[LiveBroker, LiveBroker]]:
+    with ExitStack() as stack:
+        found = [stack.enter_context(live_broker(tmp_path / name, name=name)) for name in ("east", "west")]
+        yield found[0], found[1]
+
+
+def send(broker: LiveBroker, first: int, count: int) -> None:
+    with broker.client() as client:
+        send_many(client, "orders", first, count)
+
+
+def url_of(*brokers: LiveBroker) -> str:
+    return ",".join(broker.url for broker in brokers)
+
+
+def test_a_broker_that_is_down_ends_a_query_unless_it_is_asked_to_go_on(
+    two: tuple[LiveBroker, LiveBroker], caplog: pytest.LogCaptureFixture
+) -> None:
+    east, west = two
+    send(east, 0, 2)
+    send(west, 100, 2)
+    strict = Query(url=url_of(east, west), brokerTimeoutSeconds="1")
+    query = Query(url=url_of(east, west), **GOES_ON)
+    assert strict.trigger() == query.trigger() == [0, 1, 100, 101]
+    before = query.at["west"]
+    west.kill()
+    send(east, 2, 2)
+    with pytest.raises(PipelineError, match="did not answer for 1 s"):
+        strict.trigger()
+    with caplog.at_level(logging.WARNING):
+        assert query.trigger() == [2, 3]
+    assert "broker west: the broker at" in caplog.text
+    assert query.at["west"] == before
+    assert query.reader.reportLatestOffset()[AWAY] == ["west"]
+    told = lag(query.progress())
+    assert (told["west"].is_away, told["east"].is_away, told["east"].offsets) == (True, False, 0)
+    west.start_again()
+    send(west, 102, 3)
+    rows = eventually("rows of west", query.trigger, bool, WAIT_S)
+    assert rows == [102, 103, 104]
+    assert AWAY not in query.reader.reportLatestOffset()
+
+
+def test_a_query_starts_without_a_broker_that_is_down(two: tuple[LiveBroker, LiveBroker]) -> None:
+    east, west = two
+    send(east, 0, 2)
+    send(west, 100, 2)
+    old = Query(url=url_of(east, west), **GOES_ON)
+    old.trigger()
+    west.kill()
+    with pytest.raises(PipelineError, match="did not answer"):
+        Query(old.at, url=url_of(east, west), brokerTimeoutSeconds="1").trigger()
+    again, new = (Query(at, url=url_of(east, west), **GOES_ON) for at in (old.at, None))
+    send(east, 2, 2)
+    assert again.trigger() == [2, 3]
+    assert again.at["west"] == old.at["west"]
+    assert new.trigger() == [0, 1, 2, 3]
+    assert new.reader.reportLatestOffset()[AWAY] == [west.url]
+    west.start_again()
+    send(west, 102, 1)
+    assert eventually("rows of west", again.trigger, bool, WAIT_S) == [102]
+    assert eventually("rows of west", new.trigger, bool, WAIT_S) == [100, 101, 102]
+
+
+def test_a_batch_that_has_something_of_a_broker_waits_for_it(two: tuple[LiveBroker, LiveBroker]) -> None:
+    """It was planned when the broker was there, and has to be the same batch: nothing of it may be left out."""
+    east, west = two
+    send(west, 100, 2)
+    query = Query(url=url_of(east, west), **GOES_ON)
+    begin = query.at
+    end = query.reader.latestOffset(begin, query.reader.getDefaultReadLimit())
+    west.kill()
+    with pytest.raises(PipelineError, match=r"which is not there|did not answer"):
+        Query(begin, url=url_of(east, west), **GOES_ON).reader.partitions(begin, end)
+    with pytest.raises(PipelineError, match="did not answer"):
+        query.reader.partitions(begin, end)
+
+
+def test_a_batch_read_without_a_broker_that_is_down(
+    two: tuple[LiveBroker, LiveBroker], caplog: pytest.LogCaptureFixture
+) -> None:
+    east, west = two
+    send(east, 0, 2)
+    west.kill()
+    given = {"url": url_of(east, west), "columns": "value", **GOES_ON}
+    with caplog.at_level(logging.WARNING):
+        reader = RowReader(read_options(given))
+        rows = [row for share in reader.partitions() for one in reader.read(share) for row in one.to_pylist()]
+    assert [int(row["value"]) for row in rows] == [0, 1]
+    assert f"the broker at {west.url} did not answer" in caplog.text
+    east.kill()
+    with pytest.raises(PipelineError, match="did not answer"):
+        RowReader(read_options(given)).partitions()
+
+
+def test_a_broker_is_taken_out_and_comes_back(tmp_path: Path) -> None:
+    logs = {name: MadeLog(tmp_path / name) for name in ("east", "west")}
+    for number, log in enumerate(logs.values()):
+        log.messages = 100 * number
+        log.segment(START_MS)
+        log.publish(START_MS, 2)
+        log.close()
+    both = ",".join(f"{name}={log.folder}" for name, log in logs.items())
+    query = Query(journal=both)
+    assert query.trigger() == [1, 2, 101, 102]
+    east = f"east={logs['east'].folder}"
+    said = r"checkpoint is of broker west, and there is east.*keepRemovedBrokers=true"
+    with pytest.raises(PipelineError, match=said):
+        Query(query.at, journal=east).trigger()
+    for log in logs.values():
+        log.segment(START_MS)
+        log.publish(START_MS, 1)
+        log.close()
+    alone = Query(query.at, journal=east, keepRemovedBrokers="true")
+    assert alone.trigger() == [3]
+    assert alone.at["west"] == query.at["west"]
+    assert alone.at["#log"]["west"] == query.at["#log"]["west"]
+    assert lag(alone.progress())["west"].is_away
+    assert Query(alone.at, journal=both).trigger() == [103]
+
+
+def test_a_batch_of_a_broker_that_was_taken_out(tmp_path: Path) -> None:
+    for name in ("east", "west"):
+        log = MadeLog(tmp_path / name)
+        log.segment(START_MS)
+        log.publish(START_MS, 2)
+        log.close()
+    query = Query(journal=f"east={tmp_path / 'east'},west={tmp_path / 'west'}")
+    end = query.reader.latestOffset(query.at, query.reader.getDefaultReadLimit())
+    alone = Query(query.at, journal=f"east={tmp_path / 'east'}", keepRemovedBrokers="true")
+    with pytest.raises(PipelineError, match=r"has the offsets 1 to \d+ of broker west, which is not there"):
+        alone.reader.partitions(query.at, end)
+
+
+def test_how_far_behind_a_query_is(tmp_path: Path) -> None:
+    log = MadeLog(tmp_path)
+    log.segment(START_MS)
+    log.publish(START_MS, 10)
+    log.publish(START_MS, 100, "bills")
+    log.close()
+    query = Query(journal=str(tmp_path), broker="b", subscribe="orders", maxMessagesPerTrigger="4")
+    seen = []
+    for _ in range(3):
+        query.trigger()
+        told = lag(query.progress())["b"]
+        seen.append((told.offsets, bool(told.size_bytes), told.latest))
+    assert seen[-1] == (0, False, log.lsn - 1)
+    assert [is_behind for _, is_behind, _ in seen] == [True, True, False]
+    assert lag({"sources": [{"endOffset": "7", "latestOffset": None}]}) == {}

@@ -1,0 +1,58 @@
+"""Table ``metrics``: how deep a queue was, where the log tells of an arrival before what it displaced; no JVM."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from artemis_py.spark.batch import FoldReader
+from artemis_py.spark.options import read_options
+from artemis_py.storage import codec
+from tests.spark.made_log import START_MS, MadeLog
+
+
+def depths(folder: Path) -> list[tuple[int, int]]:
+    """The highest and the last of each interval."""
+    reader = FoldReader(read_options({"journal": str(folder), "table": "metrics", "interval": "1 second"}))
+    rows = [row for share in reader.partitions() for batch in reader.read(share) for row in batch.to_pylist()]
+    return [(row["depthMax"], row["depthEnd"]) for row in rows]
+
+
+class Ring(MadeLog):
+    """Messages come to ``q`` in one turn, and the ring gives up some of the oldest in the same one."""
+
+    def turn(self, now_ms: int, came: int, gone: list[int], reason: str = "replaced") -> None:
+        """The records stand in the order in which the broker writes them."""
+        self.batch(
+            now_ms,
+            lambda: self.sent(now_ms, came),
+            lambda: self.record(codec.SETTLED, codec.encode_settled(3, reason, gone)) if gone else b"",
+        )
+
+
+@pytest.mark.parametrize("reason", ["replaced", "superseded"])
+def test_what_was_displaced_never_stood_beside_what_displaced_it(tmp_path: Path, reason: str) -> None:
+    log = Ring(tmp_path)
+    log.segment(START_MS)
+    log.turn(START_MS, 8, [])
+    log.turn(START_MS + 1000, 1, [1], reason)
+    log.turn(START_MS + 2000, 12, [*range(2, 14)], reason)
+    assert depths(tmp_path) == [(8, 8), (8, 8), (8, 8)]
+
+
+def test_a_burst_into_an_empty_ring(tmp_path: Path) -> None:
+    log = Ring(tmp_path)
+    log.segment(START_MS)
+    log.turn(START_MS, 20, [*range(1, 13)])
+    assert depths(tmp_path) == [(8, 8)]
+
+
+def test_what_was_consumed_did_stand_there(tmp_path: Path) -> None:
+    """Also what a ring gave up in a later turn, as after a consumer gave messages back."""
+    log = Ring(tmp_path)
+    log.segment(START_MS)
+    log.turn(START_MS, 9, [1, 2], "acked")
+    log.turn(START_MS + 100, 3, [])
+    log.turn(START_MS + 200, 0, [3, 4])
+    assert depths(tmp_path) == [(10, 8)]

@@ -1,0 +1,338 @@
+"""What stands beside a segment spares readers work and changes no answer, whatever is wrong with it; no JVM."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql.datasource import EqualTo, Filter, In, IsNotNull, StringStartsWith
+
+from artemis_py.message import Account, Head, Message, encode_headers
+from artemis_py.spark import batch, excerpt
+from artemis_py.spark.batch import RowReader
+from artemis_py.spark.directory_log import DirectoryLog
+from artemis_py.spark.facts import facts_of
+from artemis_py.spark.fold import Fold
+from artemis_py.spark.log import Segment
+from artemis_py.spark.options import read_options
+from artemis_py.spark.plan import Share
+from artemis_py.spark.reading import Wanted
+from artemis_py.spark.walk import Piece, Walk, walk
+from artemis_py.storage import survey as surveys
+from artemis_py.storage.places import decode_table, places_name
+from artemis_py.storage.retention import RetentionSettings
+from artemis_py.storage.scan import log_files
+from artemis_py.storage.segment_index import decode_index, index_name
+from artemis_py.storage.survey import spans
+from tests.spark.made_log import START_MS, MadeLog, survey
+from tests.unit.storage_tools.parts import Story
+
+Row = dict[str, Any]
+
+
+def reader_of(folder: Path, *filters: Filter, table: str = "messages", **options: str) -> RowReader:
+    """A reader with what Spark pushed down."""
+    given = {"journal": str(folder), "table": table, "broker": "b", **options}
+    reader = RowReader(read_options(given))
+    assert list(reader.pushFilters(list(filters))) == list(filters)
+    return reader
+
+
+def rows(folder: Path, *filters: Filter, table: str = "messages", **options: str) -> list[Row]:
+    """What a task gives to Spark, after Spark's own look at the conditions."""
+    reader = reader_of(folder, *filters, table=table, **options)
+    found = [row for share in reader.partitions() for one in reader.read(share) for row in one.to_pylist()]
+    return [row for row in found if all(holds(one, row) for one in filters)]
+
+
+def holds(one: Filter, row: Row) -> bool:
+    """What Spark does with a filter."""
+    value = row[one.attribute[0]]  # type: ignore[attr-defined]
+    if isinstance(one, IsNotNull):
+        return value is not None
+    if isinstance(one, EqualTo):
+        return bool(value == one.value)
+    if isinstance(one, In):
+        return value in one.value
+    assert isinstance(one, StringStartsWith)
+    return value is not None and value.startswith(one.value)
+
+
+class Busy(Story):
+    """The same traffic on five addresses; one message in seven is a copy that the broker made."""
+
+    def publish(self, number: int, queue_ids: list[int], body: bytes = b"", origin: int = 0) -> None:
+        address = f"a.{number % 5}"
+        headers = [("destination", address), ("persistent", "true")]
+        if number % 7 == 0:
+            headers += [("_AMQ_ORIG_ADDRESS", "a.1"), ("_AMQ_ORIG_MESSAGE_ID", str(number - 1)), ("reason", "dead")]
+        head = Head(encode_headers(headers), address, persistent=True, routing_type="ANYCAST")
+        self.messages[number] = Message(head, body, number, START_MS + number, 0, Account(), origin)
+        for queue_id in queue_ids:
+            self.live[queue_id].append(number)
+        self.journal.published(self.messages[number], list(queue_ids), 0)
+
+
+FILTERS: list[tuple[Filter, ...]] = [
+    (EqualTo(("address",), "a.1"),),
+    (In(("topic",), ("a.0", "a.3", "elsewhere")),),
+    (EqualTo(("address",), "elsewhere"),),
+    (StringStartsWith(("address",), "a"),),
+    (StringStartsWith(("address",), "a."), StringStartsWith(("topic",), "a.4")),
+    (IsNotNull(("reason",)),),
+    (IsNotNull(("originalMessageId",)), EqualTo(("address",), "a.2")),
+    (EqualTo(("messageId",), 60),),
+    (In(("messageId",), (3, 77, 1 << 40)), EqualTo(("address",), "a.2")),
+]
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("busy")
+    story = Busy(folder / "journal", RetentionSettings(folder / "retained", None, None))
+    story.generate(random.Random(11), 120)
+    return folder
+
+
+def shown(one: object) -> str:
+    return ",".join(map(str, one)) if isinstance(one, tuple) else str(one)
+
+
+def test_what_is_beside_segments_changes_no_answer(busy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs, transactions, senders and copies, all columns, with parts of any size; and it is used."""
+    everything = rows(busy)
+    events = rows(busy, table="events")
+    wanted = [[row for row in everything if all(holds(one, row) for one in filters)] for filters in FILTERS]
+    assert [rows(busy, *filters) for filters in FILTERS] == wanted
+    for folder in (busy / "journal", busy / "retained"):
+        survey(folder)
+    assert rows(busy) == everything
+    made = 0
+    true_excerpt = batch.excerpt_of
+
+    def counted(*given: Any) -> Any:
+        nonlocal made
+        found = true_excerpt(*given)
+        made += found is not None
+        return found
+
+    monkeypatch.setattr(batch, "excerpt_of", counted)
+    for gap in (0, 300, 1 << 16):
+        monkeypatch.setattr(excerpt, "_GAP_BYTES", gap)
+        assert [rows(busy, *filters) for filters in FILTERS] == wanted
+    assert made > 100
+    for number in (20, 60, 61):
+        of_one = [row for row in events if row["messageId"] == number]
+        assert rows(busy, EqualTo(("messageId",), number), table="events") == of_one
+    at_queue = [row for row in events if row["address"] == "a"]
+    assert rows(busy, EqualTo(("address",), "a"), table="events") == at_queue
+    assert rows(busy, StringStartsWith(("address",), "a."), table="events") == [
+        row for row in events if (row["address"] or "").startswith("a.")
+    ]
+
+
+def test_a_survey_says_what_is_in_the_segment(busy: Path) -> None:
+    for folder in (busy / "journal", busy / "retained"):
+        survey(folder)
+    files = log_files([busy / "journal", busy / "retained"])
+    assert len(files) > 20
+    for file in files:
+        fields = decode_index(file.path.with_name(index_name(file.path.name)).read_bytes())
+        data = file.path.read_bytes()[: fields["bytes"]]
+        found = walk(Piece("f", data[64:], 64, None, is_last=False), [])
+        every = Wanted().records(found)
+        facts = facts_of(found, every)
+        segment = Segment.of(fields)
+        spoken_of = set(facts.message[facts.message > 0].tolist())
+        assert all(segment.may_have(number) for number in spoken_of)
+        told = sum(high - low + 1 for low, high in segment.ids or ())
+        assert len(spoken_of) <= told <= len(spoken_of) + (max(spoken_of) - min(spoken_of)) // 2
+        fold = Fold()
+        fold.take(found, every)
+        counts = {
+            str(queue): [one.added, one.acked, one.replaced, one.expired, one.killed]
+            for queue, one in fold.counts.items()
+        }
+        assert segment.counts == counts
+        places = file.path.with_name(places_name(file.path.name)).read_bytes()
+        assert len(places) == fields["places"]
+        table = decode_table(places)
+        assert (table.of.number, table.of.size_bytes) == (file.number, fields["bytes"])
+        assert sum(table.messages.values()) == fields["messages"]
+        assert sorted(table.addresses or ()) == fields["addresses"]
+
+
+def ten_addresses(folder: Path) -> Path:
+    """Twenty messages to each of ten addresses in turn, in each batch."""
+    log = MadeLog(folder)
+    for number in range(3):
+        log.segment(START_MS + number)
+        for step in range(20):
+            parts = [lambda a=a: log.sent(START_MS, 20, f"orders.{a}", bytes(100)) for a in range(10)]  # type: ignore[misc]
+            log.batch(START_MS + step, *parts)
+        if number == 1:
+            log.publish(START_MS + 30, 5, "rare")
+            for _ in range(40):
+                log.publish(START_MS + 31, 20, "orders.1", bytes(100))
+    log.close()
+    return folder
+
+
+class Work:
+    """Counts the bytes that tasks read of segments, and the records that they look at."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.bytes = self.records = self.reads = 0
+        true_read, true_walk = DirectoryLog.read, walk
+
+        def read(log: DirectoryLog, *given: Any) -> bytes:
+            data = true_read(log, *given)
+            self.bytes += len(data)
+            self.reads += 1
+            return data
+
+        def walked(*given: Any) -> Walk:
+            found = true_walk(*given)
+            self.records += len(found.places)
+            return found
+
+        monkeypatch.setattr(DirectoryLog, "read", read)
+        monkeypatch.setattr(batch, "walk", walked)
+        monkeypatch.setattr(excerpt, "walk", walked)
+
+    def of(self, step: Callable[[], object]) -> tuple[int, int]:
+        """What one step costs: bytes and records."""
+        before = self.bytes, self.records
+        step()
+        return self.bytes - before[0], self.records - before[1]
+
+
+def test_one_address_of_ten_costs_a_tenth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = ten_addresses(tmp_path / "log")
+    work = Work(monkeypatch)
+    whole = work.of(lambda: rows(folder))
+    one = EqualTo(("address",), "orders.3")
+    assert work.of(lambda: rows(folder, one)) == whole  # as long as nothing is beside the segments
+    survey(folder)
+    assert len(rows(folder, one)) == 3 * 20 * 20
+    _, records = work.of(lambda: rows(folder, one))
+    assert records <= whole[1] * 0.12
+    size_bytes, records = work.of(lambda: rows(folder, EqualTo(("address",), "rare")))
+    assert records <= 10
+    assert size_bytes <= whole[0] * 0.05
+    subscribed = work.of(lambda: rows(folder, subscribe="orders.3"))
+    assert subscribed[1] <= whole[1] * 0.12
+    assert work.of(lambda: rows(folder, StringStartsWith(("address",), "orders.3")))[1] <= whole[1] * 0.12
+    for path in folder.glob("*.log"):
+        size = path.with_name(places_name(path.name)).stat().st_size
+        assert size < path.stat().st_size / 50
+
+
+def test_a_message_is_looked_for_where_it_can_be(tmp_path: Path) -> None:
+    log = MadeLog(tmp_path)
+    for number in range(40):
+        log.segment(START_MS + number)
+        log.publish(START_MS + number, 50)
+    log.close()
+    survey(tmp_path)
+    for table in ("messages", "events"):
+        for asked, segments in ((EqualTo(("messageId",), 725), [15]), (In(("messageId",), (1, 2000)), [1, 40])):
+            planned = reader_of(tmp_path, asked, table=table).partitions()
+            found = [one.segment for share in planned if isinstance(share, Share) for one in share.ranges]
+            assert found == segments
+        assert reader_of(tmp_path, EqualTo(("messageId",), 2001), table=table).partitions() == []
+
+
+def test_any_byte_beside_a_segment_that_is_wrong_changes_no_answer(tmp_path: Path) -> None:
+    log = MadeLog(tmp_path)
+    log.segment(START_MS)
+    for step in range(4):
+        log.publish(START_MS + step, 3, f"orders.{step % 2}")
+    log.close()
+    survey(tmp_path)
+    asked = EqualTo(("address",), "orders.1")
+    wanted = rows(tmp_path, asked)
+    assert len(wanted) == 6
+    segment = next(tmp_path.glob("*.log"))
+    for beside in (places_name(segment.name), index_name(segment.name)):
+        path = tmp_path / beside
+        good = path.read_bytes()
+        for offset in range(len(good)):
+            changed = bytearray(good)
+            changed[offset] ^= 0x80 if offset % 2 else 0x01
+            path.write_bytes(changed)
+            assert rows(tmp_path, asked) == wanted, (beside, offset)
+        for size in (0, 1, 20, len(good) - 1):
+            path.write_bytes(good[:size])
+            assert rows(tmp_path, asked) == wanted, (beside, size)
+        path.unlink()
+        assert rows(tmp_path, asked) == wanted
+        path.write_bytes(good)
+
+
+def test_the_places_of_another_segment_are_not_believed(tmp_path: Path) -> None:
+    """As where an older copy of a log came back without what stands beside it."""
+    for name, address in (("one", "orders.1"), ("two", "orders.2")):
+        log = MadeLog(tmp_path / name)
+        log.segment(START_MS)
+        log.publish(START_MS, 3, address)
+        log.publish(START_MS, 3, "orders.1")
+        log.publish(START_MS, 2 if name == "one" else 4, "orders.1")
+        log.close()
+        survey(tmp_path / name)
+    segment = next((tmp_path / "one").glob("*.log")).name
+    other = (tmp_path / "one" / places_name(segment)).read_bytes()
+    (tmp_path / "two" / places_name(segment)).write_bytes(other)
+    assert len(rows(tmp_path / "two", EqualTo(("address",), "orders.1"))) == 7
+
+
+def test_damage_in_what_is_wanted_is_told(tmp_path: Path) -> None:
+    folder = ten_addresses(tmp_path / "log")
+    survey(folder)
+    path = sorted(folder.glob("*.log"))[1]
+    data = bytearray(path.read_bytes())
+    data[data.index(b"orders.3")] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(Exception, match=r"segment 2 at byte .*: DAMAGED"):
+        rows(folder, EqualTo(("address",), "orders.3"))
+    kept = rows(folder, EqualTo(("address",), "orders.3"), failOnDataLoss="false")
+    assert len(kept) == 3 * 20 * 20 - 1
+
+
+@pytest.mark.parametrize("spans_max", [1, 2, 3, 32])
+def test_spans_cover_what_they_are_of(spans_max: int, rng: random.Random) -> None:
+    for _ in range(200):
+        pairs = [(low, low + rng.randrange(5)) for low in rng.sample(range(200), rng.randrange(1, 30))]
+        found = spans(pairs, spans_max)
+        assert len(found) <= spans_max
+        assert all(any(low <= a and b <= high for low, high in found) for a, b in pairs)
+        assert all(one[1] + 1 < other[0] for one, other in pairwise(found))
+        if spans_max == 32:
+            assert sum(high - low + 1 for low, high in found) == len({n for a, b in pairs for n in range(a, b + 1)})
+
+
+def test_a_survey_is_made_in_steps_and_of_whole_segments_alone(tmp_path: Path) -> None:
+    folder = ten_addresses(tmp_path / "log")
+    path = sorted(folder.glob("*.log"))[0]
+    size_bytes = decode_index(path.with_name(index_name(path.name)).read_bytes())["bytes"]
+    data = path.read_bytes()
+    made = []
+    for records in (1, 7, 10_000_000):
+        one = surveys.Survey(data, size_bytes)
+        steps = 1
+        while one.step(records):
+            steps += 1
+        made.append((one.fields(), one.places()))
+        assert steps == 4022 // records + 1
+    assert made[0] == made[1] == made[2]
+    changed = bytearray(data)
+    changed[5000] ^= 1
+    one = surveys.Survey(bytes(changed), size_bytes)
+    with pytest.raises(surveys.CodecError, match="not whole at byte"):
+        one.step(1_000_000)
+    with pytest.raises(surveys.CodecError):
+        surveys.Survey(data[: size_bytes - 1], size_bytes)

@@ -1,0 +1,67 @@
+"""A Spark that somebody else started: the format is found without ``register``, also with Spark Connect."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.spark.conftest import ROOT
+from tests.spark.made_log import START_MS, MadeLog
+
+PROGRAM = ROOT / "tests" / "spark" / "guest_program.py"
+
+
+def made_log(folder: Path) -> None:
+    log = MadeLog(folder)
+    log.segment(START_MS)
+    log.publish(START_MS + 1, 10)
+    log.publish(START_MS + 2, 5, address="bills.eu")
+    log.publish(START_MS + 3, 5000, address="many", body=b"0" * 1000)
+    log.close()
+
+
+def said_in(kind: str, folder: Path) -> dict[str, Any]:
+    """What the program found, in a session of this kind; no variable tells it a Python for the workers."""
+    made_log(folder / "log")
+    environment = {name: text for name, text in os.environ.items() if not name.startswith(("PYSPARK", "SPARK"))}
+    venv = str(Path(sys.executable).parent)
+    environment |= {"PYTHONPATH": str(ROOT), "PATH": os.pathsep.join([venv, environment["PATH"]])}
+    command = [sys.executable, str(PROGRAM), kind, str(folder)]
+    done = subprocess.run(
+        command, env=environment, cwd=folder, capture_output=True, text=True, timeout=400, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    found: dict[str, Any] = json.loads((folder / "said").read_text("utf-8"))
+    return {**found, "broken pipes": done.stderr.count("BrokenPipe")}
+
+
+@pytest.mark.timeout(420)
+@pytest.mark.parametrize("kind", ["classic", "connect"])
+def test_a_session_of_somebody_else(tmp_path: Path, kind: str) -> None:
+    said = said_in(kind, tmp_path)
+    assert ("connect" in said.pop("remote")) is (kind == "connect")
+    assert said == {
+        "found": 5012, "session": True, "registered": None, "pushes": "false", "counted": 5012,
+        "views": {"orders": "artemis.orders", "many": "artemis.many", "bills.eu": "artemis.bills_eu"}, "selected": 10,
+        "shown": None, "broken pipes": 0,
+    }  # fmt: skip
+
+
+def test_a_wheel_has_the_module_by_which_spark_finds_the_format(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, capture_output=True, timeout=110, check=True)
+    [wheel] = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "installed")
+    asked = "import sys, pkgutil; print([one.name for one in pkgutil.iter_modules(sys.argv[1:])])"
+    answer = subprocess.run(
+        [sys.executable, "-c", asked, str(tmp_path / "installed")], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.strip() == "['artemis_py', 'pyspark_artemis']"

@@ -1,0 +1,174 @@
+"""Table ``queues``: the same as if the whole log was added up, and how little of it is read; no JVM."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from artemis_py.message import Account, Head, Message, encode_headers
+from artemis_py.records import Depth
+from artemis_py.spark import holdings
+from artemis_py.spark.batch import FoldReader
+from artemis_py.spark.directory_log import DirectoryLog
+from artemis_py.spark.options import read_options
+from artemis_py.storage.retention import RetentionSettings
+from tests.spark.live import live_broker, send_many
+from tests.spark.made_log import survey
+from tests.unit.storage_tools.parts import QUEUES, START_MS, Story
+
+Row = dict[str, Any]
+
+
+class Deep(Story):
+    """The traffic of a story with true depths: bytes, what is with consumers, what is scheduled. Consumers come and go.
+    ``stays``: some messages stay for ever.
+    """
+
+    def begin(self, *, stays: bool) -> None:
+        self.stays = stays
+        self.out: set[tuple[int, int]] = set()
+        self.scheduled: set[tuple[int, int]] = set()
+
+    def publish(self, number: int, queue_ids: list[int], body: bytes = b"", origin: int = 0) -> None:
+        block = encode_headers([("destination", "a"), ("n", str(number))])
+        head = Head(block, "a", persistent=True, routing_type="ANYCAST")
+        self.messages[number] = Message(head, body, number, START_MS + number, 0, Account(), origin)
+        due_ms = START_MS + 9 if number % 11 == 0 else 0
+        for queue_id in queue_ids:
+            self.live[queue_id].append(number)
+            if due_ms:
+                self.scheduled.add((queue_id, number))
+        self.journal.published(self.messages[number], list(queue_ids), due_ms)
+
+    def deliver(self, queue_id: int, numbers: list[int]) -> None:
+        due = [number for number in numbers if (queue_id, number) in self.scheduled]
+        if due:
+            self.journal.fell_due(queue_id, [self.messages[number] for number in due])
+            self.scheduled -= {(queue_id, number) for number in due}
+        super().deliver(queue_id, numbers)
+        self.out |= {(queue_id, number) for number in numbers}
+
+    def settle(self, queue_id: int, numbers: list[int], reason: str) -> None:
+        super().settle(queue_id, numbers, reason)
+        self.out -= {(queue_id, number) for number in numbers}
+
+    def fail(self, queue_id: int, number: int, attempts: int, cause: str = "nacked") -> None:
+        super().fail(queue_id, number, attempts, cause)
+        self.out.discard((queue_id, number))
+
+    def count(self) -> None:
+        if not self.journal.wants_depths:
+            return
+        depths = [
+            Depth(
+                queue_id,
+                len(live),
+                sum(self.messages[n].head.size_bytes + len(self.messages[n].body) for n in live),
+                sum((queue_id, n) in self.out for n in live),
+                sum((queue_id, n) in self.scheduled for n in live),
+            )
+            for queue_id, live in self.live.items()
+            if live
+        ]
+        self.journal.depths(depths)
+
+    def _use_up(self, rng: random.Random) -> None:
+        for queue_id in QUEUES:
+            if rng.random() < 0.1:
+                consumer = self.consumers[queue_id]
+                assert consumer is not None
+                self.journal.consumer_closed(consumer, failed=rng.random() < 0.5)
+                fields = {"subscription": f"sub-{queue_id}", "ack": "client"}
+                self.consumers[queue_id] = self.journal.consumer_opened(queue_id, queue_id, fields)
+                self.out = {one for one in self.out if one[0] != queue_id}
+            waiting = [number for number in self.live[queue_id] if not self.stays or number % 20]
+            taken = waiting[: rng.randrange(1, 4 if self.stays else 9)]
+            if not taken:
+                continue
+            self.deliver(queue_id, taken)
+            if rng.random() < 0.2:
+                self.fail(queue_id, taken[0], rng.randrange(1, 5))
+            elif rng.random() < 0.9:
+                self.settle(queue_id, taken, rng.choice(("acked", "acked", "replaced", "expired", "dead", "purged")))
+
+
+def made(folder: Path, rng: random.Random, *, stays: bool) -> Deep:
+    story = Deep(folder / "journal", RetentionSettings(folder / "retained", None, None))
+    story.begin(stays=stays)
+    story.generate(rng, 150)
+    return story
+
+
+def queues(folder: Path, **options: str) -> list[Row]:
+    reader = FoldReader(read_options({"journal": str(folder), "table": "queues", "broker": "b", **options}))
+    return [row for share in reader.partitions() for batch in reader.read(share) for row in batch.to_pylist()]
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The segments that were read, as often as they were."""
+    found: list[int] = []
+    true_read = DirectoryLog.read
+
+    def read(log: DirectoryLog, segment: int, *given: Any) -> bytes:
+        found.append(segment)
+        return true_read(log, segment, *given)
+
+    monkeypatch.setattr(DirectoryLog, "read", read)
+    return found
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_the_end_of_a_log_tells_what_all_of_it_does(
+    tmp_path: Path, rng: random.Random, reads: list[int], monkeypatch: pytest.MonkeyPatch, *, stays: bool
+) -> None:
+    """At any time, whether surveyed or not; and the story knows what the queues hold at the end."""
+    story = made(tmp_path, rng, stays=stays)
+    moments = [str(START_MS + 1000 * rng.randrange(300)) for _ in range(6)]
+    asked: list[dict[str, str]] = [{}, *({"asOf": moment} for moment in moments), {"subscribe": "elsewhere"}]
+    with monkeypatch.context() as whole:
+        whole.setattr(holdings, "_FIRST", 1 << 30)
+        wanted = [queues(tmp_path, **options) for options in asked]
+    for row, number in zip(wanted[0], QUEUES, strict=True):
+        live = story.live[number]
+        told = row["messageCount"], row["deliveringCount"], row["scheduledCount"]
+        assert told == tuple(
+            sum((number, n) in one for n in live) for one in ({(number, n) for n in live}, story.out, story.scheduled)
+        )
+    assert [queues(tmp_path, **options) for options in asked] == wanted
+    for folder in ("journal", "retained"):
+        survey(tmp_path / folder)
+    reads.clear()
+    assert queues(tmp_path) == wanted[0]
+    if not stays:
+        segments = len([*tmp_path.glob("*/artemis-journal-*.log")])
+        assert segments > 20
+        assert len(reads) < segments / 2
+    assert [queues(tmp_path, **options) for options in asked] == wanted
+
+
+def test_of_a_broker_s_log_its_end_is_read(tmp_path: Path, reads: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a broker tells of its depths is what its records add up to, bytes and all."""
+    with live_broker(tmp_path, file_bytes="64K") as broker, broker.client() as client:
+        for number in range(12):
+            send_many(client, "orders", number * 50, 50, 1000)
+            client.subscribe("/queue/orders", ack="auto")
+            for _ in range(50):
+                client.message()
+            client.ask("UNSUBSCRIBE", {"id": "1"})
+        send_many(client, "orders", 600, 7, 10)
+    for folder in tmp_path.glob("*/"):
+        if any(folder.glob("artemis-journal-*.log")):
+            survey(folder)
+    with monkeypatch.context() as whole:
+        whole.setattr(holdings, "_FIRST", 1 << 30)
+        wanted = queues(tmp_path)
+    assert [(row["messageCount"], row["acked"]) for row in wanted if row["queue"] == "orders"] == [(7, 600)]
+    segments = set(reads)
+    assert len(segments) > 5
+    reads.clear()
+    assert queues(tmp_path) == wanted
+    assert len(set(reads)) <= 2

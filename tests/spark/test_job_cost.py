@@ -1,0 +1,111 @@
+"""How much of a log jobs read: segments that cannot answer are made unreadable, and nobody notices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from artemis_py.message import Account, Head, Message, encode_headers
+from artemis_py.spark.jobs.source import LogTables
+from artemis_py.storage import codec
+from artemis_py.storage.codec import Kept
+from artemis_py.storage.scan import log_file
+from tests.spark.made_log import START_MS, MadeLog, survey
+from tests.spark.world import rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.usefixtures("pushing")
+
+SEGMENTS = 30
+DEAD = 725
+"""Published in segment 15, given up in segment 20."""
+
+
+def dead_copy(log: MadeLog) -> bytes:
+    """A dead message and its copy in one group, as a broker writes them."""
+    log.messages += 1
+    headers = [
+        ("destination", "DLQ"), ("persistent", "true"), ("_AMQ_ORIG_ADDRESS", "orders"), ("_AMQ_ORIG_QUEUE", "q"),
+        ("_AMQ_ORIG_MESSAGE_ID", str(DEAD)), ("reason", "max_deliveries"),
+    ]  # fmt: skip
+    head = Head(encode_headers(headers), "DLQ", persistent=True, routing_type="ANYCAST")
+    copy = Message(head, b'{"id": 1}', log.messages, START_MS, 0, Account(), 0)
+    settled = log.record(codec.SETTLED, codec.encode_settled(3, "dead", [DEAD]))
+    published = log.record(codec.MESSAGE, codec.encode_message(Kept(copy, log.lsn, [])))
+    return log.record(codec.GROUP, settled + published)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("log")
+    log = MadeLog(folder)
+    for number in range(1, SEGMENTS + 1):
+        log.segment(START_MS + number)
+        log.publish(START_MS + number, 50)
+        if number == 20:
+            log.batch(START_MS + 20, lambda: dead_copy(log))
+    log.close()
+    survey(folder)
+    return folder
+
+
+@pytest.fixture
+def only(folder: Path, tmp_path: Path) -> Callable[..., LogTables]:
+    """The log with these segments alone readable."""
+
+    def spoil(*readable: int) -> LogTables:
+        for path in folder.iterdir():
+            file = log_file(path)
+            data = path.read_bytes()
+            if file is not None and file.number not in readable:
+                data = data[:64] + b"\xff" * (len(data) - 64)
+            (tmp_path / path.name).write_bytes(data)
+        return LogTables({"journal": str(tmp_path), "broker": "b"})
+
+    return spoil
+
+
+def test_the_life_of_a_message_is_looked_for_where_it_is_spoken_of(
+    spark: SparkSession, only: Callable[..., LogTables]
+) -> None:
+    from artemis_py.spark.jobs.trace import trace
+
+    picture = trace(spark, only(15, 20), str(DEAD)).texts[0].body
+    assert picture.startswith(f"message {DEAD} to orders")
+    assert f"went on as message {20 * 50 + 1} to DLQ" in picture
+
+
+def test_a_message_that_went_nowhere(spark: SparkSession, only: Callable[..., LogTables]) -> None:
+    from artemis_py.spark.jobs.trace import trace
+
+    assert trace(spark, only(3), "140").texts[0].body.startswith("message 140 to orders")
+
+
+def test_dead_letters_are_read_where_there_are_any(spark: SparkSession, only: Callable[..., LogTables]) -> None:
+    from artemis_py.spark.jobs.dead_letters import dead_letters
+
+    result = dead_letters(spark, only(15, 20))
+    [group] = rows_of(result.table("groups"))
+    assert (group["messages"], group["shape"], group["originalQueue"]) == (1, "JSON object: id", "q")
+    [example] = rows_of(result.table("examples"))
+    assert (example["messageId"], example["preview"]) == (str(20 * 50 + 1), '{"id": 1}')
+
+
+def test_previews_are_made_of_what_is_shown(spark: SparkSession, only: Callable[..., LogTables]) -> None:
+    """The plan of the groups has no preview in it: bodies are looked at for their shape, and shown for the examples."""
+    from artemis_py.spark.jobs.dead_letters import dead_letters
+
+    frame = dead_letters(spark, only(15, 20)).frames["dead_letters"]
+    assert "preview" not in frame.schema.simpleString()
+
+
+def test_what_begins_with_a_text(spark: SparkSession, only: Callable[..., LogTables]) -> None:
+    """LIKE with a text at the beginning reaches the reader."""
+    source = only(20)
+    rows = source.table(spark, "messages", ("address", "messageId")).where("address like 'DL%'").collect()
+    assert [(row.address, row.messageId) for row in rows] == [("DLQ", 20 * 50 + 1)]

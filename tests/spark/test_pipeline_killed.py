@@ -1,0 +1,173 @@
+"""Brokers, drivers, JVMs and workers killed with SIGKILL, and what a query delivered beside the producers' own ledger:
+ids, checksums, headers, transactions, order, acknowledgements and depths; by url, by directory, and back to an address.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from pathlib import Path
+from random import Random
+from zlib import crc32
+
+import pytest
+
+from tests.e2e.stomp_socket import connected
+from tests.spark.live import SETTINGS, LiveBroker, live_broker
+from tests.spark.pipeline_driver import COPIED, COPIES
+from tests.spark.pipeline_kills import PipelineRun
+from tests.spark.pipeline_ledger import Delivered, PipelineLedger, Sent
+
+KILLS = 100
+START_S = 180.0
+KINDS = ("broker", "application", "jvm", "worker")
+
+
+def copies_in(broker: LiveBroker, promised: int) -> list[Delivered]:
+    """What was published again, taken from its queue."""
+    count = int(broker.process.metric("artemis_message_count", queue=COPIES))
+    assert count >= promised
+    found = []
+    with connected(broker.process.port) as client:
+        client.subscribe(f"/queue/{COPIES}", ack="auto")
+        for number in range(count):
+            message = client.message()
+            names = ("x-id", "x-note", "x-group")
+            headers = {name: unescaped(str(message.header(name))) for name in names}
+            found.append(Delivered(COPIED, message.body, headers, number, number, None))
+        client.nothing_waits()
+    return found
+
+
+def unescaped(text: str) -> str:
+    """A header's value of STOMP 1.2."""
+    plain = {"\\\\": "\\", "\\n": "\n", "\\c": ":", "\\r": "\r"}
+    parts, at = [], 0
+    while at < len(text):
+        size = 2 if text[at] == "\\" else 1
+        parts.append(plain.get(text[at : at + size], text[at : at + size]))
+        at += size
+    return "".join(parts)
+
+
+def run_and_judge(folder: Path, seed: int, kinds: list[str]) -> str:
+    """A run of these kills without a broken promise. Returns its summary."""
+    settings = SETTINGS.replace("<max-delivery-attempts>2<", "<max-delivery-attempts>-1<")
+    with live_broker(folder / "broker", file_bytes="1M", settings=settings, start_s=START_S) as broker:
+        run = PipelineRun(folder, broker, seed)
+        run.run(itertools.cycle(kinds), len(kinds))
+        promised = sum(one.promised and one.address == COPIED for one in run.ledger.sent.values())
+        copies = copies_in(broker, promised)
+        run.problems += [f"copied: {text}" for text in run.ledger.problems(copies, addresses=[COPIED])]
+        assert run.problems[:20] == [], run.summary()
+        by_directory = {(row.id, row.offset, row.message_id) for row in run.rows["directory"]}
+        assert by_directory == {(row.id, row.offset, row.message_id) for row in run.rows["url"]}
+        assert len(copies) == sum(row.address == COPIED for row in run.rows["url"])
+        assert promised > 10 * len(kinds)
+        assert run.acked
+        return f"{run.summary()}; {len(copies):,} copies"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_every_part_of_a_pipeline_killed_once(tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
+    summary = run_and_judge(tmp_path, seed, ["broker", "worker", "jvm"])
+    with capsys.disabled():
+        print(f"\npipeline kill test: {summary}")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_a_hundred_kills_of_a_pipeline(tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
+    kinds = Random(seed).choices(KINDS, weights=(16, 1, 1, 6), k=KILLS)
+    summary = run_and_judge(tmp_path, seed, kinds)
+    with capsys.disabled():
+        print(f"\nlong pipeline kill test: {summary}")
+
+
+# ---- the judge -----------------------------------------------------------------------------------
+
+
+def sent(number: int, group: str = "", *, promised: bool = True) -> Sent:
+    headers = {"x-id": f"p-{number}", "x-note": "n"}
+    return Sent(f"p-{number}", "q", "p", number, crc32(b"%d" % number), headers, group, promised)
+
+
+def row(
+    number: int, transaction: str | None = None, *, offset: int = 0, body: bytes = b"", note: str = "n"
+) -> Delivered:
+    headers = {"x-id": f"p-{number}", "x-note": note, "destination": "/queue/q"}
+    return Delivered("q", body or b"%d" % number, headers, offset or number, 100 + number, transaction)
+
+
+def ledger_of(*messages: Sent) -> PipelineLedger:
+    ledger = PipelineLedger()
+    ledger.sending(messages)
+    return ledger
+
+
+def test_what_agrees_is_no_problem() -> None:
+    ledger = ledger_of(sent(1), sent(2, promised=False), sent(3, "t"), sent(4, "t"))
+    rows = [row(1), row(3, "n/1"), row(4, "n/1")]
+    assert ledger.problems(rows) + ledger.transaction_problems(rows) + ledger.order_problems(rows) == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([row(1)], "p-2 is lost: its receipt had come"),
+        ([row(1), row(2), row(2)], "p-2 is there 2 times"),
+        ([row(1), row(2), row(9)], "p-9 is there and was never sent"),
+        ([row(1), row(2), row(3)], "p-3 is there and its transaction never happened"),
+        ([row(1), row(2, body=b"x")], "p-2 has another body"),
+        ([row(1), row(2, note="m")], "p-2 has the headers {'x-id': 'p-2', 'x-note': 'm'} and was sent with "),
+    ],
+)
+def test_a_broken_promise_is_seen(rows: list[Delivered], said: str) -> None:
+    ledger = ledger_of(sent(1), sent(2), sent(3, "t", promised=False))
+    ledger.dropped([ledger.sent["p-3"]])
+    [problem] = ledger.problems(rows)
+    assert problem.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([row(1, "n/1")], "transaction t is torn: 1 of 2"),
+        ([row(1, "n/1"), row(2, "n/2")], "transaction t has the names "),
+        ([row(1), row(2)], "transaction t has no name"),
+        ([row(3, "n/1")], "messages without a transaction are given one"),
+        ([row(1, "n/1"), row(2, "n/1"), row(4, "n/1"), row(5, "n/1")], "n/1 names the transactions "),
+    ],
+)
+def test_a_wrong_transaction_is_seen(rows: list[Delivered], said: str) -> None:
+    ledger = ledger_of(sent(1, "t"), sent(2, "t"), sent(3), sent(4, "u"), sent(5, "u"))
+    [problem] = ledger.transaction_problems(rows)
+    assert problem.startswith(said)
+
+
+def test_another_order_is_seen() -> None:
+    assert ledger_of(sent(1), sent(2)).order_problems([row(1, offset=9), row(2)]) == ["p-1 comes after number 2"]
+
+
+def test_wrong_depths_are_seen() -> None:
+    ledger = ledger_of(sent(1), sent(2), sent(3, promised=False))
+    ledger.acking(["p-1"])
+    assert ledger.depth_problems({"broker": {"q": 2}, "log": {"q": 2}}) == []
+    ledger.acked(["p-1"])
+    assert ledger.depth_problems({"broker": {"q": 1}, "log": {"q": 1}}) == []
+    assert ledger.depth_problems({"log": {"q": 3}}) == ["log says q holds 3; receipts allow 1 to 2"]
+    assert ledger.depth_problems({"log": {}}) == ["log says q holds 0; receipts allow 1 to 2"]
+    assert "differ" in ledger.depth_problems({"broker": {"q": 1}, "log": {"q": 2}})[0]
+
+
+def test_wrong_acknowledgements_are_seen() -> None:
+    ledger = ledger_of(sent(1), sent(2))
+    ledger.acking(["p-1"])
+    rows = [row(1), row(2)]
+    assert ledger.acknowledgement_problems(rows, Counter({101: 1})) == []
+    assert ledger.acknowledgement_problems(rows, Counter()) == []
+    ledger.acked(["p-1"])
+    assert ledger.acknowledgement_problems(rows, Counter()) == ["the acknowledgement of p-1 is lost"]
+    assert ledger.acknowledgement_problems(rows, Counter({101: 2})) == ["p-1 is acknowledged 2 times"]
+    assert "nobody asked" in ledger.acknowledgement_problems(rows, Counter({101: 1, 102: 1}))[0]

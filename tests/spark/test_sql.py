@@ -1,0 +1,153 @@
+"""Tables of logs in Spark's catalog, and one for each address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from artemis_py.errors import PipelineError
+from artemis_py.spark import views
+from artemis_py.spark.batch import reader
+from artemis_py.spark.catalog import table_names
+from artemis_py.spark.options import read_options
+from tests.spark.live import live_broker, send_many
+from tests.spark.made_log import START_MS, MadeLog
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> MadeLog:
+    log = MadeLog(tmp_path / "log")
+    log.segment(START_MS)
+    log.publish(START_MS + 1, 10)
+    log.publish(START_MS + 2, 5, address="bills.eu")
+    log.close()
+    return log
+
+
+@pytest.fixture
+def database(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[str]:
+    name = f"of_{request.node.originalname}"
+    yield name
+    spark.sql(f"DROP DATABASE IF EXISTS {name} CASCADE")
+
+
+@pytest.fixture
+def table(spark: SparkSession) -> Iterator[str]:
+    yield "somebodys"
+    spark.sql("DROP TABLE IF EXISTS somebodys")
+
+
+def counted(spark: SparkSession, table: str, more: str = "") -> int:
+    row = spark.sql(f"SELECT count(*) AS n FROM {table} {more}").first()
+    assert row is not None
+    return int(row.n)
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "OPTIONS (journal '{log}')",
+        "OPTIONS (path '{log}')",
+        "LOCATION '{log}'",
+        "OPTIONS (journal '{log}', 'serialization.format' '1') COMMENT 'ours' TBLPROPERTIES (team 'red')",
+    ],
+)
+def test_a_table_of_a_log(spark: SparkSession, log: MadeLog, table: str, clause: str) -> None:
+    spark.sql(f"CREATE TABLE {table} USING artemis {clause.format(log=log.folder)}")
+    assert counted(spark, table) == 15
+    assert counted(spark, table, "WHERE address = 'bills.eu'") == 5
+    assert counted(spark, f"{table} WITH (subscribe 'orders')") == 10
+
+
+def test_options_of_a_table_hold_where_it_is_read(spark: SparkSession, log: MadeLog, table: str) -> None:
+    options = f"journal '{log.folder}', subscribe 'orders', columns 'offset,address', startingOffsets 'earliest'"
+    spark.sql(f"CREATE TABLE {table} USING artemis OPTIONS ({options})")
+    frame = spark.table(table)
+    assert frame.columns == ["offset", "address"]
+    assert {row.address for row in frame.collect()} == {"orders"}
+    stream = spark.readStream.option("startingOffsets", "earliest").table(table)
+    query = stream.writeStream.format("memory").queryName("streamed").trigger(availableNow=True).start()
+    query.awaitTermination(100)
+    assert counted(spark, "streamed") == 10
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("jurnal '/log'", "option jurnal is unknown: did you mean journal"),
+        ("journal '/log', columns 'valeu'", "valeu, which table messages has not: did you mean value"),
+        ("url 'http://a:1', password 'secret'", r"option password would stand in the catalog"),
+    ],
+)
+def test_a_table_with_wrong_options_is_not_made(spark: SparkSession, table: str, options: str, said: str) -> None:
+    with pytest.raises(Exception, match=said):
+        spark.sql(f"CREATE TABLE {table} USING artemis OPTIONS ({options})")
+    assert not spark.catalog.tableExists(table)
+
+
+def test_a_table_for_each_address(spark: SparkSession, log: MadeLog, database: str) -> None:
+    names = views(spark, str(log.folder), database)
+    assert names == {"orders": f"{database}.orders", "bills.eu": f"{database}.bills_eu"}
+    assert {address: counted(spark, name) for address, name in names.items()} == {"orders": 10, "bills.eu": 5}
+    log.segment(START_MS + 3)
+    log.publish(START_MS + 3, 2, address="one, two")
+    log.close()
+    names = views(spark, {"journal": str(log.folder), "columns": "offset,value"}, database)
+    assert counted(spark, names["one, two"]) == 2
+    assert spark.table(names["orders"]).columns == ["offset", "value"]
+    for path in log.folder.glob("artemis-journal-000000000001*"):
+        path.unlink()
+    assert set(views(spark, str(log.folder), database)) == {"orders", "one, two"}
+    assert not spark.catalog.tableExists(f"{database}.bills_eu")
+
+
+def test_tables_of_others_stay(spark: SparkSession, log: MadeLog, database: str) -> None:
+    spark.sql(f"CREATE DATABASE {database}")
+    spark.sql(f"CREATE TABLE {database}.kept USING artemis OPTIONS (journal '{log.folder}')")
+    views(spark, str(log.folder), database)
+    views(spark, str(log.folder), database)
+    assert spark.catalog.tableExists(f"{database}.kept")
+    spark.sql(f"DROP TABLE {database}.orders")
+    spark.sql(f"CREATE TABLE {database}.orders USING artemis OPTIONS (journal '{log.folder}')")
+    with pytest.raises(PipelineError, match=f"{database}.orders is a table of somebody else"):
+        views(spark, str(log.folder), database)
+    with pytest.raises(PipelineError, match="they have no password"):
+        views(spark, {"url": "http://a:1", "password": "secret"}, database)
+
+
+def test_names_of_tables() -> None:
+    names = table_names(["orders", "Orders", "a.b", "a_b", "a b", "é"])
+    assert names["a_b"] == "a_b"
+    assert names["Orders"] == "Orders"
+    assert len({name.lower() for name in names.values()}) == 6
+    assert all((name.isascii() and name.replace("_", "").isalnum()) or name == "_" for name in names.values())
+    assert table_names(["a.b", "a_b"])["a.b"] == names["a.b"]
+
+
+def test_addresses_come_from_the_indexes_alone(log: MadeLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for segments with more of them than an index tells."""
+    log.segment(START_MS + 5)
+    for number in range(1001):
+        log.publish(START_MS + 5, 1, address=f"many.{number}")
+    log.close()
+    source = reader(read_options({"journal": str(log.folder), "table": "addresses"}))
+    [share] = source.partitions()
+    assert share.addresses == {"orders", "bills.eu"}  # type: ignore[attr-defined]
+    assert {part.segment for part in share.untold} == {2}  # type: ignore[attr-defined]
+    rows = [row for batch in source.read(share) for row in batch.to_pylist()]  # type: ignore[union-attr]
+    assert len(rows) == 1003
+    assert {row["broker"] for row in rows} == {"log"}
+
+
+def test_addresses_of_a_running_broker(tmp_path: Path, spark: SparkSession, database: str) -> None:
+    with live_broker(tmp_path / "broker") as broker, broker.client() as client:
+        send_many(client, "orders", 0, 3)
+        names = views(spark, broker.url, database)
+        assert counted(spark, names["orders"]) == 3
+        assert counted(spark, names["DLQ"]) == 0

@@ -1,0 +1,77 @@
+"""Turns that may do next to nothing: what takes one turn in earnest takes many here, and comes to the same."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from artemis_py.core.broker import Broker
+from artemis_py.core.budget import TURN_UNITS
+from artemis_py.core.enqueuing import Enqueuer
+from artemis_py.server import turns
+
+UNITS_MAX = 50
+TURNS_MAX = 100_000
+
+
+def make_turns_tiny(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Let every turn of every server have from 1 to ``UNITS_MAX`` units, unless a test has given it others."""
+    rng = random.Random(f"tiny turns {seed}")
+    whole = turns.Turns.run
+
+    def run(self: turns.Turns) -> None:
+        if self.units != TURN_UNITS:
+            whole(self)
+            return
+        self.units = rng.randint(1, UNITS_MAX)
+        whole(self)
+        self.units = TURN_UNITS
+
+    monkeypatch.setattr(turns.Turns, "run", run)
+
+
+def put_everything_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no message come to the second of its queues before its record is written and a later slice begins."""
+    monkeypatch.setattr(Enqueuer, "_is_too_much", lambda self, shares: len(shares) > 1)
+
+
+class TinySteps:
+    """A broker that a test drives without a server: each step has a tiny budget, and what it leaves over is done in
+    further ones.
+    """
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+
+    def refill(self, broker: Broker) -> None:
+        """A step begins."""
+        broker.budget.refill(self._rng.randint(1, UNITS_MAX))
+
+    def tick(self, broker: Broker, now_ms: int) -> None:
+        """Do what is due."""
+        for _ in range(TURNS_MAX):
+            self.refill(broker)
+            broker.tick(now_ms)
+            if not broker.agenda and not broker.timers.is_behind(broker):
+                return
+        raise AssertionError("what is due does not come to an end")
+
+    def finish(self, broker: Broker, now_ms: int) -> None:
+        """Carry out what was decided, a little in each step."""
+        for _ in range(TURNS_MAX):
+            self.refill(broker)
+            if not broker.agenda:
+                return
+            broker.agenda.run(broker.budget, now_ms)
+        raise AssertionError("what was decided does not come to an end")
+
+    def dispatch(self, broker: Broker, now_ms: int) -> None:
+        """Offer what is ready until nobody wants more."""
+        for _ in range(TURNS_MAX):
+            self.refill(broker)
+            broker.dispatch(now_ms)
+            self.finish(broker, now_ms)
+            if not broker.agenda and not broker._ready:
+                return
+        raise AssertionError("dispatch does not come to an end")

@@ -1,0 +1,113 @@
+"""Circles of diverts, expiry and dead-letter addresses: told with the whole way, and only where there is one."""
+
+from __future__ import annotations
+
+import pytest
+
+from artemis_py.errors import Problem
+from tests.unit.config.documents import problems_of, settings
+
+
+def circles(core: str) -> list[Problem]:
+    return [problem for problem in problems_of(core) if problem.code == "circle"]
+
+
+def divert(name: str, address: str, target: str) -> str:
+    return (
+        f'\n<divert name="{name}"><address>{address}</address>'
+        f"<forwarding-address>{target}</forwarding-address></divert>"
+    )
+
+
+def diverts(*pairs: tuple[str, str]) -> str:
+    return f"<diverts>{''.join(divert(f'd{number}', *pair) for number, pair in enumerate(pairs))}\n</diverts>"
+
+
+def queues(*queues: tuple[str, str]) -> str:
+    inside = "".join(
+        f'\n<address name="{name}"><anycast><queue name="{name}" {attributes}/></anycast></address>'
+        for name, attributes in queues
+    )
+    return f"<addresses>{inside}</addresses>"
+
+
+EXPIRES = "<expiry-delay>50</expiry-delay><expiry-address>{}</expiry-address>"
+DIES = "<dead-letter-address>{}</dead-letter-address>"
+
+
+def test_two_expiry_addresses() -> None:
+    (problem,) = circles(settings(("a", EXPIRES.format("b")), ("b", EXPIRES.format("a"))))
+    assert (problem.severity, problem.line) == ("warning", 4)
+    assert problem.message == (
+        "messages go round, until the broker drops them, at the latest after 16 hops: "
+        "from 'a' to 'b' by expiry-address (broker.xml:4), "
+        "from 'b' to 'a' by expiry-address (broker.xml:5)"
+    )
+
+
+def test_queues_that_limit_the_time() -> None:
+    """Expiry by ``max-message-ttl``; the expiry addresses may be those of all."""
+    ways = settings(("a", "<expiry-address>b</expiry-address>"), ("b", "<expiry-address>a</expiry-address>"))
+    both = queues(("a", "max-message-ttl='5'"), ("b", "max-message-ttl='5'"))
+    assert len(circles(both + ways)) == 1
+    assert not circles(queues(("a", "max-message-ttl='5'"), ("b", "")) + ways), "what comes to b stays"
+    deleting = queues(("a", "max-message-ttl='5'"), ("b", "max-message-ttl='5' expiry-policy='DELETE'"))
+    assert not circles(deleting + ways)
+
+
+@pytest.mark.parametrize("pairs", [[("a", "a")], [("a", "b"), ("b", "c"), ("c", "a")], [("a", "x, b"), ("b", "y, a")]])
+def test_diverts(pairs: list[tuple[str, str]]) -> None:
+    (problem,) = circles(diverts(*pairs))
+    assert problem.severity == "warning"
+    assert problem.message.count("divert 'd") == len(pairs)
+    assert "(broker.xml:4)" in problem.message
+
+
+def test_a_divert_and_an_expiry_address() -> None:
+    (problem,) = circles(diverts(("a", "b")) + settings(("b", EXPIRES.format("a"))))
+    assert "by divert 'd0'" in problem.message
+    assert "by expiry-address" in problem.message
+    assert not circles(diverts(("a", "b")) + settings(("b", "<expiry-address>a</expiry-address>")))
+
+
+def test_messages_without_a_route() -> None:
+    no_route = "<send-to-dla-on-no-route>true</send-to-dla-on-no-route>"
+    (problem,) = circles(settings(("a", DIES.format("b") + no_route), ("b", DIES.format("a") + no_route)))
+    assert "after 16 hops" in problem.message
+
+
+def test_circles_with_consumers_that_fail() -> None:
+    """A warning where it is written for these addresses, a note where it follows from what is meant for many."""
+    (problem,) = circles(settings(("a", DIES.format("b")), ("b", DIES.format("a"))))
+    assert (problem.severity, problem.line) == ("warning", 4)
+    assert "for as long as consumers fail" in problem.message
+    (retry,) = circles(settings(("work", DIES.format("retry")), ("retry", EXPIRES.format("work"))))
+    assert "for as long as consumers fail" in retry.message
+    (own,) = circles(queues(("a", "dead-letter-address='b'"), ("b", "dead-letter-address='a'")))
+    assert own.message.count("by dead-letter-address (broker.xml:") == 2
+    (note,) = circles(settings(("#", DIES.format("DLQ") + EXPIRES.format("ExpiryQueue"))))
+    assert note.severity == "note"
+
+
+def test_no_circle() -> None:
+    """What stock files have; no attempts, no circle; and an address that is its own dead-letter or expiry address."""
+    stock = DIES.format("DLQ") + "<expiry-address>ExpiryQueue</expiry-address>"
+    assert not circles(settings(("#", stock)) + queues(("DLQ", ""), ("ExpiryQueue", "")))
+    never = "<max-delivery-attempts>0</max-delivery-attempts>"
+    assert not circles(settings(("a", DIES.format("b") + never), ("b", DIES.format("a") + never)))
+    assert not circles(settings(("a", DIES.format("a") + EXPIRES.format("a"))))
+    assert not circles(diverts(("a", "b"), ("b", "c"), ("a", "c")))
+
+
+def test_each_group_is_told_once() -> None:
+    pairs = [("a", "b"), ("b", "a"), ("b", "c"), ("c", "b"), ("x", "y"), ("y", "x"), ("c", "x")]
+    found = circles(diverts(*pairs))
+    assert len(found) == 2
+    assert {problem.message.partition("'")[2][0] for problem in found} == {"a", "x"}
+
+
+def test_long_ways_are_followed() -> None:
+    """Ten thousand addresses in a circle: no recursion."""
+    count = 10_000
+    (problem,) = circles(diverts(*((f"a{number}", f"a{(number + 1) % count}") for number in range(count))))
+    assert problem.severity == "warning"

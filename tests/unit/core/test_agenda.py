@@ -1,0 +1,91 @@
+"""Work in slices: what is larger than a turn goes on in the next, and nobody is left out."""
+
+from __future__ import annotations
+
+import pytest
+
+from artemis_py.core.agenda import Agenda, Chore
+from artemis_py.core.budget import Budget
+from artemis_py.errors import StorageError
+
+
+class Steps(Chore):
+    """So many steps of one unit each."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def work(self, budget: Budget, now_ms: int) -> bool:
+        while True:
+            self.left -= 1
+            budget.spend(1)
+            if not self.left:
+                return True
+            if budget.is_spent:
+                return False
+
+
+def _run(agenda: Agenda, units: int) -> int:
+    budget = Budget()
+    budget.refill(units)
+    agenda.run(budget, 0)
+    return units - budget.left
+
+
+def test_a_budget_without_a_limit_is_never_spent() -> None:
+    budget = Budget()
+    budget.spend(10**12)
+    assert not budget.is_spent
+
+
+def test_a_chore_larger_than_a_turn_goes_on_in_the_next() -> None:
+    agenda, chore = Agenda(), Steps(25)
+    agenda.add(chore)
+    assert [_run(agenda, 10), _run(agenda, 10), _run(agenda, 10)] == [10, 10, 5]
+    assert (chore.left, len(agenda)) == (0, 0)
+
+
+def test_a_small_chore_does_not_wait_for_a_large_one() -> None:
+    agenda, large, small = Agenda(), Steps(1_000_000), Steps(3)
+    agenda.add(large)
+    agenda.add(small)
+    assert _run(agenda, 100) == 50 + 3
+    assert small.left == 0
+    assert len(agenda) == 1
+
+
+def test_with_a_budget_of_nothing_each_chore_still_gets_on_in_its_turn() -> None:
+    agenda = Agenda()
+    chores = [Steps(2) for _ in range(5)]
+    for chore in chores:
+        agenda.add(chore)
+    for _ in range(10):
+        _run(agenda, 0)
+    assert [chore.left for chore in chores] == [0] * 5
+    assert len(agenda) == 0
+
+
+class Breaking(Chore):
+    """Raises instead of working."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def work(self, budget: Budget, now_ms: int) -> bool:
+        raise self._error
+
+
+def test_a_chore_that_breaks_off_is_given_up_and_the_others_go_on() -> None:
+    agenda, other = Agenda(), Steps(5)
+    agenda.add(Breaking(ValueError("broken")))
+    agenda.add(other)
+    _run(agenda, 100)
+    assert (other.left, len(agenda)) == (0, 0)
+    assert [(name, str(error)) for name, error in agenda.broken] == [("Breaking", "broken")]
+
+
+def test_a_disk_that_fails_in_a_chore_is_nobodys_to_catch() -> None:
+    agenda = Agenda()
+    agenda.add(Breaking(StorageError("no space")))
+    with pytest.raises(StorageError):
+        _run(agenda, 100)

@@ -1,0 +1,225 @@
+"""What one more address, queue or subscription costs does not depend on how many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import pytest
+
+from artemis_py.config.settings import BrokerConfig
+from artemis_py.core.address import ANYCAST, MULTICAST
+from artemis_py.core.broker import Broker
+from artemis_py.core.queue import Queue
+from artemis_py.records import Keepsake, MemoryLog
+from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, lines_run, send, write
+
+FEW: Final = 50
+MANY: Final = 3000
+
+Step = Callable[[Broker, int], object]
+
+
+def _send_anycast(broker: Broker, number: int) -> None:
+    send(broker, f"orders.{number}", routing_type=ANYCAST)
+
+
+def _send_multicast(broker: Broker, number: int) -> None:
+    send(broker, f"news.{number}", routing_type=MULTICAST)
+
+
+def _send_to_queue(broker: Broker, number: int) -> None:
+    send(broker, "orders", queue=f"part{number}", routing_type=ANYCAST)
+
+
+def _another_to_share(broker: Broker, number: int) -> None:
+    broker.obtain_queue("orders", f"part{number}", ANYCAST)
+    send(broker, "orders", routing_type=ANYCAST)
+
+
+def _consume(broker: Broker, number: int) -> None:
+    consumer_on(broker, broker.obtain_anycast_queue(f"orders.{number}"))
+
+
+def _temporary(broker: Broker, number: int) -> None:
+    broker.create_temporary_address(f"temp-queue.{number}", ANYCAST)
+    send(broker, f"temp-queue.{number}", routing_type=ANYCAST)
+
+
+def _subscription(broker: Broker, address: str, name: str, *, durable: bool) -> Queue:
+    return broker.create_subscription_queue(
+        name, broker.obtain_address(address, MULTICAST), durable=durable, selector=None
+    )
+
+
+def _durable(broker: Broker, number: int) -> None:
+    queue = _subscription(broker, f"news.{number}", f"client.{number}", durable=True)
+    broker.detach(queue, consumer_on(broker, queue), failed=False, now_ms=NOW_MS)
+    consumer_on(broker, queue)
+    send(broker, f"news.{number}")
+
+
+def _of_one_topic(broker: Broker, number: int) -> None:
+    consumer_on(broker, _subscription(broker, "news", f"s{number}", durable=False))
+
+
+def _of_one_topic_and_a_queue_of_it(broker: Broker, number: int) -> None:
+    _of_one_topic(broker, number)
+    send(broker, "news", queue="news", routing_type=ANYCAST)
+
+
+def _wildcard(broker: Broker, number: int) -> None:
+    consumer_on(broker, _subscription(broker, f"news.{number}.#", f"s{number}", durable=False))
+    send(broker, "weather", routing_type=ANYCAST)
+
+
+KINDS: Final[dict[str, Step]] = {
+    "a queue by SEND": _send_anycast,
+    "a topic by SEND": _send_multicast,
+    "a queue of one address by SEND": _send_to_queue,
+    "a queue that shares the messages of one address with others": _another_to_share,
+    "a queue by SUBSCRIBE": _consume,
+    "a temporary queue": _temporary,
+    "a durable subscription": _durable,
+    "a subscription of one topic": _of_one_topic,
+    "a subscription of one topic, and a message for one queue of it": _of_one_topic_and_a_queue_of_it,
+    "a wildcard subscription": _wildcard,
+}
+
+
+@pytest.mark.parametrize("step", KINDS.values(), ids=KINDS)
+def test_coming_costs_the_same(step: Step) -> None:
+    """Made and used for the first time, as the fiftieth and as the three thousandth."""
+    broker = broker_of()
+    for number in range(FEW):
+        step(broker, number)
+    early = lines_run(lambda: step(broker, FEW))
+    for number in range(FEW + 1, MANY):
+        step(broker, number)
+    late = lines_run(lambda: step(broker, MANY))
+    assert late <= early * 1.2 + 20, (early, late)
+
+
+@pytest.mark.parametrize("step", KINDS.values(), ids=KINDS)
+def test_going_costs_the_same(step: Step) -> None:
+    """The first of three thousand goes at the price of the first of fifty."""
+    costs = []
+    for count in (FEW, MANY):
+        broker = broker_of()
+        for number in range(count):
+            step(broker, number)
+        queue = next((each for each in broker.queues.values() if each.name != "weather"), None)
+        if queue is None:
+            address = next(iter(broker.addresses.values()))
+            costs.append(lines_run(lambda broker=broker, address=address: broker.delete_address(address)))  # type: ignore[misc]
+            continue
+        costs.append(lines_run(lambda broker=broker, queue=queue: _leave(broker, queue)))  # type: ignore[misc]
+    assert costs[1] <= costs[0] * 1.2 + 20, costs
+
+
+def _leave(broker: Broker, queue: Queue) -> None:
+    for consumer in list(queue.distribution.consumers):
+        broker.detach(queue, consumer, failed=False, now_ms=NOW_MS)
+    if not queue.deleted:
+        broker.delete_queue(queue, NOW_MS)
+
+
+def test_a_consumer_comes_at_the_same_cost_to_a_queue_that_has_many() -> None:
+    """And it counts, without the others being counted again."""
+    broker = broker_of()
+    queue = broker.obtain_anycast_queue("work")
+    costs = []
+    for count in (FEW, MANY):
+        while queue.consumer_count < count:
+            consumer_on(broker, queue, room=0)
+        costs.append(lines_run(lambda: consumer_on(broker, queue, room=0)))
+    assert abs(costs[1] - costs[0]) < FEW // 2, costs
+    browser = consumer_on(broker, queue, browses=True)
+    assert (queue.taker_count, queue.consumer_count) == (MANY + 1, MANY + 2)
+    broker.detach(queue, browser, failed=False, now_ms=NOW_MS)
+    broker.detach(queue, queue.distribution.consumers[0], failed=False, now_ms=NOW_MS)
+    assert (queue.taker_count, queue.consumer_count) == (MANY, MANY)
+
+
+def test_others_do_not_notice() -> None:
+    """A sender's route and plan stay good while destinations come and go elsewhere."""
+    broker = broker_of()
+    _send_anycast(broker, 0)
+    route = broker.route("orders.0", None, ANYCAST)
+    plan = broker.addresses["orders.0"].plan
+    for number in range(1, FEW):
+        _send_anycast(broker, number)
+        _of_one_topic(broker, number)
+        broker.delete_queue(broker.queues[f"orders.{number}"], NOW_MS)
+    assert broker.current(route)
+    assert broker.addresses["orders.0"].plan is plan
+
+
+def test_a_wildcard_subscription_costs_each_address_one_look() -> None:
+    """It comes at once; an address that it does not match looks at its own name, and keeps its plan."""
+    broker = broker_of()
+    for number in range(FEW):
+        _of_one_topic(broker, number)
+    send(broker, "news")
+    plan = broker.addresses["news"].plan
+    _subscription(broker, "weather.#", "w", durable=False)
+    few = lines_run(lambda: send(broker, "news"))
+    assert broker.addresses["news"].plan is plan
+    again = lines_run(lambda: send(broker, "news"))
+    assert few - again < FEW, "the queues of the address were gone through"
+    _subscription(broker, "#", "all", durable=False)
+    send(broker, "news")
+    assert broker.addresses["news"].plan is not plan
+    assert broker.queues["all"].message_count == 1
+
+
+@pytest.mark.interpreted
+def test_a_subscriber_of_all_stands_in_a_bounded_number_of_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan for each of a million addresses, with each such subscriber in it, is more than the messages."""
+    monkeypatch.setattr("artemis_py.core.registry._MIXED_MAX", 10)
+    broker = broker_of()
+    _subscription(broker, "#", "all", durable=False)
+    for number in range(FEW):
+        _send_multicast(broker, number)
+    assert sum(address.plan is not None for address in broker.addresses.values()) == 10
+    assert broker.queues["all"].message_count == FEW
+    write(broker)
+
+
+def test_a_full_disk_costs_the_same() -> None:
+    """Every address is full at once, without being visited."""
+    broker = broker_of(settings={"#": {"disk_full_policy": "FAIL"}})
+    for number in range(MANY):
+        _send_anycast(broker, number)
+
+    def fill() -> None:
+        broker.disk_full = True
+
+    assert lines_run(fill) < FEW
+    assert send(broker, "orders.7", routing_type=ANYCAST) == 0
+    broker.disk_full = False
+    assert send(broker, "orders.7", routing_type=ANYCAST) == 1
+
+
+def _kept(count: int) -> Keepsake:
+    """What a journal remembers of so many queues, each with an address of its own."""
+    return Keepsake(
+        queues=[
+            {
+                "id": number, "name": f"q{number}", "address": f"a{number}", "routing_type": ANYCAST, "filter": None,
+                "auto_created": True, "paused": False, "ring_size": None, "attributes": {}, "owner": None,
+            }
+            for number in range(1, count + 1)
+        ],
+        addresses=[
+            {"name": f"a{number}", "routing_types": [ANYCAST], "auto_created": True} for number in range(1, count + 1)
+        ],
+        queue_id=count,
+    )  # fmt: skip
+
+
+def test_a_restart_costs_as_much_for_each_queue() -> None:
+    """Thirty times as many cost thirty times as much."""
+    few, many = _kept(100), _kept(3000)
+    costs = [lines_run(lambda kept=kept: Broker(BrokerConfig(), MemoryLog(), NOW_MS, kept)) for kept in (few, many)]  # type: ignore[misc]
+    assert costs[1] <= costs[0] * 30

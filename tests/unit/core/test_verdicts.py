@@ -1,0 +1,177 @@
+"""Equal filters are asked once for a message, and what a message costs is known before it is published."""
+
+from __future__ import annotations
+
+import pytest
+
+from artemis_py.core.budget import Budget
+from artemis_py.core.plan_cost import PlanCost
+from artemis_py.core.verdicts import Verdicts
+from artemis_py.message import Account, Head, Message
+from artemis_py.selector import compile_selector
+from tests.wire.world import World, configuration
+
+SEND = b"SEND\ndestination:/topic/t\ncolor:%b\n\n\0"
+
+
+def message(headers: bytes = b"color:red\n") -> Message:
+    return Message(Head(b"destination:x\n" + headers + b"\n", "x"), b"", 1, 0, 0, Account(), 0)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names that selectors look up from here on."""
+    names: list[str] = []
+    lookup = Message.lookup
+
+    def counted(self: Message, name: str) -> str | int | None:
+        names.append(name)
+        return lookup(self, name)
+
+    monkeypatch.setattr(Message, "lookup", counted)
+    return names
+
+
+def subscribers(world: World, count: int, selector: str) -> None:
+    for number in range(count):
+        client = world.client(f"{selector}-{number}")
+        client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
+        text = selector.replace("%", str(number)).encode()
+        client.send(b"SUBSCRIBE\nid:1\ndestination:/topic/t\nselector:%b\n\n\0" % text)
+
+
+def sender(world: World) -> None:
+    world.client("sender").send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("count", [1, 3])
+def test_equal_filters_of_many_queues_are_asked_once(asked: list[str], count: int) -> None:
+    world = World(configuration())
+    subscribers(world, 50, "color = 'red'")
+    sender(world)
+    asked.clear()
+    world.client("sender").send(SEND % b"red" * count)
+    assert asked == ["color"] * count
+    got = [len(client.collect()) for name, client in world.clients.items() if name != "sender"]
+    assert got == [1 + count] * 50
+
+
+@pytest.mark.interpreted
+def test_equal_filters_of_diverts_and_queues_are_asked_once(asked: list[str]) -> None:
+    diverts = "".join(
+        f"<divert name='d{number}'><address>t</address><forwarding-address>o{number}</forwarding-address>"
+        "<filter string=\"color='red'\"/></divert>"
+        for number in range(5)
+    )
+    world = World(configuration(f"<diverts>{diverts}</diverts>"))
+    subscribers(world, 5, "color = 'red'")
+    sender(world)
+    asked.clear()
+    world.client("sender").send(SEND % b"red")
+    assert asked == ["color"]
+
+
+@pytest.mark.interpreted
+def test_one_message_for_many_different_filters_is_asked_about_over_several_turns(asked: list[str]) -> None:
+    """Others have their turns meanwhile; who comes meanwhile is asked, too."""
+    world = World(configuration())
+    subscribers(world, 60, "color <> 'color %'")
+    sender(world)
+    late = world.client("late")
+    late.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
+    world.turns.units = 40
+    world.together = True
+    asked.clear()
+    world.client("sender").send(SEND % b"red")
+    most = 0
+    for turn in range(200):
+        before = len(asked)
+        world.turns.run()
+        most = max(most, len(asked) - before)
+        if turn == 1:
+            late.send(b"SUBSCRIBE\nid:1\ndestination:/topic/t\nselector:color = 'red'\n\n\0")
+    assert len(asked) == 61
+    assert most <= 40
+    world.together = False
+    world.settle()
+    got = [len(client.collect()) for name, client in world.clients.items() if name != "sender"]
+    assert got == [2] * 61
+
+
+def test_a_message_is_sent_over_several_turns_with_receipt_and_expiry() -> None:
+    world = World(configuration())
+    subscribers(world, 60, "color <> 'color %'")
+    sender(world)
+    world.turns.units = 40
+    world.client("sender").send(
+        b"SEND\ndestination:/topic/t\ncolor:red\nexpires:9999999999999\nreceipt:r\n\nfirst\0"
+        b"SEND\ndestination:/topic/t\ncolor:red\nreceipt:s\n\nsecond\0"
+    )
+    frames = world.client("sender").collect()
+    assert [frame.command for frame in frames] == ["CONNECTED", "RECEIPT", "RECEIPT"]
+    for name, client in world.clients.items():
+        if name != "sender":
+            assert [frame.body for frame in client.collect()[1:]] == [b"first", b"second"]
+
+
+def test_an_answer_is_kept() -> None:
+    one, other = compile_selector("color = 'red'"), compile_selector("color='red'")
+    verdicts = Verdicts(message())
+    assert verdicts.of(None)
+    assert verdicts.of(one)
+    verdicts.message = message(b"color:blue\n")
+    assert verdicts.of(other), "it was asked again"
+    assert not Verdicts(message(b"color:blue\n")).of(other)
+
+
+def test_asking_ahead_ends_with_the_budget() -> None:
+    cost = PlanCost()
+    for number in range(50):
+        cost.add(compile_selector(f"color = '{number}'"))
+    verdicts = Verdicts(message())
+    budget = Budget()
+    turns = 0
+    done = False
+    while not done:
+        budget.refill(20)
+        done = verdicts.ask_ahead(cost, budget, 10)
+        assert budget.left > 0
+        turns += 1
+    assert 5 <= turns <= 12
+
+
+def test_cost_of_a_plan() -> None:
+    cost = PlanCost()
+    cost.add(None)
+    assert (cost.of(10**6), cost.of_all([message()] * 3)) == (1, 3)
+    for _ in range(9):
+        cost.add(None)
+    assert cost.of(10**6) == 10
+    one, other = compile_selector("color = 'red'"), compile_selector("color='red'")
+    cost.add(one)
+    once = cost.of(0)
+    cost.add(other)
+    assert cost.of(0) == once + 1, "one more queue, but no selector that was not asked before"
+    cost.add(compile_selector("color LIKE '%red%'"))
+    assert cost.of(2048) > cost.of(0)
+
+
+@pytest.mark.parametrize("queue_count", [2, 10, 100])
+@pytest.mark.parametrize("selector", ["", "color LIKE '%red%'"])
+def test_messages_published_together_cost_less_than_one_by_one(queue_count: int, selector: str) -> None:
+    """A topic with ten subscribers, and 64 KiB of small messages in a turn: all of them are published at once."""
+    cost = PlanCost()
+    for _ in range(queue_count):
+        cost.add(None)
+    if selector:
+        cost.add(compile_selector(selector))
+    messages = [message()] * 400
+    together, alone = cost.of_all(messages), sum(cost.of(one.head.size_bytes) for one in messages)
+    assert together < alone
+    assert cost.of_all(messages[:1]) == cost.of(messages[0].head.size_bytes)
+    for units in (0, cost.of(0) - 1, cost.of_all(messages) // 2, cost.of_all(messages) - 1, cost.of_all(messages)):
+        count = cost.affordable(units, (one.head.size_bytes for one in messages), len(messages))
+        assert not count or cost.of_all(messages[:count]) <= units
+        assert count == len(messages) or cost.of_all(messages[: count + 1]) > units
+    assert count == len(messages)

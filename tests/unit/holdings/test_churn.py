@@ -1,0 +1,83 @@
+"""Clients of every kind come and go: no object is left behind. Its long sister is tests/e2e/test_churn.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.churn_scripts import Visit, Visits
+from tests.unit.holdings.stage import Stage, census, no_collector
+from tests.unit.holdings.test_freed import settled
+
+ROUNDS = 3
+CORE = """<id-cache-size>20</id-cache-size>
+<address-settings><address-setting match="#"><dead-letter-address>DLQ</dead-letter-address>
+<max-delivery-attempts>1</max-delivery-attempts><id-cache-size>20</id-cache-size></address-setting></address-settings>
+<addresses><address name="DLQ"><anycast><queue name="DLQ" ring-size="2"/></anycast></address></addresses>"""
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    """A broker that remembers few ids."""
+    stage = Stage(tmp_path, "stompMinLargeMessageSize=100000", CORE)
+    yield stage
+    stage.close()
+
+
+def pay(stage: Stage, visit: Visit) -> None:
+    """Carry out one visit."""
+    client = stage.client(http=visit.http)
+    for step in visit.steps:
+        client.send(step.send)
+        if step.awaited:
+            client.expect(step.awaited)
+    client.close()
+
+
+def nobody_is_here(stage: Stage) -> bool:
+    """Has everybody left?"""
+    stage.server.turns.schedule()
+    return not stage.server.stats.connections_open + stage.server._http_services[0].connections_open
+
+
+def clear(stage: Stage) -> None:
+    """Delete what visitors have left on the broker; else that would be counted."""
+    broker = stage.broker
+    for queue in list(broker.queues.values()):
+        if queue.name != "DLQ":
+            broker.delete_queue(queue, 0)
+    for address in list(broker.addresses.values()):
+        if address.name != "DLQ":
+            broker.delete_address(address)
+    for dialect in stage.dialects():  # these tables have a bound of their own; shapes know the addresses they go to
+        dialect._shapes.clear()
+        dialect.memo.clear()
+
+
+@pytest.mark.timeout(120)
+def test_nothing_is_left_behind(stage: Stage, request: pytest.FixtureRequest) -> None:
+    """All kinds of visits, each with names that were never there before, a few times over."""
+    visits = Visits(request.config.option.seed)
+
+    def come_and_go() -> None:
+        for place in range(len(visits.kinds) + 1):
+            pay(stage, visits.of(place))
+        stage.until(lambda: nobody_is_here(stage), "everybody has left")
+        settled(stage)
+        clear(stage)
+        settled(stage)
+
+    with no_collector():
+        for _ in range(ROUNDS):
+            come_and_go()
+        before, held_before = census(), stage.broker.holdings.by_kind()
+        for _ in range(ROUNDS):
+            come_and_go()
+        grown = census()
+        grown.subtract(before)
+    left = {name: count for name, count in grown.items() if count >= ROUNDS}
+    assert not left, f"left behind: {left}"
+    held = stage.broker.holdings.by_kind()
+    assert {kind for kind in held if held[kind] > held_before[kind] + 2000} == set(), (held_before, held)

@@ -1,0 +1,293 @@
+"""What is counted is what is taken: each kind of thing is made many times, and the account compared with the memory
+that Python allocated for it. The figures stand in docs/memory.md.
+"""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from artemis_py.core.holdings import (
+    ADDRESSES,
+    CONNECTIONS,
+    GROUPS,
+    HTTP,
+    IDS,
+    INPUT,
+    OUTPUT,
+    QUEUES,
+    SELECTORS,
+    SUBSCRIPTIONS,
+    TRANSACTIONS,
+)
+from artemis_py.message import MESSAGE_OVERHEAD_BYTES
+from artemis_py.server.connection import WRITE_HIGH_BYTES
+from artemis_py.stomp.service import TURN_BYTES_MAX
+from tests.unit.holdings.stage import CONNECT, Client, Stage, frame
+
+COUNT = 100
+KIBIBYTE = 1024
+MANY = "maxSubscriptions=100000;maxTransactions=100000;stompMinLargeMessageSize=-1"
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    """A broker whose connections may have much."""
+    stage = Stage(tmp_path, MANY, "<persistence-enabled>false</persistence-enabled>")
+    yield stage
+    stage.close()
+
+
+def cost(stage: Stage, make: Callable[[int], None], count: int = COUNT) -> tuple[float, float]:
+    """What one of ``count`` things takes, and what is counted for it, in bytes; two come first, for what all share."""
+    for number in (-1, -2):
+        make(number)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before_bytes, counted = tracemalloc.get_traced_memory()[0], stage.broker.holdings.total_bytes
+        for number in range(count):
+            make(number)
+        gc.collect()
+        taken = tracemalloc.get_traced_memory()[0] - before_bytes
+    finally:
+        tracemalloc.stop()
+    return taken / count, (stage.broker.holdings.total_bytes - counted) / count
+
+
+def assert_counted(stage: Stage, make: Callable[[int], None], *, at_most: float = 4, count: int = COUNT) -> None:
+    """The account is not below what is taken, and not above ``at_most`` times that."""
+    taken, counted = cost(stage, make, count)
+    print(f"takes {taken:.0f} bytes, counted with {counted:.0f}")
+    assert taken <= 1.1 * counted, f"takes {taken:.0f} bytes, counted with {counted:.0f}"
+    assert counted <= at_most * taken, f"takes {taken:.0f} bytes, counted with {counted:.0f}"
+
+
+def test_an_idle_connection(stage: Stage) -> None:
+    clients: list[Client] = []
+    assert_counted(stage, lambda _: clients.append(stage.greeted()))
+    assert stage.broker.holdings.of(CONNECTIONS) > 0
+    for client in clients:
+        client.close()
+
+
+@pytest.mark.parametrize(
+    ("beginning", "unfinished"),
+    [
+        (b"", b"CONNECT\nx:" + b"y" * 15_000 + b"\n"),
+        (CONNECT, b"SEND\nx:" + b"y" * 15_000 + b"\n"),
+        (CONNECT, b"SEND\ndestination:/queue/q\n\n" + b"x" * 15_000),
+        (CONNECT, b"SUBSCRIBE\n" + b"".join(b"h%03d:value\n" % number for number in range(400)) + b"\n"),
+        (CONNECT, b"SEND\ndestination:/queue/q\nx:" + b"y" * 15_000 + b"\n\nx"),
+    ],
+    ids=["CONNECT", "header", "body", "many headers", "a long header and a body"],
+)
+def test_a_frame_that_is_not_finished(stage: Stage, beginning: bytes, unfinished: bytes) -> None:
+    clients: list[Client] = []
+
+    def begin(_: int) -> None:
+        client = stage.client()
+        clients.append(client)
+        read = stage.server.stats.bytes_in + len(beginning + unfinished)
+        client.send(beginning + unfinished)
+        stage.until(lambda: stage.server.stats.bytes_in >= read, "it was read")
+
+    assert_counted(stage, begin, count=20)
+    assert stage.broker.holdings.of(INPUT) >= 20 * len(unfinished)
+    for client in clients:
+        client.close()
+
+
+def test_a_subscriber_that_does_not_read(stage: Stage) -> None:
+    """Two MiB come for each; what one connection may be sent in a turn and the buffer of its socket are the bound."""
+    sender = stage.greeted()
+    body = bytes(10 * KIBIBYTE)
+    clients: list[Client] = []
+
+    def stall(number: int) -> None:
+        client = stage.greeted(unread=True)
+        clients.append(client)
+        client.send(frame("SUBSCRIBE", "id:1", f"destination:/queue/n{number}", "ack:auto", "receipt:1"))
+        client.expect(b"RECEIPT")
+        before = stage.broker.memory.account.message_count
+        data = frame("SEND", f"destination:/queue/n{number}", f"content-length:{len(body)}", body=body)
+        for batch in range(60):
+            for _ in range(10):
+                sender.send(data)
+            sender.send(frame("SEND", "destination:/queue/done", f"receipt:{batch}"))
+            sender.expect(b"RECEIPT")
+        stage.until(lambda: stage.server.stats.connections_by_state()["stalled"] == len(clients), "it does not read")
+        assert stage.broker.memory.account.message_count > before, "the others wait on the queue"
+
+    assert_counted(stage, stall, count=2)
+    for client in clients:
+        connection = next(iter(stage.server.stats.connections))
+        assert connection.weight.output_bytes <= WRITE_HIGH_BYTES + TURN_BYTES_MAX + 20 * KIBIBYTE
+        client.close()
+    assert stage.broker.holdings.of(OUTPUT) > 2 * WRITE_HIGH_BYTES
+
+
+def test_a_subscription(stage: Stage) -> None:
+    client = stage.greeted()
+
+    def subscribe(number: int) -> None:
+        client.send(frame("SUBSCRIBE", f"id:{number}", "destination:/queue/q", "ack:client", f"receipt:r{number}"))
+        client.expect(b"receipt-id:r%d" % number)
+
+    assert_counted(stage, subscribe)
+    assert stage.broker.holdings.of(SUBSCRIPTIONS) > 0
+
+
+@pytest.mark.parametrize(
+    "selector",
+    ["colour = 'red'", "a = 'b' AND " * 100 + "c = 'd'", "x IN ('a'" + ",'b'" * 900 + ")", "a+b+c+d+e+f+g+h+i+j > 1"],
+    ids=["short", "AND", "IN", "sums"],
+)
+def test_a_selector(stage: Stage, selector: str) -> None:
+    client = stage.greeted()
+
+    def subscribe(number: int) -> None:
+        headers = ("destination:/queue/q", "ack:client", f"selector:{selector}", f"receipt:r{number}")
+        client.send(frame("SUBSCRIBE", f"id:{number}", *headers))
+        client.expect(b"receipt-id:r%d" % number)
+
+    assert_counted(stage, subscribe, at_most=50, count=50)  # equal ones share what is compiled; each is counted whole
+    assert stage.broker.holdings.of(SELECTORS) >= 50 * len(selector)
+
+
+def test_a_topic_subscription_is_a_queue_too(stage: Stage) -> None:
+    client = stage.greeted()
+
+    def subscribe(number: int) -> None:
+        client.send(frame("SUBSCRIBE", f"id:{number}", "destination:/topic/t", f"receipt:r{number}"))
+        client.expect(b"receipt-id:r%d" % number)
+
+    assert_counted(stage, subscribe)
+    assert stage.broker.holdings.of(QUEUES) > 0
+
+
+def test_an_address_with_a_queue(stage: Stage) -> None:
+    client = stage.greeted()
+
+    def send(number: int) -> None:
+        client.send(frame("SEND", f"destination:/queue/new-{number}", f"receipt:r{number}"))
+        client.expect(b"receipt-id:r%d" % number)
+
+    assert_counted(stage, send)
+    assert stage.broker.holdings.of(ADDRESSES) > 0
+
+
+def test_a_duplicate_id(stage: Stage) -> None:
+    client = stage.greeted()
+    client.send(frame("SUBSCRIBE", "id:1", "destination:/queue/q"))
+
+    def send(number: int) -> None:
+        data = (frame("SEND", "destination:/queue/q", f"_AMQ_DUPL_ID:id-{number}-{place}") for place in range(10))
+        client.send(b"".join(data))
+        client.expect(b"_AMQ_DUPL_ID:id-%d-9" % number)
+
+    for dialect in stage.dialects():
+        dialect._shapes = Sieve()
+    taken, counted = cost(stage, send)
+    assert taken <= 1.2 * counted
+    assert stage.broker.holdings.of(IDS) >= 10 * COUNT * 100
+
+
+class Sieve(dict):  # type: ignore[type-arg]
+    """A table that keeps nothing, in the place of one that has a bound of its own."""
+
+    def __setitem__(self, key: object, value: object) -> None:
+        pass
+
+
+def test_a_commit_id(stage: Stage) -> None:
+    client = stage.greeted()
+
+    def commit(number: int) -> None:
+        for place in range(10):
+            client.send(frame("BEGIN", "transaction:1"))
+            client.send(frame("COMMIT", "transaction:1", f"_AMQ_DUPL_ID:{number}-{place}", f"receipt:{number}-{place}"))
+        client.expect(b"receipt-id:%d-9" % number)
+
+    assert_counted(stage, commit)
+    assert stage.broker.holdings.of(IDS) >= 10 * COUNT * 100
+
+
+def test_a_group(stage: Stage) -> None:
+    reader, sender = stage.greeted(), stage.greeted()
+    reader.send(frame("SUBSCRIBE", "id:1", "destination:/queue/q", "ack:auto", "receipt:1"))
+    reader.expect(b"RECEIPT")
+    for dialect in stage.dialects():
+        dialect._shapes = Sieve()
+
+    def send(number: int) -> None:
+        data = (frame("SEND", "destination:/queue/q", f"JMSXGroupID:g-{number}-{place}") for place in range(10))
+        sender.send(b"".join(data))
+        reader.expect(b"JMSXGroupID:g-%d-9" % number)
+
+    assert_counted(stage, send)
+    assert stage.broker.holdings.of(GROUPS) >= 10 * COUNT * 100
+
+
+def test_a_transaction(stage: Stage) -> None:
+    client = stage.greeted()
+
+    def begin(number: int) -> None:
+        client.send(frame("BEGIN", f"transaction:{number}", f"receipt:{number}"))
+        client.expect(b"receipt-id:%d" % number)
+
+    assert_counted(stage, begin, at_most=6)
+
+
+def test_messages_in_a_transaction(stage: Stage) -> None:
+    client = stage.greeted()
+    client.send(frame("BEGIN", "transaction:t"))
+
+    def send(number: int) -> None:
+        data = frame("SEND", "destination:/queue/q", "transaction:t", body=b"x" * 1000)
+        client.send(data * 10 + frame("BEGIN", f"transaction:{number}", f"receipt:{number}"))
+        client.expect(b"receipt-id:%d" % number)
+
+    assert_counted(stage, send)
+    assert stage.broker.holdings.of(TRANSACTIONS) >= 10 * COUNT * (1000 + MESSAGE_OVERHEAD_BYTES)
+
+
+def test_a_message_is_not_larger_when_a_selector_has_looked_at_it(stage: Stage) -> None:
+    sender, reader = stage.greeted(), stage.greeted()
+    headers = [f"header-{number}:value {number}" for number in range(10)]
+
+    def send(number: int) -> None:
+        data = (frame("SEND", "destination:/queue/q", f"n:{number}-{place}", *headers) for place in range(10))
+        sender.send(b"".join(data) + frame("SEND", "destination:/queue/q", f"receipt:{number}"))
+        sender.expect(b"receipt-id:%d" % number)
+
+    taken, counted = cost(stage, send)
+    assert taken <= 1.5 * counted, "header blocks that no other message shares take more than an address counts"
+
+    def look(number: int) -> None:
+        reader.send(frame("SUBSCRIBE", f"id:{number}", "destination:/queue/q", "selector:absent = 'x'", "receipt:1"))
+        reader.expect(b"RECEIPT")
+        reader.send(frame("UNSUBSCRIBE", f"id:{number}", "receipt:2"))
+        reader.expect(b"RECEIPT")
+
+    taken, _ = cost(stage, look, count=1)
+    assert taken < 100 * 10 * COUNT, "something is kept beside each of 1,000 messages"
+
+
+def test_http(stage: Stage) -> None:
+    clients: list[Client] = []
+    service = stage.server._http_services[0]
+
+    def connect(_: int) -> None:
+        clients.append(stage.client(http=True))
+        clients[-1].send(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nx: " + b"y" * 10_000)
+        stage.until(lambda: service.connections_open == len(clients), "it is accepted")
+
+    assert_counted(stage, connect, at_most=8, count=20)
+    assert stage.broker.holdings.of(HTTP) > 0
+    for client in clients:
+        client.close()

@@ -1,0 +1,80 @@
+"""Clients of every kind are gone at any moment, in the middle of anything: every account is as before."""
+
+from __future__ import annotations
+
+import random
+import socket
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.churn_scripts import Visits
+from tests.unit.holdings.stage import Stage, frame
+from tests.unit.holdings.test_churn import CORE, clear, nobody_is_here
+from tests.unit.holdings.test_freed import settled
+
+VISITS = 150
+OPEN_MAX = 12
+RESET = struct.pack("ii", 1, 0)
+OF_CLIENTS = ("connections", "input", "output", "transactions", "subscriptions", "selectors", "groups", "http")
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    """A broker on which somebody stays who gets what others publish."""
+    stage = Stage(tmp_path, "stompMinLargeMessageSize=100000", CORE)
+    yield stage
+    stage.close()
+
+
+def leave(client: socket.socket, chance: random.Random) -> None:
+    """In one of the ways in which a socket ends."""
+    way = chance.randrange(3)
+    if way == 0:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+    elif way == 1:
+        client.shutdown(socket.SHUT_WR)
+    client.close()
+
+
+@pytest.mark.timeout(120)
+def test_accounts_return_to_nothing(stage: Stage, request: pytest.FixtureRequest) -> None:
+    chance = random.Random(request.config.option.seed)
+    visits = Visits(request.config.option.seed)
+    declared = stage.broker.holdings.by_kind()
+    here: list[socket.socket] = []
+    for _ in range(VISITS):
+        visit = visits.next()
+        data = b"".join(step.send for step in visit.steps) + chance.choice([b"", frame("DISCONNECT")])
+        client = stage.client(http=visit.http, unread=chance.random() < 0.5)
+        client.send(data[: chance.randrange(len(data) + 1)])
+        here.append(client.socket)
+        if len(here) > OPEN_MAX:
+            leave(here.pop(chance.randrange(len(here))), chance)
+    for each in here:
+        leave(each, chance)
+    stage.until(lambda: nobody_is_here(stage), "everybody has left")
+    settled(stage)
+    held = stage.broker.holdings.by_kind()
+    assert {kind: held[kind] - declared[kind] for kind in OF_CLIENTS if held[kind] != declared[kind]} in (
+        {},
+        {"selectors": held["selectors"] - declared["selectors"]},  # of durable subscriptions, which stay
+    )
+    clear(stage)
+    for queue in stage.broker.queues.values():
+        queue.remove_all()
+    settled(stage)
+    held = stage.broker.holdings.by_kind()
+    of_ids = {"ids"}  # commits are remembered whoever is there
+    assert {kind for kind in held if held[kind] != declared[kind]} <= of_ids, (declared, held)
+    broker, turns, stats = stage.broker, stage.server.turns, stage.server.stats
+    assert (broker.memory.account.message_count, broker.memory.account.size_bytes) == (0, 0)
+    assert broker.quota._connections == {}
+    assert (len(turns.watches._connections), len(turns.blocked), len(turns.waiting), len(turns.rota)) == (0, 0, 0, 0)
+    assert stats.traffic.sessions_open == 0
+    assert stats.connections_by_state() == {"new": 0, "open": 0, "blocked": 0, "stalled": 0, "closing": 0}
+    assert not turns.guard._holders
+    assert not broker.agenda
+    assert (stage.server._temporaries._by_key, stage.server._temporaries._held) == ({}, {})

@@ -1,0 +1,155 @@
+"""What bytes cost the parser: as much when they are one of many as when they are alone, whatever a client chooses."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+
+import pytest
+
+from artemis_py.stomp.frames import FrameError
+from artemis_py.stomp.parser import AnyFrame, Parser
+from tests.unit.core.parts import lines_run
+from tests.unit.stomp.frame_tools import feed_all, parser
+
+LF_FRAME = b"SEND\ndestination:/queue/x\nfoo:bar\n\nhello\0"
+CRLF_FRAME = LF_FRAME.replace(b"\n", b"\r\n")
+READ_BYTES = 65536
+LONG = 10
+"""How many times as long the longer input is."""
+
+
+def _read(data: bytes) -> list[bytes]:
+    return [data[start : start + READ_BYTES] for start in range(0, len(data), READ_BYTES)]
+
+
+def _bytes(data: bytes) -> list[bytes]:
+    return [data[place : place + 1] for place in range(len(data))]
+
+
+def _unique(count: int, frame: bytes) -> bytes:
+    return b"".join(frame.replace(b"bar", b"%07d" % number) for number in range(count))
+
+
+INPUTS: dict[str, Callable[[int], list[bytes]]] = {
+    "frames": lambda n: _read(LF_FRAME * 4 * n),
+    "frames with CR LF": lambda n: _read(CRLF_FRAME * 4 * n),
+    "frames that differ": lambda n: _read(_unique(4 * n, LF_FRAME)),
+    "frames with CR LF that differ": lambda n: _read(_unique(4 * n, CRLF_FRAME)),
+    "both line ends by turns": lambda n: _read((LF_FRAME + CRLF_FRAME) * 2 * n),
+    "one LF frame, then CR LF": lambda n: _read(LF_FRAME + CRLF_FRAME * 4 * n),
+    "CR LF, then one LF frame": lambda n: _read(CRLF_FRAME * 4 * n + LF_FRAME),
+    "CRs in bodies": lambda n: _read(LF_FRAME.replace(b"hello", b"\r") * 4 * n),
+    "empty lines in bodies": lambda n: _read(CRLF_FRAME.replace(b"hello", b"\n\n\r\n\r\n") * 4 * n),
+    "receipts": lambda n: _read(_unique(4 * n, b"SEND\ndestination:/queue/x\nreceipt:bar\n\nhello\0")),
+    "acknowledgements": lambda n: _read(b"ACK\nid:1-%d\n\n\0" % n * 8 * n),
+    "acknowledgements with CR LF": lambda n: _read(b"ACK\r\nid:1-1\r\n\r\n\0" * 8 * n),
+    "line feeds": lambda n: _read(b"\n" * 200 * n),
+    "CR LFs": lambda n: _read(b"\r\n" * 100 * n),
+    "CR LFs byte by byte": lambda n: _bytes(b"\r\n" * 20 * n),
+    "frames byte by byte": lambda n: _bytes(LF_FRAME * n),
+    "headers byte by byte": lambda n: _bytes(b"SEND\n" + b"a:b\n" * 10 * n),
+    "headers with CR LF byte by byte": lambda n: _bytes(b"SEND\r\n" + b"a:b\r\n" * 8 * n),
+    "CRs among headers byte by byte": lambda n: _bytes(b"SEND\n" + b"\r" * 40 * n),
+    "a body with a length, byte by byte": lambda n: _bytes(
+        b"SEND\ndestination:x\ncontent-length:%d\n\n" % (40 * n) + b"x" * 40 * n + b"\0"
+    ),
+    "a body without a length, byte by byte": lambda n: _bytes(b"SEND\ndestination:x\n\n" + b"x" * 40 * n + b"\0"),
+    "a body in large pieces": lambda n: _read(b"SEND\ndestination:x\n\n" + b"x" * 4000 * n + b"\0"),
+    "bad frames": lambda n: _read(b"NO SUCH FRAME\n\n\0" * 8 * n),
+}
+LIMITS = {"maxHeaderBytes": 10**7, "maxHeaderLineBytes": 10**7, "maxHeaders": 10**6, "stompMinLargeMessageSize": -1}
+
+
+def _work(name: str, length: int) -> tuple[Callable[[], object], int]:
+    version = "1.0" if name == "bad frames" else "1.2"
+    one, chunks = parser(version, **LIMITS), INPUTS[name](length)
+    return lambda: [one.feed(chunk) for chunk in chunks], sum(map(len, chunks))
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_a_byte_costs_the_same_lines(name: str) -> None:
+    short, short_bytes = _work(name, 20)
+    long, long_bytes = _work(name, 20 * LONG)
+    assert lines_run(long) / long_bytes <= 1.2 * lines_run(short) / short_bytes + 0.01
+
+
+def _best_s(name: str, length: int) -> float:
+    """The shortest of some tries: others use the machine, too."""
+    best = 1e9
+    gc.disable()
+    try:
+        for _ in range(4):
+            work, _ = _work(name, length)
+            started = time.process_time()
+            work()
+            best = min(best, time.process_time() - started)
+    finally:
+        gc.enable()
+    return best
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_a_byte_costs_the_same_inside_calls(name: str) -> None:
+    """What calls search and copy shows in no line. Quadratic would be a hundred times, linear is ten; others use the
+    machine, too, so one of some comparisons is enough.
+    """
+    assert any(_best_s(name, 400 * LONG) <= 40 * _best_s(name, 400) + 0.002 for _ in range(12))
+
+
+def test_cr_lf_costs_what_lf_costs() -> None:
+    """In one read; it was 26 times."""
+    with_lf, with_crlf = (_best_s(name, 400) for name in ("frames", "frames with CR LF"))
+    assert with_crlf <= 8 * with_lf + 0.001
+
+
+def _in_steps(one: Parser, chunks: list[bytes], frames_max: int) -> tuple[list[tuple[object, ...]], int]:
+    """All frames, as plain values, asked for so many at a time, and the most that came at once."""
+    most = 0
+
+    class Stepwise:
+        def feed(self, data: bytes) -> list[tuple[AnyFrame, bytes]]:
+            nonlocal most
+            found = one.feed(data, frames_max)
+            most = max(most, len(found))
+            while one.has_more:
+                more = one.more(frames_max)
+                most = max(most, len(more))
+                found += more
+            return found
+
+    return feed_all(Stepwise(), chunks), most
+
+
+@pytest.mark.parametrize("name", [name for name in INPUTS if "large" not in name])
+@pytest.mark.parametrize("frames_max", [1, 3])
+def test_no_more_frames_than_asked_for(name: str, frames_max: int) -> None:
+    version = "1.0" if name == "bad frames" else "1.2"
+    chunks = INPUTS[name](5)
+    found, most = _in_steps(parser(version, **LIMITS), chunks, frames_max)
+    assert found == feed_all(parser(version, **LIMITS), chunks)
+    assert most <= frames_max + 1  # one body may have been awaited
+
+
+def _error_of(one: Parser) -> FrameError | None:
+    return one.error
+
+
+def test_what_waits_stands_before_what_comes() -> None:
+    one = parser()
+    first = one.feed(_unique(5, LF_FRAME), 10)
+    rest = one.feed(_unique(1, LF_FRAME), 100)
+    assert len(first) == 2
+    assert len(rest) == 4
+    assert not one.has_more
+
+
+def test_an_error_comes_behind_what_waits() -> None:
+    one = parser()
+    one.feed(LF_FRAME * 3 + b"\0", 6)  # the first is read, the others are remembered
+    assert _error_of(one) is None
+    assert len(one.more(2)) == 1
+    assert _error_of(one) is not None
+    assert not one.has_more
+    assert one.feed(LF_FRAME) == one.more() == []

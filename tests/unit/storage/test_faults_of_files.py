@@ -1,0 +1,277 @@
+"""Each call of the operating system that a journal makes on files fails once: no space, no quota, an I/O error."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from artemis_py.core.entry import ACKED
+from artemis_py.storage import disk as disk_module
+from artemis_py.storage import private as private_module
+from artemis_py.storage import room as room_module
+from artemis_py.storage.committer import Commit, Write, carry_out
+from artemis_py.storage.disk import DiskError, FileDisk, NoSpaceError
+from artemis_py.storage.journal import Journal
+from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.recovery import recover
+from artemis_py.storage.room import RESERVE_NAME, DiskSpace, Room
+from artemis_py.storage.sidecars import delete_segment, write_index
+from tests.sim.committer import SteppedCommitter
+from tests.sim.prepared import QUEUE, QUEUE_ID, kept_ids, message
+
+CALLS = frozenset(
+    {"open", "pwrite", "fsync", "fdatasync", "ftruncate", "truncate", "rename", "stat", "fstat", "posix_fallocate"}
+)
+"""What may fail. Closing and unlinking are not injected: they need no room, and nothing is confirmed by them."""
+SYNCS = frozenset({"fsync", "fdatasync"})
+"""They fail like the others, and otherwise do nothing: no power goes here."""
+MESSAGES = 24
+RESERVE_BYTES = 64 * 1024
+
+
+def _nothing(descriptor: int) -> None:
+    """Stands for a sync."""
+
+
+class FailingSystem:
+    """The module ``os``, of which one call fails: the ``at``-th of those in CALLS."""
+
+    def __init__(self) -> None:
+        self.at = -1
+        self.code = errno.ENOSPC
+        self.count = 0
+        self.failed = ""
+
+    def __getattr__(self, name: str) -> Any:
+        real = _nothing if name in SYNCS else getattr(os, name)
+        return self._counted(name, real) if name in CALLS else real
+
+    def _counted(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **named: Any) -> Any:
+            self.count += 1
+            if self.count == self.at:
+                self.failed = name
+                raise OSError(self.code, os.strerror(self.code))
+            return real(*arguments, **named)
+
+        return call
+
+
+@pytest.fixture
+def system(monkeypatch: pytest.MonkeyPatch) -> FailingSystem:
+    """Stands in the place of ``os`` for disks and rooms."""
+    failing = FailingSystem()
+    monkeypatch.setattr(disk_module, "os", failing)
+    monkeypatch.setattr(room_module, "os", failing)
+    monkeypatch.setattr(private_module, "os", failing)
+    monkeypatch.setattr(FileDisk, "__init__", _with_sync_of(failing))
+    return failing
+
+
+def _with_sync_of(system: FailingSystem) -> Callable[..., None]:
+    original = FileDisk.__init__
+
+    def made(self: FileDisk, directory: Path, **named: Any) -> None:
+        original(self, directory, **named)
+        self._sync = system.fdatasync
+
+    return made
+
+
+class Life:
+    """A journal on real files, from its opening to the fault. ``promised`` are the messages that it said are durable,
+    ``settled`` those whose end it said is.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.promised: set[int] = set()
+        self.settled: set[int] = set()
+        self.written: set[int] = set()
+        self.ended: set[int] = set()
+        self.failure: DiskError | None = None
+        try:
+            with closing(FileDisk(folder)) as disk:
+                self._live(disk, folder)
+        except DiskError as error:  # at the opening: then the broker does not start
+            self.failure = error
+
+    def _live(self, disk: FileDisk, folder: Path) -> None:
+        disk.draws = True
+        disk.room = Room(folder, lambda: None, RESERVE_BYTES)
+        committer = SteppedCommitter(lambda: None)
+        recovered = recover(disk)
+
+        def closed(segment: Any) -> None:
+            write_index(disk, segment.index)
+
+        journal = Journal(
+            disk,
+            committer,
+            JournalSettings(file_bytes=900, compact_files_min=0),
+            recovered.index,
+            recovered.segments,
+            recovered.next_lsn,
+            recovered.batch_number,
+            lambda name: delete_segment(disk, name),
+            closed=closed,
+        )
+        journal.queue_changed(dict(QUEUE))
+        published = {}
+        for number in range(1, MESSAGES + 1):
+            published[number] = message(number)
+            self.written.add(number)
+            lsn = journal.published(published[number], [QUEUE_ID], 0)
+            if self._is_durable(journal, committer, lsn):
+                self.promised.add(number)
+            if number % 2:
+                continue
+            self.ended.add(number)
+            lsn = journal.settled(QUEUE_ID, [published[number]], ACKED)
+            if self._is_durable(journal, committer, lsn):
+                self.settled.add(number)
+        committer.stop()
+        self.failure = journal.failure
+
+    @staticmethod
+    def _is_durable(journal: Journal, committer: SteppedCommitter, lsn: int) -> bool:
+        journal.poll()
+        journal.seal()
+        committer.stop()
+        journal.poll()
+        return lsn <= journal.durable_lsn and journal.failure is None
+
+
+def _recovered_ids(folder: Path) -> set[int]:
+    return set(kept_ids(recover(FileDisk(folder))))
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EIO], ids=errno.errorcode.get)
+def test_each_call_fails_once(system: FailingSystem, tmp_path: Path, code: int) -> None:
+    """What was promised is there, what was settled does not come again, and a want of room alone ends nothing that
+    has a reserve to write to.
+    """
+    Life(tmp_path / "whole")
+    calls = system.count
+    assert calls > 200
+    ended = survived = 0
+    for at in range(1, calls + 1):
+        folder = tmp_path / str(at)
+        system.at, system.code, system.count, system.failed = at, code, 0, ""
+        life = Life(folder)
+        system.at = -1
+        kept = _recovered_ids(folder)
+        where = f"{system.failed} at call {at}"
+        assert not (life.promised - life.ended) - kept, f"{where}: a promised message is lost"
+        assert not kept & life.settled, f"{where}: a settled message comes again"
+        assert kept <= life.written, where
+        if life.failure is None:
+            survived += 1
+            assert life.promised == life.written, where
+        else:
+            ended += 1
+            assert os.strerror(code) in str(life.failure), where
+            assert not (code != errno.EIO and system.failed == "pwrite"), f"{where}: {life.failure}"
+    assert ended
+    assert survived
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_a_write_without_room_takes_it_from_the_reserve(system: FailingSystem, tmp_path: Path, code: int) -> None:
+    disk, news = FileDisk(tmp_path), list[int]()
+    disk.room = Room(tmp_path, lambda: news.append(1), 1 << 20)
+    disk.draws = True
+    disk.create("file", 0)
+    system.at, system.code = system.count + 4, code
+    for number in range(4):
+        disk.write("file", number * 10, b"0123456789")
+    assert system.failed == "pwrite"
+    assert disk.read("file") == b"0123456789" * 4
+    assert disk.room.is_short
+    assert news == [1]
+    assert (tmp_path / RESERVE_NAME).stat().st_size == disk.room.reserve_bytes < 1 << 20
+    disk.room.refill()
+    assert disk.has_room
+    assert disk.room.reserve_bytes == 1 << 20
+
+
+def test_a_write_that_finds_no_room_at_all_leaves_what_was_there(system: FailingSystem, tmp_path: Path) -> None:
+    """What it had taken goes back: the next start has it."""
+    disk = FileDisk(tmp_path)
+    disk.create("file", 0)
+    disk.write("file", 0, b"before")
+    system.pwrite = _half(system)
+    with pytest.raises(NoSpaceError, match="No space left on device"):
+        disk.write("file", 6, bytes(100))
+    assert disk.read("file") == b"before"
+    with pytest.raises(NoSpaceError):
+        disk.create("larger", 1000)
+    assert disk.names() == ["file"]
+
+
+def _half(system: FailingSystem) -> Callable[[int, bytes, int], int]:
+    """A write that takes half of what it gets, and then nothing."""
+
+    def pwrite(descriptor: int, data: bytes, offset: int) -> int:
+        if system.failed:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        system.failed = "pwrite"
+        return os.pwrite(descriptor, data[: len(data) // 2], offset)
+
+    return pwrite
+
+
+def test_the_reserve_is_made_whole_only_when_there_is_as_much_beside_it(tmp_path: Path, monkeypatch: Any) -> None:
+    """Or senders would take it again at once."""
+    free = [8 << 20]
+    monkeypatch.setattr(room_module, "space_of", lambda _: DiskSpace(0.5, free[0], 64 << 20))
+    news: list[int] = []
+    room = Room(tmp_path, lambda: news.append(1), 1 << 30)
+    assert room.reserve_bytes == room.wanted_bytes == 4 << 20
+    assert not room.is_short
+    while room.give(1 << 20):
+        pass
+    assert room.reserve_bytes == 0
+    assert room.used_bytes_total == 4 << 20
+    for free[0], is_short, has_bytes in ((3 << 20, True, 3 << 19), (6 << 20, True, 4 << 20), (8 << 20, False, 4 << 20)):
+        room.refill()
+        assert room.is_short is is_short
+        assert room.reserve_bytes == has_bytes, "half of what there is, until there is as much beside it"
+    assert room.reserve_bytes == 4 << 20
+    assert len(news) == 2, "when it began, and when it was over"
+
+
+def test_growth_is_looked_at_by_the_mebibyte(tmp_path: Path) -> None:
+    news: list[int] = []
+    disk = FileDisk(tmp_path)
+    disk.room = Room(tmp_path, lambda: news.append(1), 0)
+    disk.create("file", 0)
+    for place in range(32):
+        disk.write("file", place << 16, bytes(1 << 16))
+    assert len(news) == 2
+    for place in range(32):
+        disk.write("file", place << 16, bytes(1 << 16))
+    assert len(news) == 2, "what is written again is no growth"
+    disk.create("spare", 3 << 20)
+    assert len(news) == 3
+
+
+@pytest.mark.parametrize("is_short", [False, True])
+def test_a_journal_file_grows_as_it_is_written_when_there_is_no_room_for_all_of_it(
+    tmp_path: Path, is_short: bool, system: FailingSystem
+) -> None:
+    """Also when nobody knew that before."""
+    disk = FileDisk(tmp_path)
+    disk.room = Room(tmp_path, lambda: None, 0)
+    disk.room.is_short = is_short
+    if not is_short:
+        system.at = system.count + 3  # of the calls: it is opened, looked at, and filled
+    write = Write(disk, "file", 0, b"data", sync=True, create_bytes=4096)
+    carry_out(Commit([write], 1))
+    assert system.failed == ("" if is_short else "pwrite")
+    assert disk.read("file") == b"data"

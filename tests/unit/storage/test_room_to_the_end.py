@@ -1,0 +1,243 @@
+"""A disk that somebody else fills to the last byte, at each call at which files grow, and who then takes what is freed:
+a store ends for want of room only when there is nothing left that it could give up.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from artemis_py.config.entities import RetentionConfig
+from artemis_py.config.settings import BrokerConfig
+from artemis_py.core.entry import ACKED
+from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
+from artemis_py.paged import Page, Share
+from artemis_py.server import bodies as bodies_module
+from artemis_py.server import store as store_module
+from artemis_py.server.store import JournalStore
+from artemis_py.storage.disk import DiskError, FileDisk
+from artemis_py.storage.recovery import recover
+from artemis_py.storage.room import RESERVE_NAME
+from tests.sim.committer import SteppedCommitter
+from tests.sim.prepared import QUEUE, QUEUE_ID, kept_ids
+from tests.unit.storage.tight_system import TightSystem
+
+CAPACITY_BYTES = 64 << 10
+FILE_BYTES = 1500
+MESSAGES = 40
+FOR_EVER = 1 << 30
+STRIDE = 17
+
+
+class NamedCommitter(SteppedCommitter):
+    """Stands in the place of a thread."""
+
+    def __init__(self, wake: Callable[[], None], name: str = "") -> None:
+        super().__init__(wake)
+        self.name = name
+        self.is_here = False
+
+    def step(self) -> bool:
+        self.is_here = True
+        try:
+            return super().step()
+        finally:
+            self.is_here = False
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What threads do is done when the test says so."""
+    for module in (store_module, bodies_module):
+        monkeypatch.setattr(module, "ThreadCommitter", NamedCommitter)
+    monkeypatch.setattr(store_module, "_say", lambda line: None)
+
+
+def _message(number: int, body: bytes | LargeBody) -> Message:
+    head = Head(encode_headers([("destination", "q")]), "q", persistent=True)
+    return Message(head, body, number, 1000 + number, 0, Account(), 0)
+
+
+class Life:
+    """A store with everything on one file system, from its opening to the fault."""
+
+    def __init__(self, root: Path, *, retains: bool = True, inline: bool = False) -> None:
+        self.root = root
+        self.promised: set[int] = set()
+        self.settled: set[int] = set()
+        self.written: set[int] = set()
+        self.ended: set[int] = set()
+        self.failure: DiskError | None = None
+        self.has_started = False
+        self._inline = inline
+        try:
+            self.store = JournalStore(self.config_of(root, retains=retains), lambda: None, lambda: None, 64)
+        except DiskError as error:  # then it does not start
+            self.failure = error
+            return
+        self.has_started = True
+        try:
+            self._live()
+        except DiskError as error:
+            self.failure = error
+
+    @staticmethod
+    def config_of(root: Path, *, retains: bool) -> BrokerConfig:
+        """Everything in ``root``."""
+        kept = RetentionConfig(directory=str(root / "kept"), period_ms=None, storage_limit=None, cursor_ttl_s=60)
+        return BrokerConfig(
+            journal_directory=str(root / "journal"),
+            paging_directory=str(root / "paging"),
+            large_messages_directory=str(root / "large"),
+            journal_file_size=FILE_BYTES,
+            journal_min_files=3,
+            journal_retention=kept if retains else None,
+        )
+
+    def _live(self) -> None:
+        journal, pages = self.store.log, self.store.pages
+        assert pages is not None
+        journal.queue_changed(dict(QUEUE))
+        page: Page | None = None
+        for number in range(1, MESSAGES + 1):
+            body: bytes | LargeBody = bytes(200)
+            if number % 8 == 0:
+                upload = self.store.large.begin(durable=True)  # type: ignore[union-attr]
+                upload.append(bytes(300))
+                upload.end()
+                self._turn()
+                if upload.failure is not None:  # it was refused
+                    continue
+                body = upload.body
+            one = _message(number, body)
+            del body
+            if number % 10 == 0:
+                page = Page(1, number, number)
+                pages.open(page, "q")
+                journal.page_opened(page, "q")
+            if page is not None:
+                pages.append(page, pages.encode(_message(number + 1000, b"paged"), number, [QUEUE_ID], 0), durable=True)
+                page.count, page.size_bytes = page.count + 1, page.size_bytes + 50
+                page.durable = {QUEUE_ID: Share(page.count, page.size_bytes)}
+                journal.paged(page)
+            self.written.add(number)
+            if self._is_durable(journal.published(one, [QUEUE_ID], 0)):
+                self.promised.add(number)
+            if number % 9:
+                self.ended.add(number)
+                if self._is_durable(journal.settled(QUEUE_ID, [one], ACKED)):
+                    self.settled.add(number)
+            del one
+        self._turn()
+        self.failure = self.failure or self.store.log.failure  # type: ignore[assignment]
+
+    def _turn(self) -> None:
+        store = self.store
+        for _ in range(2):
+            store.log.poll()
+            store.log.inline = self._inline
+            store.log.seal()
+            store.large.poll()  # type: ignore[union-attr]
+            store.large.seal(store.log.last_lsn, store.log.durable_lsn)  # type: ignore[union-attr]
+            for committer in (store._committer, store._reader, store.large._writer):  # type: ignore[union-attr]
+                committer.stop()  # type: ignore[attr-defined]
+                if committer.failure is not None:
+                    raise committer.failure
+        store.log.poll()
+        store.large.poll()  # type: ignore[union-attr]
+
+    def _is_durable(self, lsn: int) -> bool:
+        self._turn()
+        return lsn <= self.store.log.durable_lsn
+
+    @property
+    def left(self) -> list[str]:
+        """What could still have been given up."""
+        files = [path for path in self.root.rglob("*") if path.is_file() and path.stat().st_size]
+        journal = self.store._journal
+        return [
+            path.name
+            for path in files
+            if path.name == RESERVE_NAME
+            or (path.is_relative_to(self.root / "kept") and path.suffix in {".log", ".body"})
+        ] + [*journal.spares._ready, *(segment.name for segment in journal.departure._waiting)]
+
+    def close(self) -> None:
+        """The process ends."""
+        self.store._opened.close()
+
+    def judge(self, what: str) -> None:
+        """What was promised is there, what was settled does not come again."""
+        disk = FileDisk(self.root / "journal")
+        kept = set(kept_ids(recover(disk)))
+        disk.close()
+        assert not (self.promised - self.ended) - kept, f"{what}: a promised message is lost"
+        assert not kept & self.settled, f"{what}: a settled message comes again"
+        assert kept <= self.written, what
+        if self.failure is None:
+            assert self.promised == self.written, what
+
+
+@pytest.fixture
+def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: None) -> Callable[..., tuple[Life, TightSystem]]:
+    """A life on a disk that is full from the ``full_at``-th call on."""
+
+    def lived(full_at: int, greed: int, **named: Any) -> tuple[Life, TightSystem]:
+        with monkeypatch.context() as patch:
+            root = tmp_path / f"{full_at}-{greed}"
+            root.mkdir()
+            system = TightSystem(root, CAPACITY_BYTES)
+            system.full_at, system.greed = full_at, greed
+            system.put_in_place(patch)
+            life = Life(root, **named)
+        return life, system
+
+    return lived
+
+
+def _judge_each(live: Callable[..., tuple[Life, TightSystem]], start: int, step: int, greed: int, **named: Any) -> None:
+    life, system = live(-1, 0, **named)
+    assert life.failure is None
+    assert not system.refusals
+    life.close()
+    ended = gave = 0
+    for full_at in range(start, system.calls + 1, step):
+        life, full = live(full_at, greed, **named)
+        what = f"full at {full_at}: {full.refusals[-1:]}, {life.failure}"
+        if not life.has_started:
+            continue
+        if life.failure is not None:
+            ended += 1
+            assert "No space left on device" in str(life.failure), what
+            assert not life.left, f"{what}: {life.left}"
+        gave += bool(full.refusals)
+        life.close()
+        life.judge(what)
+    assert gave
+    assert ended or greed != FOR_EVER
+
+
+GREEDS = pytest.mark.parametrize("greed", [0, 3, FOR_EVER])
+RETAINS = pytest.mark.parametrize("retains", [True, False], ids=["retention", "plain"])
+
+
+@pytest.mark.parametrize("inline", [False, True])
+@GREEDS
+@RETAINS
+def test_it_ends_only_when_there_is_nothing_left(
+    live: Callable[..., tuple[Life, TightSystem]], retains: bool, greed: int, inline: bool, rng: random.Random
+) -> None:
+    _judge_each(live, rng.randrange(1, STRIDE + 1), STRIDE, greed, retains=retains, inline=inline)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
+@GREEDS
+@RETAINS
+def test_at_every_call(live: Callable[..., tuple[Life, TightSystem]], retains: bool, greed: int) -> None:
+    _judge_each(live, 1, 1, greed, retains=retains, inline=bool(greed))

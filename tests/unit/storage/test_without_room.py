@@ -1,0 +1,220 @@
+"""What a journal and a log of pages do while the disk has no room: no file ahead, compaction sooner, patience."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from artemis_py.core.entry import ACKED
+from artemis_py.paged import Page
+from artemis_py.storage.committer import Commit, Write
+from artemis_py.storage.disk import DiskError, FileDisk, NoSpaceError
+from artemis_py.storage.journal import Journal, segment_number
+from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.pages import PageFiles
+from artemis_py.storage.spares import Spares
+from artemis_py.storage.spill import SpillLog
+from tests.sim.committer import SteppedCommitter
+from tests.sim.disk import Fault, SimDisk
+from tests.sim.prepared import QUEUE, QUEUE_ID, commit, message, open_journal
+
+
+class TightDisk(SimDisk):
+    """Has room to spare, or not."""
+
+    def __init__(self) -> None:
+        super().__init__(random.Random(1))
+        self.is_roomy = True
+        self.left = 1 << 30
+
+    @property
+    def has_room(self) -> bool:
+        return self.is_roomy
+
+    @property
+    def left_bytes(self) -> int:
+        return self.left
+
+
+def test_no_file_is_made_ahead() -> None:
+    disk = TightDisk()
+    committer = SteppedCommitter(lambda: None)
+    spares = Spares(disk, committer, 100, 2)
+    disk.is_roomy = False
+    spares.provide(1)
+    committer.stop()
+    assert disk.names() == []
+    disk.is_roomy = True
+    spares.provide(1)
+    committer.stop()
+    assert len(disk.names()) == 1
+
+
+def test_a_file_ahead_that_finds_no_room_ends_nothing_and_comes_later() -> None:
+    """The broker ended here, and again after each restart."""
+    disk = TightDisk()
+    committer = SteppedCommitter(lambda: None)
+    spares = Spares(disk, committer, 100, 2)
+    disk.fault = Fault(0, "No space left on device", verbs=("create",))
+    spares.provide(1)
+    committer.stop()
+    assert committer.failure is None
+    assert spares.take() is None
+    disk.fault = None
+    spares.provide(1)
+    committer.stop()
+    assert spares.take() is not None
+
+
+def _files_after_drain(*, is_roomy: bool, left: int = 1 << 30) -> int:
+    """Journal files of which half lived, when the disk has room or not."""
+    disk = TightDisk()
+    settings = JournalSettings(file_bytes=2000, compact_files_min=10, compact_percentage=30)
+    journal, committer, _ = open_journal(disk, settings)
+    journal.queue_changed(dict(QUEUE))
+    published = [message(number, bytes(200)) for number in range(1, 61)]
+    for each in published:
+        journal.published(each, [QUEUE_ID], 0)
+        commit(journal, committer)
+    journal.settled(QUEUE_ID, published[1::2], ACKED)
+    disk.is_roomy, disk.left = is_roomy, left
+    for _ in range(50):
+        journal.seal()
+        commit(journal, committer)
+    assert committer.failure is None
+    return len(journal.segments)
+
+
+def test_compaction_begins_sooner() -> None:
+    """One message that nobody wants must not keep the room of all others."""
+    assert _files_after_drain(is_roomy=True) >= 9
+    assert _files_after_drain(is_roomy=False) <= 7
+
+
+def test_compaction_leaves_what_is_left_to_acknowledgements() -> None:
+    """It wrote all that was freed full again, and the broker ended."""
+    assert _files_after_drain(is_roomy=False, left=1000) >= 9
+
+
+def test_compaction_moves_little_at_a_time() -> None:
+    """A disk that is full all of a sudden has to have room for it."""
+    disk = TightDisk()
+    settings = JournalSettings(file_bytes=4 << 20, compact_files_min=2, compact_percentage=90)
+    journal, committer, _ = open_journal(disk, settings)
+    journal.queue_changed(dict(QUEUE))
+    published = [message(number, bytes(100_000)) for number in range(1, 121)]
+    for each in published:
+        journal.published(each, [QUEUE_ID], 0)
+        commit(journal, committer)
+    journal.settled(QUEUE_ID, [*published[:20], *published[60:80]], ACKED)
+    written = committed = 0
+    while journal.has_pending or journal.wants_compaction:
+        written = max(written, _written_by_a_batch(disk, journal, committer))
+        committed += 1
+    assert committed > 1
+    assert 100_000 < written < 1_300_000
+
+
+def _written_by_a_batch(disk: TightDisk, journal: Journal, committer: SteppedCommitter) -> int:
+    before = _content_bytes(disk)
+    journal.poll()
+    journal.seal()
+    committer.stop()
+    journal.poll()
+    return _content_bytes(disk) - before
+
+
+def _content_bytes(disk: TightDisk) -> int:
+    names = [name for name in disk.names() if segment_number(name) is not None]
+    return sum(len(disk.read(name).rstrip(b"\0")) for name in names)
+
+
+def test_a_page_that_is_dropped_while_it_waits_for_room_is_not_written_any_more() -> None:
+    """Its file had gone, and the broker ended because it was not there."""
+    disk = TightDisk()
+    writer, reader = SteppedCommitter(lambda: None), SteppedCommitter(lambda: None)
+    pages = PageFiles(disk, reader, lambda _: None)
+    log = SpillLog(writer, pages, lambda _: None)
+
+    def turn() -> None:
+        log.poll()
+        log.seal()
+        writer.stop()
+
+    page = Page(1, 1, 0)
+    pages.open(page, "a")
+    _repeat(turn, 2)
+    disk.fault = Fault(0, "No space left on device", verbs=("write",))
+    pages.append(page, pages.encode(message(1), 0, [QUEUE_ID], 0), durable=False)
+    _repeat(turn, 3)
+    pages.drop(page)
+    turn()
+    disk.fault = None
+    _repeat(turn, 3)
+    assert log.failure is None
+    assert disk.names() == []
+
+
+def test_pages_without_a_journal_wait_for_room() -> None:
+    """Senders do as well, because what waits counts as backlog; it is written when there is room, and once."""
+    disk = TightDisk()
+    writer, reader = SteppedCommitter(lambda: None), SteppedCommitter(lambda: None)
+    said: list[str] = []
+    pages = PageFiles(disk, reader, said.append)
+    log = SpillLog(writer, pages, said.append)
+    page = Page(1, 1, 0)
+    size = pages.open(page, "a")
+    disk.fault = Fault(0, "No space left on device", verbs=("create",))
+
+    def turn() -> None:
+        log.poll()
+        log.seal()
+        writer.stop()
+
+    _repeat(turn, 3)
+    assert log.failure is None
+    assert pages.backlog_bytes == size
+    assert "No space left on device" in said[0]
+    disk.fault = None
+    _repeat(turn, 3)
+    assert pages.backlog_bytes == 0
+    assert len(disk.names()) == 1
+    operations = disk.operations
+    _repeat(turn, 3)
+    assert disk.operations == operations
+
+
+def _repeat(step: Callable[[], None], count: int) -> None:
+    for _ in range(count):
+        step()
+
+
+@pytest.mark.interpreted
+def test_a_sync_that_finds_no_room_is_a_failure_and_nothing_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was written may be gone from memory and disk; only a write that told of it at once can come again."""
+    disk = FileDisk(tmp_path)
+    disk.create("file", 0)
+    disk.write("file", 0, b"x")
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(disk, "_sync", full)
+    with pytest.raises(DiskError) as raised:
+        disk.sync("file")
+    assert not isinstance(raised.value, NoSpaceError)
+    syncs: list[str] = []
+    monkeypatch.setattr(disk, "sync", lambda name: syncs.append(name) or FileDisk.sync(disk, name))
+    committer = SteppedCommitter(lambda: None)
+    committer.run_now(Commit([Write(disk, "file", 1, b"y", sync=True)], 1))
+    committer.stop()
+    assert "No space left on device" in str(committer.failure)
+    assert syncs == ["file"]
+    disk.close()

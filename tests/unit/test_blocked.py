@@ -1,0 +1,88 @@
+"""Senders that wait: what they wait for is asked once in a turn, and who waits longest goes on first."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from artemis_py.server.blocked import Blocked
+from artemis_py.server.connection import Connection
+
+
+class Room:
+    """What senders wait for; it counts how often it is asked."""
+
+    def __init__(self, room: int = 0) -> None:
+        self.room = room
+        self.asked = 0
+
+    @property
+    def may_go_on(self) -> bool:
+        self.asked += 1
+        return self.room > 0
+
+
+def senders(count: int) -> list[Connection]:
+    return [cast(Connection, object()) for _ in range(count)]
+
+
+def test_what_many_wait_for_is_asked_once() -> None:
+    blocked, full, others = Blocked(), Room(), senders(5000)
+    for sender in others:
+        blocked.add(sender, full)
+    assert not blocked.has_ready
+    assert blocked.ready() == []
+    assert full.asked == 2, "it does not depend on how many wait"
+    assert len(blocked) == 5000
+
+
+def test_as_many_go_on_as_there_is_room_for_and_the_first_comes_first() -> None:
+    blocked, room, waiting = Blocked(), Room(2), senders(5)
+    for sender in waiting:
+        blocked.add(sender, room)
+    gone: list[Connection] = []
+    for sender in blocked.waiting_for(room):
+        gone.append(sender)
+        room.room -= 1
+    assert gone == waiting[:2]
+    assert list(blocked) == waiting[2:]
+
+
+def test_who_has_to_wait_again_stands_behind_the_others() -> None:
+    blocked, room, waiting = Blocked(), Room(1), senders(3)
+    for sender in waiting:
+        blocked.add(sender, room)
+    gone: list[Connection] = []
+    for sender in blocked.waiting_for(room):
+        gone.append(sender)
+        blocked.add(sender, room)
+    assert gone == waiting, "each once, though there is still room"
+    first = next(blocked.waiting_for(room))
+    assert first is waiting[0]
+
+
+def test_what_was_served_comes_last_in_the_next_turn() -> None:
+    blocked, rooms = Blocked(), [Room(1), Room(1)]
+    for room in rooms:
+        for sender in senders(3):
+            blocked.add(sender, room)
+    assert blocked.ready() == rooms
+    next(blocked.waiting_for(rooms[0]))
+    assert blocked.ready() == [rooms[1], rooms[0]]
+
+
+def test_nothing_is_left_of_who_is_gone() -> None:
+    blocked, room, waiting = Blocked(), Room(), senders(2)
+    for sender in [*waiting, *waiting]:
+        blocked.add(sender, room)
+        blocked.discard(sender)
+    assert not len(blocked)
+    assert not blocked._waiting
+    assert list(blocked.waiting_for(room)) == []
+
+
+def test_everybody_is_asked_whether_he_is_there_in_turn() -> None:
+    blocked, room, waiting = Blocked(), Room(), senders(5)
+    for sender in waiting:
+        blocked.add(sender, room)
+    assert blocked.next_of(2) + blocked.next_of(2) + blocked.next_of(2) == [*waiting, waiting[0]]
+    assert sum(1 for _ in blocked) == 5

@@ -1,0 +1,77 @@
+"""Python's collector walks little at once, however much a broker holds."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from artemis_py.server import collector
+from artemis_py.server.collector import Collector
+
+
+class Node:
+    """Something that can be part of a cycle."""
+
+    def __init__(self) -> None:
+        self.other: Node | None = None
+
+
+def cycle() -> weakref.ref[Node]:
+    one, other = Node(), Node()
+    one.other, other.other = other, one
+    return weakref.ref(one)
+
+
+@pytest.fixture
+def loop() -> Iterator[asyncio.AbstractEventLoop]:
+    thresholds, callbacks = gc.get_threshold(), gc.callbacks.copy()
+    loop = asyncio.new_event_loop()
+    yield loop
+    loop.close()
+    gc.callbacks[:] = callbacks
+    gc.set_threshold(*thresholds)
+    gc.unfreeze()
+    gc.enable()
+    gc.collect()
+
+
+def test_what_has_lived_for_a_while_is_not_walked_again(loop: asyncio.AbstractEventLoop) -> None:
+    Collector(loop).begin()
+    walked: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            walked.append(len(gc.get_objects(generation=0)) + len(gc.get_objects(generation=1)))
+            assert info["generation"] < 2
+
+    gc.callbacks.append(note)
+    kept = [Node() for _ in range(600_000)]
+    assert len(walked) > 20
+    assert max(walked) < 150_000, "of 600,000"
+    assert gc.get_freeze_count() > len(kept) // 2
+
+
+def test_young_cycles_go(loop: asyncio.AbstractEventLoop) -> None:
+    Collector(loop).begin()
+    young = cycle()
+    kept = [Node() for _ in range(30_000)]
+    assert young() is None
+    assert kept
+
+
+@pytest.mark.parametrize("has_few", [True, False])
+def test_old_cycles_go_where_little_is_held(
+    loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch, has_few: bool
+) -> None:
+    old = cycle()
+    monkeypatch.setattr(collector, "_OBJECTS_MAX", 10**9 if has_few else 0)
+    monkeypatch.setattr(collector, "_LOOK_EVERY_S", 0)
+    Collector(loop).begin()
+    assert old() is not None
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.run_until_complete(asyncio.sleep(0))
+    assert (old() is None) is has_few

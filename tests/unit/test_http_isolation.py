@@ -1,0 +1,130 @@
+"""A socket that fails at any call ends its own HTTP connection; others are answered, and nothing counts it any more."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from artemis_py.server.complaints import Complaints
+from artemis_py.server.faults import Faults
+from artemis_py.server.http import HttpService, Request, Response, Route
+from artemis_py.server.http.connection import HttpConnection
+from artemis_py.server.http.hosts import Hosts
+from artemis_py.server.http.messages import FileBody
+from tests.unit.test_http import GET, FakeTransport
+
+PIECES = b"GET /pieces HTTP/1.1\r\nHost: broker\r\n\r\n"
+FILE = b"GET /file HTTP/1.1\r\nHost: broker\r\n\r\n"
+IDLE_MS = 10**9
+
+
+class FaultyTransport(FakeTransport):
+    """Notes every call and raises at the one with this number, and at all that follow where it ``stays`` broken."""
+
+    def __init__(self, number: int, stays: bool = False) -> None:
+        super().__init__()
+        self.calls: list[str] = []
+        self._number = number
+        self._stays = stays
+
+    def _called(self, name: str) -> None:
+        self.calls.append(name)
+        called = len(self.calls) - 1
+        if called == self._number or (self._stays and called > self._number >= 0):
+            raise OSError(9, "Bad file descriptor")
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self._called("write")
+        super().write(data)
+
+    def close(self) -> None:
+        self._called("close")
+        super().close()
+
+    def abort(self) -> None:
+        self._called("abort")
+        super().abort()
+
+    def pause_reading(self) -> None:
+        self._called("pause_reading")
+        super().pause_reading()
+
+    def resume_reading(self) -> None:
+        self._called("resume_reading")
+        super().resume_reading()
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        self._called("set_write_buffer_limits")
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        self._called("get_extra_info")
+        return default
+
+
+class World:
+    """One service with a bystander's question to ask."""
+
+    def __init__(self, file: Path) -> None:
+        self.soon: list[Callable[[], None]] = []
+        self.said: list[str] = []
+        self.descriptors: list[int] = []
+        self._file = file
+        self.service = HttpService(
+            [
+                Route("/echo", {"GET": lambda _: Response(200, "text/plain", b"echo")}),
+                Route("/pieces", {"GET": lambda _: Response(200, "text/plain", iter([b"one", b"two"]))}),
+                Route("/file", {"GET": self._open}),
+            ],
+            now_ms=lambda: 0,
+            call_soon=self.soon.append,
+            call_threadsafe=self.soon.append,
+            hosts=Hosts(["broker"]),
+            faults=Faults(Complaints(self.said.append)),
+        )
+
+    def _open(self, _: Request) -> Response:
+        descriptor = os.open(self._file, os.O_RDONLY)
+        self.descriptors.append(descriptor)
+        return Response(200, "text/plain", FileBody(descriptor, 0, 5))
+
+    def talk(self, transport: FakeTransport, data: bytes) -> HttpConnection:
+        """One question on a connection of its own, and then a tick at which it is idle for too long."""
+        connection = cast(HttpConnection, self.service.connect())
+        connection.connection_made(transport)
+        connection.data_received(data)
+        while self.soon:
+            self.soon.pop(0)()
+        return connection
+
+
+def open_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.parametrize("question", [GET, PIECES, FILE, b"NONSENSE\r\n\r\n"], ids=["whole", "pieces", "file", "bad"])
+@pytest.mark.parametrize("stays", [False, True], ids=["once", "from then on"])
+def test_a_socket_that_fails_at_any_call_harms_nobody_else(question: bytes, stays: bool, tmp_path: Path) -> None:
+    file = tmp_path / "body"
+    file.write_bytes(b"hello")
+    healthy = FaultyTransport(-1)
+    world = World(file)
+    world.talk(healthy, question)
+    world.service.tick(IDLE_MS)
+    assert healthy.calls
+    for number in range(len(healthy.calls)):
+        world = World(file)
+        before = open_descriptors()
+        failing = FaultyTransport(number, stays)
+        connection = world.talk(failing, question)
+        bystander = FakeTransport()
+        world.talk(bystander, GET)
+        assert bystander.written.endswith(b"echo")
+        world.service.tick(IDLE_MS)
+        connection.connection_lost(None)
+        assert world.service.faults.counts["http"] or failing.calls[number] == "get_extra_info"
+        assert world.service.connections_open == 1, f"{failing.calls[number]} left the connection in the service"
+        assert open_descriptors() == before, f"{failing.calls[number]} left the file open"

@@ -1,0 +1,235 @@
+"""Who is accepted when descriptors run out, what is kept for storage, and how much is written about it."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import resource
+import socket
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from artemis_py.server import descriptors as descriptors_module
+from artemis_py.server.complaints import LINES_MAX, WINDOW_S, Complaints
+from artemis_py.server.descriptors import Descriptors, lowest_free, raise_limit
+from artemis_py.server.faults import Faults
+from artemis_py.server.listener import Listener
+
+LOOPBACK = "127.0.0.1"
+WAIT_S = 10.0
+
+
+class Desk:
+    """A listener on a port of its own, whom it accepted, and what it said."""
+
+    def __init__(self, descriptor_max: int) -> None:
+        self.lines: list[str] = []
+        self.taken: list[asyncio.BaseTransport] = []
+        self.bound = socket.create_server((LOOPBACK, 0))
+        self.stored = 0
+        desk = self
+
+        class Protocol(asyncio.Protocol):
+            def connection_made(self, transport: asyncio.BaseTransport) -> None:
+                desk.taken.append(transport)
+
+        self.listener = Listener(
+            asyncio.get_running_loop(),
+            "stomp",
+            self.bound,
+            Protocol,
+            descriptor_max,
+            Complaints(self.lines.append),
+            lambda: self.stored,
+        )
+        self.listener.open(100)
+        self.clients: list[socket.socket] = []
+
+    def come(self, count: int) -> None:
+        """So many clients more."""
+        for _ in range(count):
+            self.clients.append(socket.create_connection(self.bound.getsockname()))
+
+    async def close(self) -> None:
+        """Everybody goes."""
+        self.listener.close()
+        for client in self.clients:
+            client.close()
+        for transport in self.taken:
+            transport.close()
+        await asyncio.sleep(0)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Lets the loop run until the condition holds."""
+
+    async def look() -> None:
+        while not condition():
+            await asyncio.sleep(0)
+
+    await asyncio.wait_for(look(), WAIT_S)
+
+
+def run(test: Coroutine[Any, Any, None]) -> None:
+    """One test on a loop of its own."""
+    asyncio.run(test)
+
+
+def test_it_pauses_before_the_last_descriptors_and_goes_on_by_itself() -> None:
+    async def test() -> None:
+        desk = Desk(lowest_free() + 20)
+        desk.come(20)
+        await until(lambda: desk.listener.is_paused)
+        taken = len(desk.taken)
+        assert taken < 20
+        assert len(desk.lines) == 1
+        assert "acceptor stomp accepts nobody until connections are closed" in desk.lines[0]
+        for client in desk.clients[:taken]:
+            client.close()
+        for transport in desk.taken:
+            transport.close()
+        await until(lambda: len(desk.taken) > taken)
+        assert desk.listener.pauses >= 1
+        await desk.close()
+
+    run(test())
+
+
+def test_what_storage_has_open_is_not_counted_against_clients() -> None:
+    """It was kept for it."""
+
+    async def test() -> None:
+        desk = Desk(lowest_free() + 4)
+        desk.stored = 100
+        desk.come(20)
+        await until(lambda: len(desk.taken) == 20)
+        assert not desk.listener.is_paused
+        await desk.close()
+
+    run(test())
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM])
+def test_a_system_that_accepts_nobody_is_told_once_and_asked_again(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        desk = Desk(1 << 20)
+        calls: list[int] = []
+        real = desk.bound
+
+        class Failing:
+            def accept(self) -> tuple[socket.socket, Any]:
+                calls.append(1)
+                if len(calls) < 6:
+                    raise OSError(code, os.strerror(code))
+                return real.accept()
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(real, name)
+
+        monkeypatch.setattr(desk.listener, "_bound", Failing())
+        desk.come(3)
+        await until(lambda: len(desk.taken) == 3)
+        assert len(desk.lines) <= LINES_MAX
+        assert os.strerror(code) in desk.lines[0]
+        await desk.close()
+
+    run(test())
+
+
+def test_a_client_that_left_before_it_was_accepted_is_nobody() -> None:
+    async def test() -> None:
+        desk = Desk(1 << 20)
+        desk.come(1)
+        desk.clients.pop().close()
+        desk.come(1)
+        await until(lambda: len(desk.taken) == 2)
+        assert desk.lines == []
+        await desk.close()
+
+    run(test())
+
+
+# ---- limits --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limit", [64, 128, 256, 1024, 4096, 1 << 20])
+def test_what_is_kept_is_enough_and_leaves_most_to_clients(limit: int) -> None:
+    kept = Descriptors(limit)
+    assert 0 < kept.stomp_max < kept.http_max < limit
+    assert limit - kept.http_max >= 3 * kept.open_files_max + kept.http
+    assert kept.stomp_max >= limit // 4
+    assert 4 <= kept.open_files_max <= 64
+
+
+def test_the_soft_limit_becomes_the_hard_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = [(100, 300)]
+    monkeypatch.setattr(descriptors_module.resource, "getrlimit", lambda _: limits[-1])
+    monkeypatch.setattr(descriptors_module.resource, "setrlimit", lambda _, pair: limits.append(pair))
+    assert raise_limit().limit == 300
+    assert limits[-1] == (300, 300)
+    limits.append((100, resource.RLIM_INFINITY))
+    assert raise_limit().limit == 1 << 20
+
+
+def test_a_limit_that_may_not_be_raised_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: int, __: tuple[int, int]) -> None:
+        raise ValueError("not allowed to raise maximum limit")
+
+    monkeypatch.setattr(descriptors_module.resource, "getrlimit", lambda _: (100, 300))
+    monkeypatch.setattr(descriptors_module.resource, "setrlimit", refuse)
+    assert raise_limit().limit == 100
+
+
+# ---- lines ---------------------------------------------------------------------------------------
+
+
+class Said:
+    """Complaints at a time of the test's own."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.now_s = 0.0
+        self.complaints = Complaints(self.lines.append, lambda: self.now_s)
+
+
+def test_a_line_that_repeats_is_counted() -> None:
+    said = Said()
+    for _ in range(1000):
+        said.complaints.tell("warning: the same")
+    said.complaints.tell("warning: another")
+    assert said.lines == ["warning: the same"] * LINES_MAX + ["warning: another"]
+    said.now_s = WINDOW_S
+    said.complaints.tell("warning: the same")
+    assert said.lines[-1] == f"warning: the same ({1000 - LINES_MAX} more like it were not written before this one)"
+
+
+def test_lines_of_one_kind_count_together_whatever_they_say() -> None:
+    said = Said()
+    for number in range(10):
+        said.complaints.tell(f"warning: client {number}", "clients")
+    assert len(said.lines) == LINES_MAX
+
+
+def test_what_nobody_caught_is_one_line_and_limited() -> None:
+    """Through the event loop itself, as the server sets it up."""
+    said = Said()
+
+    async def test() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(Faults(said.complaints).caught_by_loop)
+        for _ in range(50):
+            loop.call_soon(_break_off)
+        await asyncio.sleep(0)
+
+    run(test())
+    assert len(said.lines) == LINES_MAX
+    assert "ValueError: a mistake" in said.lines[0]
+    assert "test_listener.py" in said.lines[0]
+    assert "\n" not in said.lines[0]
+
+
+def _break_off() -> None:
+    raise ValueError("a mistake")

@@ -1,0 +1,156 @@
+"""What selectors cost: no more than they and the headers are long, and equal ones are one."""
+
+from __future__ import annotations
+
+import gc
+import random
+import re
+import time
+from collections.abc import Callable
+
+import pytest
+
+from artemis_py.errors import SelectorError
+from artemis_py.selector import SelectorLimits, compile_selector, evaluate
+from artemis_py.selector import like as likes
+from artemis_py.selector.values import INTEGER_BITS_MAX, TEXT_LENGTH_MAX
+
+PATTERNS: dict[str, Callable[[int], tuple[str, str]]] = {
+    "percents": lambda n: ("%" * n + "b", "a" * n),
+    "letters and percents": lambda n: ("%a" * (n // 2) + "%b%", "a" * n),
+    "one long run": lambda n: ("%" + "a" * (n // 2) + "b%", "a" * n),
+    "a run at each end": lambda n: ("a" * (n // 2) + "%" + "a" * (n // 3), "a" * n),
+    "underscores only": lambda n: ("%" + "_" * (n // 2) + "%b", "a" * n),
+    "no percent": lambda n: ("a_" * (n // 2), "a" * n),
+    "an escape everywhere": lambda n: ("%" + "!%" * (n // 2) + "b", "%" * n),
+    "short runs with underscores": lambda n: ("%a_b" * (n // 4) + "%", "aab" * (n // 3)),
+}
+
+
+def _best_s(work: Callable[[], object]) -> float:
+    best = 1e9
+    gc.disable()
+    try:
+        for _ in range(4):
+            started = time.process_time()
+            work()
+            best = min(best, time.process_time() - started)
+    finally:
+        gc.enable()
+    return best
+
+
+def _like_s(name: str, length: int) -> float:
+    pattern, text = PATTERNS[name](length)
+    return _best_s(lambda: likes.Like(pattern, "!").fits(text))
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_like_is_linear(name: str) -> None:
+    """Pattern and text eight times as long: quadratic would be 64 times."""
+    assert _like_s(name, 16_384) <= 30 * _like_s(name, 2_048) + 0.001
+
+
+def test_a_long_run_with_underscores_follows_all_places_at_once() -> None:
+    """Tried one after the other they would compare 8,000 characters at each of 16,000 places."""
+    text = "a" * 16_000 + "b"
+    run = likes.Like("%" + "a_" * 4_000 + "b%", None)
+    assert run.fits(text)
+    assert _best_s(lambda: run.fits(text)) <= 60 * _best_s(lambda: sum([text[place] == "b" for place in range(16_000)]))
+
+
+def _reference(pattern: str, escape: str | None, text: str) -> bool:
+    parts: list[str] = []
+    place = 0
+    while place < len(pattern):
+        char = pattern[place]
+        place += 1
+        if char == escape and pattern[place : place + 1] in ("%", "_", escape):
+            parts.append(re.escape(pattern[place]))
+            place += 1
+        else:
+            parts.append({"%": ".*", "_": "."}.get(char, re.escape(char)))
+    return re.fullmatch("".join(parts), text, re.DOTALL) is not None
+
+
+@pytest.mark.parametrize("tries_max", [16_384, 0])
+def test_like_means_what_an_expression_means(tries_max: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However runs are found: one place after the other, or all at once."""
+    monkeypatch.setattr(likes, "_TRIES_MAX", tries_max)
+    chance = random.Random(4)
+    found = 0
+    for _ in range(5_000):
+        pattern = "".join(chance.choice("ab%_!é\n") for _ in range(chance.randint(0, 9)))
+        text = "".join(chance.choice("ab%!é\n") for _ in range(chance.randint(0, 14)))
+        escape = chance.choice([None, "!", "%", "_"])
+        fits = _reference(pattern, escape, text)
+        assert likes.Like(pattern, escape).fits(text) is fits, (pattern, escape, text)
+        found += fits
+    assert found > 100
+
+
+def test_numbers_do_not_grow_without_end() -> None:
+    """A product of a hundred numbers of 4,000 digits would take longer than all else in a turn."""
+    product = compile_selector("convert_string_expressions:" + "*".join(["a"] * 99) + " > 0")
+    assert not product.matches({"a": "9" * 1000}.get)
+    assert product.matches({"a": "7"}.get)
+    largest = 2**INTEGER_BITS_MAX - 1
+    assert not compile_selector("a + 1 > 0").matches({"a": largest}.get)
+    assert compile_selector("a - 1 > 0").matches({"a": largest}.get)
+
+
+def test_texts_do_not_grow_without_end() -> None:
+    joined = compile_selector("a + a LIKE '%'")
+    assert joined.matches({"a": "x" * (TEXT_LENGTH_MAX // 2)}.get)
+    assert not joined.matches({"a": "x" * (TEXT_LENGTH_MAX // 2 + 1)}.get)
+
+
+def test_equal_selectors_are_one() -> None:
+    one, other = compile_selector("color = 'red' AND size > 5"), compile_selector("color='red'  and size>5 -- large")
+    assert one.program is other.program
+    assert (one.text, other.text) == ("color = 'red' AND size > 5", "color='red'  and size>5 -- large")
+
+
+@pytest.mark.parametrize(
+    "different",
+    [
+        "color = 'Red' AND size > 5", "color = red AND size > 5", "color = 'red' AND size > 5.0",
+        "color = 'red' OR size > 5", "convert_string_expressions:color = 'red' AND size > 5",
+        "Color = 'red' AND size > 5",
+        "color = 'red' AND (size > 5)", 'color = "red" AND size > 5',
+    ],
+)  # fmt: skip
+def test_different_selectors_are_not(different: str) -> None:
+    one = compile_selector("color = 'red' AND size > 5")
+    assert compile_selector(different).program is not one.program
+
+
+def test_what_nobody_asks_any_more_is_forgotten() -> None:
+    one, other = compile_selector("a = 'only here'"), compile_selector("a='only here'")
+    key = one.program.key
+    assert key in evaluate._programs
+    del one
+    assert key in evaluate._programs
+    del other
+    assert key not in evaluate._programs
+
+
+def test_the_number_of_terms_is_limited() -> None:
+    limits = SelectorLimits(1_000, 7)
+    compile_selector("a IN ('1', '2', '3') AND b", limits)
+    with pytest.raises(SelectorError, match="selector: it has 8 names, values and operators, at most 7 are allowed"):
+        compile_selector("a IN ('1', '2', '3', '4') AND b", limits)
+
+
+def test_the_length_is_counted_in_bytes() -> None:
+    limits = SelectorLimits(10, 100)
+    compile_selector("a = 'éé'", limits)
+    with pytest.raises(SelectorError, match="selector: it has 11 bytes, at most 10 are allowed"):
+        compile_selector("a  = 'éé'", limits)
+
+
+def test_dear_selectors_say_so() -> None:
+    plain, wide, text = map(compile_selector, ("a = 'x'", " OR ".join(["a = 'x'"] * 100), "a LIKE '%x%'"))
+    assert 20 * plain.program.units < wide.program.units
+    assert plain.program.units_per_kb == 0 < text.program.units_per_kb
+    assert text.program.units_per_kb < compile_selector("a LIKE '%x_y%'").program.units_per_kb

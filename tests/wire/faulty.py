@@ -1,0 +1,118 @@
+"""A socket that fails at any call that somebody chooses, and a client on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from artemis_py.server.connection import Connection
+from artemis_py.server.turns import READ_BYTES_MAX
+from tests.wire.client_frames import ServerStream
+from tests.wire.fakes import FakeTransport
+from tests.wire.world import Client, World
+
+Fails = Callable[[int, str], BaseException | None]
+"""Given the number of a call, from 0 on, and its name: what it raises."""
+
+
+class FaultyTransport(FakeTransport):
+    """Notes every call of the server and raises where ``fails`` says so, before anything happens."""
+
+    def __init__(self, world: World, protocol: Connection, fails: Fails) -> None:
+        super().__init__(world.loop, protocol)
+        self.calls: list[str] = []
+        self._fails = fails
+
+    def _called(self, name: str) -> None:
+        self.calls.append(name)
+        error = self._fails(len(self.calls) - 1, name)
+        if error is not None:
+            raise error
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        self._called("get_extra_info")
+        return ("10.0.0.7", 4711) if name == "peername" else default
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        self._called("set_write_buffer_limits")
+        super().set_write_buffer_limits(high, low)
+
+    def get_write_buffer_size(self) -> int:
+        self._called("get_write_buffer_size")
+        return super().get_write_buffer_size()
+
+    def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
+        self._called("write")
+        super().write(data)
+
+    def write_eof(self) -> None:
+        self._called("write_eof")
+        super().write_eof()
+
+    def pause_reading(self) -> None:
+        self._called("pause_reading")
+        super().pause_reading()
+
+    def resume_reading(self) -> None:
+        self._called("resume_reading")
+        super().resume_reading()
+
+    def is_closing(self) -> bool:
+        self._called("is_closing")
+        return super().is_closing()
+
+    def close(self) -> None:
+        self._called("close")
+        super().close()
+
+    def abort(self) -> None:
+        self._called("abort")
+        super().abort()
+
+
+class FaultyClient(Client):
+    """A client whose server's end is faulty; what it does itself is no call."""
+
+    def __init__(self, world: World, fails: Fails) -> None:
+        self._world = world
+        self.connection = world.acceptance.connect()
+        self.faulty = self.transport = FaultyTransport(world, self.connection, fails)
+        self.stream = ServerStream()
+        self._unread = bytearray()
+        self.connection.connection_made(self.transport)
+        world.clients["victim"] = self
+        world.settle()
+
+    def _deliver(self) -> bool:
+        transport = self.transport
+        if not self._unread or not transport.reading or FakeTransport.is_closing(transport):
+            return False
+        buffer = self.connection.get_buffer(-1)
+        size = min(len(self._unread), READ_BYTES_MAX)
+        buffer[:size] = self._unread[:size]
+        del self._unread[:size]
+        self.connection.buffer_updated(size)
+        return True
+
+    def collect_nothing(self) -> None:
+        """What came is not looked at: a frame may have been cut off in its middle."""
+        self.transport.taken.clear()
+
+
+def never(_number: int, _name: str) -> None:
+    """A socket that works."""
+
+
+def at(number: int, error: BaseException) -> Fails:
+    """Fails at one call."""
+    return lambda called, _name: error if called == number else None
+
+
+def since(number: int, error: BaseException) -> Fails:
+    """Fails at one call and at all that follow."""
+    return lambda called, _name: error if called >= number else None
+
+
+def named(errors: Mapping[str, BaseException]) -> Fails:
+    """Fails at every call of these names."""
+    return lambda _called, name: errors.get(name)

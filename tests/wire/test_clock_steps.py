@@ -1,0 +1,245 @@
+"""Somebody sets the wall clock: dates follow it, and how long something takes does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from artemis_py.message import Message
+from artemis_py.records import MemoryLog
+from tests.wire.world import Client, World, configuration
+
+pytestmark = pytest.mark.wire
+
+HOUR_MS = 3_600_000
+STEPS = [HOUR_MS, -HOUR_MS]
+CORE = """<addresses>
+    <address name="q"><anycast><queue name="q"/></anycast></address>
+    <address name="gated"><anycast>
+      <queue name="gated" consumers-before-dispatch="2" delay-before-dispatch="4000"/>
+    </anycast></address>
+    <address name="life"><anycast><queue name="life" max-message-ttl="60000"/></anycast></address>
+    <address name="deep"><anycast>
+      <queue name="deep" alert-threshold-depth-messages="1" alert-repeat-gap="60000"/>
+    </anycast></address>
+  </addresses>
+  <address-settings><address-setting match="#">
+    <redelivery-delay>5000</redelivery-delay><max-delivery-attempts>-1</max-delivery-attempts>
+    <auto-delete-queues-delay>20000</auto-delete-queues-delay>
+    <auto-delete-addresses-delay>20000</auto-delete-addresses-delay>
+  </address-setting></address-settings>
+  <address-queue-scan-period>1000</address-queue-scan-period>"""
+
+
+@pytest.fixture
+def world() -> World:
+    """A broker whose times are a few seconds each. Somebody has set its clock before, so that the two times differ."""
+    world = World(configuration(CORE, "handshakeTimeout=3000"))
+    world.set_clock(HOUR_MS // 2)
+    return world
+
+
+def greeted(world: World, name: str, *headers: str) -> Client:
+    client = world.client(name)
+    lines = "".join(f"{header}\n" for header in ("accept-version:1.2", "host:x", *headers))
+    client.send(f"CONNECT\n{lines}\n\0".encode())
+    client.collect().clear()
+    return client
+
+
+def send(client: Client, queue: str, *headers: str) -> None:
+    lines = "".join(f"{header}\n" for header in (f"destination:/queue/{queue}", *headers))
+    client.send(f"SEND\n{lines}\nx\0".encode())
+
+
+def subscribe(client: Client, queue: str, ack: str = "auto") -> None:
+    client.send(f"SUBSCRIBE\nid:1\ndestination:/queue/{queue}\nack:{ack}\n\n\0".encode())
+
+
+def messages(client: Client) -> int:
+    frames = client.collect()
+    count = sum(frame.command == "MESSAGE" for frame in frames)
+    frames.clear()
+    return count
+
+
+# ---- what is no date -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step_ms", STEPS)
+def test_heart_beats_go_on_and_silence_counts_as_before(world: World, step_ms: int) -> None:
+    client = greeted(world, "beating", "heart-beat:1000,1000")
+    world.set_clock(step_ms)
+    world.advance(1900)
+    client.collect()
+    assert client.stream.beats == 2
+    assert not client.is_closed, "cut off by the step"
+    world.advance(200)
+    assert [frame.command for frame in client.collect()] == ["ERROR"]
+
+
+@pytest.mark.parametrize("step_ms", STEPS)
+def test_a_handshake_has_its_time(world: World, step_ms: int) -> None:
+    client = world.client("slow")
+    world.set_clock(step_ms)
+    world.advance(2900)
+    assert not client.is_closed
+    world.advance(200)
+    assert client.is_closed
+
+
+@pytest.mark.parametrize("step_ms", STEPS)
+def test_a_closing_connection_lingers_as_long_as_before(world: World, step_ms: int) -> None:
+    client = greeted(world, "leaving")
+    client.send(b"DISCONNECT\n\n\0")
+    world.set_clock(step_ms)
+    world.advance(1900)
+    assert not client.transport.lost
+    world.advance(200)
+    assert client.transport.lost
+
+
+@pytest.mark.parametrize("step_ms", STEPS)
+def test_a_delayed_message_comes_after_its_delay(world: World, step_ms: int) -> None:
+    consumer = greeted(world, "consumer")
+    subscribe(consumer, "q")
+    send(greeted(world, "sender"), "q", "AMQ_SCHEDULED_DELAY:5000")
+    world.set_clock(step_ms)
+    world.advance(4900)
+    assert messages(consumer) == 0
+    world.advance(200)
+    assert messages(consumer) == 1
+
+
+@pytest.mark.parametrize("step_ms", STEPS)
+def test_another_attempt_comes_after_its_delay(world: World, step_ms: int) -> None:
+    consumer = greeted(world, "consumer")
+    subscribe(consumer, "q", "client-individual")
+    send(greeted(world, "sender"), "q", f"AMQ_SCHEDULED_TIME:{world.now_ms + 10}")
+    world.advance(20)
+    (frame,) = [frame for frame in consumer.collect() if frame.command == "MESSAGE"]
+    consumer.collect().clear()
+    consumer.send(f"NACK\nid:{frame.header('ack')}\n\n\0".encode())
+    world.set_clock(step_ms)
+    world.advance(4900)
+    assert messages(consumer) == 0
+    world.advance(200)
+    assert messages(consumer) == 1
+
+
+@pytest.mark.parametrize("step_ms", STEPS)
+def test_a_gate_opens_after_its_delay(world: World, step_ms: int) -> None:
+    send(greeted(world, "sender"), "gated")
+    consumer = greeted(world, "consumer")
+    subscribe(consumer, "gated")
+    world.set_clock(step_ms)
+    world.advance(3900)
+    assert messages(consumer) == 0
+    world.advance(200)
+    assert messages(consumer) == 1
+
+
+@pytest.mark.parametrize("step_ms", STEPS)
+def test_what_nobody_uses_goes_after_its_delay(world: World, step_ms: int) -> None:
+    consumer = greeted(world, "consumer")
+    subscribe(consumer, "unused")
+    consumer.drop()
+    world.set_clock(step_ms)
+    world.advance(19_000)
+    assert "unused" in world.broker.queues
+    world.advance(4_000)
+    assert "unused" not in world.broker.queues
+    world.advance(25_000)
+    assert "unused" not in world.broker.addresses
+
+
+@pytest.mark.parametrize("step_ms", STEPS)
+def test_alerts_keep_their_gap(world: World, step_ms: int) -> None:
+    send(greeted(world, "sender"), "deep")
+    alerts = world.queue("deep").alerts
+    assert alerts is not None
+    assert alerts.raised_count == 1
+    world.set_clock(step_ms)
+    world.advance(59_000)
+    assert alerts.raised_count == 1
+    world.advance(2_000)
+    assert alerts.raised_count == 2
+
+
+def test_alarms_do_not_multiply(world: World) -> None:
+    send(greeted(world, "sender"), "deep")
+    send(world.client("sender"), "life")
+    before = world.broker.timers.alarm_count
+    for step_ms in (-HOUR_MS, HOUR_MS) * 10:
+        world.set_clock(step_ms)
+    assert world.broker.timers.alarm_count == before
+
+
+# ---- what is one ---------------------------------------------------------------------------------
+
+
+def test_a_message_for_a_date_comes_at_that_date(world: World) -> None:
+    consumer = greeted(world, "consumer")
+    subscribe(consumer, "q")
+    sender = greeted(world, "sender")
+    send(sender, "q", f"AMQ_SCHEDULED_TIME:{world.now_ms + HOUR_MS + 5000}")
+    world.set_clock(HOUR_MS)
+    world.advance(4900)
+    assert messages(consumer) == 0
+    world.advance(200)
+    assert messages(consumer) == 1
+    send(sender, "q", f"AMQ_SCHEDULED_TIME:{world.now_ms + 5000}")
+    world.set_clock(-HOUR_MS)
+    world.advance(HOUR_MS + 4000)
+    assert messages(consumer) == 0
+    world.advance(2000)
+    assert messages(consumer) == 1
+
+
+def test_dates_and_delays_that_fall_due_together_come_in_order(world: World) -> None:
+    sender = greeted(world, "sender")
+    now_ms = world.now_ms
+    for delay_ms in (3000, 1000):
+        send(sender, "q", f"AMQ_SCHEDULED_DELAY:{delay_ms}", f"place:{delay_ms}")
+        send(sender, "q", f"AMQ_SCHEDULED_TIME:{now_ms + delay_ms + 500}", f"place:{delay_ms + 500}")
+    world.loop.now_ms += 10_000  # one turn for all of them
+    world.turns.schedule()
+    world.settle()
+    consumer = greeted(world, "consumer")
+    subscribe(consumer, "q")
+    places = [frame.header("place") for frame in consumer.collect() if frame.command == "MESSAGE"]
+    assert places == ["1000", "1500", "3000", "3500"]
+
+
+def test_expiry_and_timestamps_follow_the_clock(world: World) -> None:
+    sender = greeted(world, "sender")
+    send(sender, "q", f"expires:{world.now_ms + 60_000}", "first:yes")
+    send(sender, "life")
+    world.set_clock(HOUR_MS)
+    assert world.queue("life").message_count == 0, "its time on the queue is over by the date"
+    send(sender, "q", f"expires:{world.now_ms + 60_000}")
+    consumer = greeted(world, "consumer")
+    subscribe(consumer, "q")
+    (frame,) = [frame for frame in consumer.collect() if frame.command == "MESSAGE"]
+    assert frame.header("first") is None
+    assert frame.header("timestamp") == str(world.now_ms)
+
+
+class KeepingLog(MemoryLog):
+    """Remembers when what is published falls due."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.due_ms: list[int] = []
+
+    def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
+        self.due_ms.append(due_ms)
+        return 0
+
+
+def test_what_is_kept_for_a_restart_is_a_date() -> None:
+    log = KeepingLog()
+    world = World(configuration(CORE), log=log)
+    world.set_clock(HOUR_MS)
+    send(greeted(world, "sender"), "q", "AMQ_SCHEDULED_DELAY:5000", "persistent:true")
+    assert log.due_ms == [world.now_ms + 5000]
+    assert log.now_ms == world.now_ms

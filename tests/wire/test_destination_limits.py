@@ -1,0 +1,107 @@
+"""What a client sees at a limit on addresses, queues, connections and temporary destinations."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.queues.life import Life
+from tests.wire.client_frames import ServerFrame
+from tests.wire.world import Client, World, configuration
+
+pytestmark = pytest.mark.wire
+
+
+def connected(world: World, name: str = "a", *headers: str) -> Client:
+    client = world.client(name)
+    client.send(("\n".join(["CONNECT", "accept-version:1.1", "host:x", *headers]) + "\n\n\0").encode())
+    return client
+
+
+def says(client: Client, *frames: str) -> list[ServerFrame]:
+    client.collect().clear()
+    client.send("".join(frames).encode())
+    answers = list(client.collect())
+    client.collect().clear()
+    return answers
+
+
+def send(name: str, body: str = "x") -> str:
+    return f"SEND\ndestination:/queue/{name}\nreceipt:{name}\n\n{body}\0"
+
+
+def subscribe(number: int, destination: str) -> str:
+    return f"SUBSCRIBE\nid:{number}\ndestination:{destination}\nreceipt:{number}\n\n\0"
+
+
+def commands(answers: list[ServerFrame]) -> list[str]:
+    return [answer.command for answer in answers]
+
+
+def test_one_too_many_loses_nothing_else() -> None:
+    """The frame is refused with the limit's name; what stands before and behind it is carried out."""
+    world = World(configuration("<max-queues>2</max-queues>"))
+    client = connected(world)
+    answers = says(client, send("one"), send("two"), send("three"), send("one"), subscribe(1, "/topic/t"), send("two"))
+    assert commands(answers) == ["RECEIPT", "RECEIPT", "ERROR", "RECEIPT", "ERROR", "RECEIPT"]
+    assert "max-queues" in str(answers[2].header("message"))
+    assert answers[2].header("receipt-id") == "three"
+    assert [world.broker.queues[name].message_count for name in ("one", "two")] == [2, 2]
+    assert set(world.broker.addresses) == {"one", "two"}
+
+
+def test_max_connections_of_a_user() -> None:
+    core = """<resource-limit-settings><resource-limit-setting match="ann"><max-connections>1</max-connections>
+    </resource-limit-setting></resource-limit-settings>"""
+    world = World(configuration(core))
+    first = connected(world, "a", "login:ann")
+    second = connected(world, "b", "login:ann")
+    (error,) = second.collect()
+    assert error.command == "ERROR"
+    assert "max-connections" in str(error.header("message"))
+    assert second.is_closed
+    connected(world, "c", "login:bob")
+    first.drop()
+    (answer,) = connected(world, "d", "login:ann").collect()
+    assert answer.command == "CONNECTED"
+
+
+def test_temporary_destinations_of_a_connection() -> None:
+    """Those that it has can be used; each connection has its own."""
+    world = World(configuration(acceptor="maxTemporaryDestinations=2"))
+    client = connected(world)
+    answers = says(
+        client,
+        subscribe(1, "/temp-queue/one"),
+        "SEND\ndestination:/queue/q\nreply-to:/temp-queue/two\nreceipt:r\n\nx\0",
+        subscribe(3, "/temp-queue/three"),
+        subscribe(2, "/temp-queue/two"),
+        "SEND\ndestination:/temp-topic/four\nreceipt:r\n\nx\0",
+    )
+    assert commands(answers) == ["RECEIPT", "RECEIPT", "ERROR", "RECEIPT", "ERROR"]
+    assert "maxTemporaryDestinations" in str(answers[2].header("message"))
+    assert commands(says(connected(world, "b"), subscribe(1, "/temp-queue/one"))) == ["RECEIPT"]
+
+
+LIMITS = """<max-addresses>3</max-addresses><max-queues>4</max-queues>
+<resource-limit-settings><resource-limit-setting match="*"><max-queues>2</max-queues></resource-limit-setting>
+</resource-limit-settings>"""
+
+
+def test_what_is_there_after_a_restart_counts() -> None:
+    """All of it comes back, whatever the limits say, and counts: for the broker, and for its user."""
+    life = Life("", core=LIMITS)
+    client = life.client()
+    for name in ("one", "two"):
+        life.send(client, "x", to=name)
+    life = life.again()
+    broker = life.broker.broker
+    assert set(broker.queues) == {"q", "one", "two"}
+    assert broker.quota.queues_max == 4
+    client = life.client()
+    life.write(client, "SEND", "destination:/queue/q::three", "receipt:1", body="x")
+    (error,) = client.collect()
+    assert "clients without a login have 2 queues" in str(error.header("message"))
+    client = life.client()
+    life.send(client, "x", to="four")
+    (error,) = client.collect()
+    assert "there are 3 addresses" in str(error.header("message"))

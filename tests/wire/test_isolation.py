@@ -1,0 +1,363 @@
+"""No connection's failure leaves its own step of a turn: a socket that fails at any call costs nobody else anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from artemis_py.core.agenda import Chore
+from artemis_py.core.broker import Broker
+from artemis_py.core.budget import Budget
+from artemis_py.core.queue import Queue
+from artemis_py.errors import StorageError
+from artemis_py.records import MemoryLog
+from artemis_py.server.complaints import LINES_MAX, Complaints
+from artemis_py.server.connection import LINGER_MS
+from artemis_py.server.faults import Faults, TurnError
+from artemis_py.stomp.session import Session
+from tests.wire.faulty import FaultyClient, at, named, never, since
+from tests.wire.test_large import LargeWorld
+from tests.wire.world import Client
+
+pytestmark = pytest.mark.wire
+
+CORE = """<addresses>
+    <address name="q"><anycast><queue name="q"/></anycast></address>
+    <address name="busy"><anycast><queue name="busy"/></anycast></address>
+    <address name="full"><anycast><queue name="full"/></anycast></address>
+    <address name="news"><anycast><queue name="news"/></anycast></address>
+  </addresses>
+  <address-settings><address-setting match="full">
+    <max-size-messages>2</max-size-messages><address-full-policy>BLOCK</address-full-policy>
+  </address-setting></address-settings>"""
+BEAT_MS = 1000
+BODY = b"x" * 400_000
+
+
+class IsolationWorld(LargeWorld):
+    """Three bystanders beside a victim: one reads, one sends and wants receipts, one has heart-beats."""
+
+    def __init__(self) -> None:
+        super().__init__("maxUnsentBytes=1200000", core=CORE, limit=100_000)
+        self.said: list[str] = []
+        self.stats.faults = Faults(Complaints(self.said.append))
+        self.reader = self.greeted("reader")
+        self.reader.send(b"SUBSCRIBE\nid:1\ndestination:/queue/news\nack:client\nconsumer-window-size:-1\n\n\0")
+        self.sender = self.greeted("sender")
+        self.beating = self.greeted("beating", f"heart-beat:0,{BEAT_MS}")
+        self.number = 0
+
+    def check_bystanders(self) -> None:
+        """Each of them gets what is its own."""
+        for client in (self.reader, self.sender, self.beating):
+            client.collect().clear()
+        self.number += 1
+        beats = self.beating.stream.beats
+        self.sender.send(f"SEND\ndestination:/queue/news\nreceipt:r{self.number}\n\nnews {self.number}\0".encode())
+        assert [one.header("receipt-id") for one in self.sender.collect()] == [f"r{self.number}"]
+        assert [one.body for one in self.reader.collect()] == [f"news {self.number}".encode()]
+        self.advance(BEAT_MS)
+        self.beating.collect()
+        assert self.beating.stream.beats > beats, "no heart-beat"
+
+    def check_nothing_is_left(self, victim: Client) -> None:
+        """The victim counts nowhere, and no list has it."""
+        turns, connection = self.turns, victim.connection
+        self.advance(10 * LINGER_MS)
+        assert self.stats.connections == {one.connection for one in (self.reader, self.sender, self.beating)}
+        assert self.acceptance.open_count == 3
+        assert self.stats.sessions_open == 3
+        lists = (turns.dirty, turns.rota, turns.blocked, turns.lost)
+        assert [list(one) for one in lists] == [[], [], [], []]
+        assert connection not in turns.waiting
+        assert connection not in turns.watches._connections.values()
+        assert not connection.session.subscriptions
+        assert not connection.session.transactions
+        taken = [queue.name for queue in self.broker.queues.values() if queue.name != "news" and queue.consumer_count]
+        assert not taken, "a consumer of the victim is still there"
+
+
+Life = Callable[[IsolationWorld, FaultyClient], None]
+
+
+def _connect(victim: FaultyClient, *headers: str) -> None:
+    lines = "".join(f"{header}\n" for header in ("accept-version:1.2", "host:x", *headers))
+    victim.send(f"CONNECT\n{lines}\n\0".encode())
+
+
+def leaves_politely(world: IsolationWorld, victim: FaultyClient) -> None:
+    """CONNECT, SEND, SUBSCRIBE, ACK, heart-beats, DISCONNECT, and the client closes."""
+    _connect(victim, f"heart-beat:{BEAT_MS},{BEAT_MS}")
+    victim.send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:client\n\n\0")
+    victim.send(b"SEND\ndestination:/queue/q\nreceipt:1\n\nmine\0BEGIN\ntransaction:t\n\n\0")
+    world.advance(BEAT_MS)
+    victim.send(b"SEND\ndestination:/queue/q\ntransaction:t\n\nmine\0")
+    victim.send(b"DISCONNECT\nreceipt:bye\n\n\0")
+    if not victim.transport.lost:
+        victim.connection.eof_received()
+    world.settle()
+
+
+def is_cut_off_after_disconnect(world: IsolationWorld, victim: FaultyClient) -> None:
+    """DISCONNECT without a receipt; the client never closes, the linger time ends it."""
+    _connect(victim)
+    victim.send(
+        b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:auto\n\n\0SEND\ndestination:/queue/q\n\nmine\0DISCONNECT\n\n\0"
+    )
+    world.advance(2 * LINGER_MS)
+
+
+def falls_silent(world: IsolationWorld, victim: FaultyClient) -> None:
+    """Heart-beats were agreed on and do not come."""
+    _connect(victim, f"heart-beat:{BEAT_MS},{BEAT_MS}")
+    world.advance(20 * BEAT_MS)
+
+
+def does_not_read(world: IsolationWorld, victim: FaultyClient) -> None:
+    """Messages for it wait in the socket, it reads once, and then never again: it gets an ERROR and is cut off."""
+    _connect(victim)
+    victim.send(b"SUBSCRIBE\nid:1\ndestination:/queue/busy\nack:auto\nconsumer-window-size:-1\n\n\0")
+    victim.stall()
+    for _ in range(20):
+        world.sender.send(b"SEND\ndestination:/queue/busy\n\n" + b"y" * 90_000 + b"\0")
+    if not victim.transport.lost:
+        victim.read_again()
+    victim.stall()
+    for _ in range(20):
+        world.sender.send(b"SEND\ndestination:/queue/busy\n\n" + b"y" * 90_000 + b"\0")
+    world.advance(3 * LINGER_MS)
+
+
+def gets_a_large_body(world: IsolationWorld, victim: FaultyClient) -> None:
+    """One that comes out of a file, piece by piece, to a client that stops and goes on."""
+    _connect(victim)
+    victim.send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:auto\nconsumer-window-size:-1\n\n\0")
+    victim.stall()
+    world.sender.send(b"SEND\ndestination:/queue/q\ncontent-length:%d\n\n" % len(BODY) + BODY + b"\0")
+    for _ in range(3):
+        if not victim.transport.lost:
+            victim.read_again()
+    world.advance(BEAT_MS)
+    victim.send(b"DISCONNECT\n\n\0")
+    world.advance(2 * LINGER_MS)
+
+
+def waits_for_room(world: IsolationWorld, victim: FaultyClient) -> None:
+    """A sender that a full address holds up, and that goes on when somebody has made room."""
+    _connect(victim)
+    for _ in range(4):
+        victim.send(b"SEND\ndestination:/queue/full\n\nmine\0")
+    world.reader.send(b"SUBSCRIBE\nid:2\ndestination:/queue/full\nack:auto\nconsumer-window-size:-1\n\n\0")
+    world.reader.send(b"UNSUBSCRIBE\nid:2\n\n\0")
+    victim.send(b"DISCONNECT\nreceipt:bye\n\n\0")
+    if not victim.transport.lost:
+        victim.drop()
+
+
+LIVES: tuple[Life, ...] = (
+    leaves_politely, is_cut_off_after_disconnect, falls_silent, does_not_read, gets_a_large_body, waits_for_room,
+)  # fmt: skip
+ALL_CALLS = {
+    "get_extra_info", "set_write_buffer_limits", "get_write_buffer_size", "write", "write_eof", "pause_reading",
+    "resume_reading", "is_closing", "close", "abort",
+}  # fmt: skip
+
+
+def run(life: Life, fails: Callable[[int, str], BaseException | None]) -> tuple[IsolationWorld, FaultyClient]:
+    """One life of a victim among bystanders, who are looked at afterwards."""
+    world = IsolationWorld()
+    victim = FaultyClient(world, fails)
+    life(world, victim)
+    victim.collect_nothing()
+    world.check_bystanders()
+    if not victim.transport.lost:
+        victim.drop()
+    world.check_nothing_is_left(victim)
+    return world, victim
+
+
+def test_the_lives_use_every_call_of_a_socket() -> None:
+    seen: set[str] = set()
+    for life in LIVES:
+        world, victim = run(life, never)
+        assert world.said == []
+        seen |= set(victim.faulty.calls)
+    assert seen == ALL_CALLS
+
+
+@pytest.mark.parametrize("life", LIVES, ids=lambda life: life.__name__)
+@pytest.mark.parametrize(
+    "error", [OSError(107, "Transport endpoint is not connected"), RuntimeError("a bug")], ids=repr
+)
+@pytest.mark.parametrize("kind", [at, since])
+def test_a_socket_that_fails_at_any_call_harms_nobody_else(
+    life: Life, error: Exception, kind: Callable[[int, BaseException], Callable[[int, str], BaseException | None]]
+) -> None:
+    _, healthy = run(life, never)
+    for number in range(len(healthy.faulty.calls)):
+        world, victim = run(life, kind(number, error))
+        if number >= len(victim.faulty.calls):  # tiny turns are of other sizes each time, and need more or fewer calls
+            continue
+        told = len(world.said) + (victim.faulty.calls[number] == "write_eof" and isinstance(error, OSError))
+        assert told, f"call {number} ({victim.faulty.calls[number]}) failed, and nobody was told"
+
+
+def test_a_reset_before_the_end_of_the_stream_is_no_news() -> None:
+    world, victim = run(is_cut_off_after_disconnect, named({"write_eof": OSError(107, "not connected")}))
+    assert victim.transport.lost
+    assert world.said == []
+    assert set(world.stats.faults.counts.values()) == {0}
+
+
+def test_what_broke_off_is_told_with_who_and_where_and_counted() -> None:
+    world, _ = run(leaves_politely, named({"write": RuntimeError("bad\n\x1b[31m")}))
+    assert world.stats.faults.counts["flush"] == 1
+    assert len(world.said) == 1
+    assert (
+        "connection 10.0.0.7:4711 is cut off, its step flush broke off: RuntimeError: bad\\n\\x1b[31m" in world.said[0]
+    )
+
+
+def test_lines_are_limited_and_what_was_left_out_is_told() -> None:
+    world = IsolationWorld()
+    for _ in range(50):
+        FaultyClient(world, named({"write": RuntimeError("again")})).send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
+    assert world.stats.faults.counts["flush"] == 50
+    assert len(world.said) == LINES_MAX
+    world.check_bystanders()
+
+
+# ---- what the session or a queue does not survive ------------------------------------------------
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("step", ["receive", "write_messages", "make_room_for", "beat", "unblock", "_leave"])
+def test_a_session_that_breaks_off_harms_nobody_else(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = IsolationWorld()
+    victim = FaultyClient(world, never)
+    original = getattr(Session, step)
+
+    def breaks_off(session: Session, *arguments: object, **named: object) -> object:
+        if session is victim.connection.session and session.is_open | (step == "_leave"):
+            raise ValueError("broken")
+        return original(session, *arguments, **named)
+
+    monkeypatch.setattr(Session, step, breaks_off)
+    if step == "unblock":
+        waits_for_room(world, victim)
+    else:
+        leaves_politely(world, victim)
+    world.check_bystanders()
+    assert sum(world.stats.faults.counts.values())
+    assert victim.connection not in world.stats.connections
+
+
+@pytest.mark.interpreted
+def test_what_could_not_be_written_goes_to_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = IsolationWorld()
+    victim = FaultyClient(world, never)
+    _connect(victim)
+    victim.send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:auto\n\n\0")
+    writer = next(iter(victim.connection.session.by_consumer.values())).writer
+
+    def breaks_off(*_: object) -> None:
+        raise ValueError("broken")
+
+    monkeypatch.setattr(type(writer), "write", breaks_off)
+    world.sender.send(b"SEND\ndestination:/queue/q\n\nmine\0" * 3)
+    monkeypatch.undo()
+    assert victim.transport.lost
+    heir = world.subscribed("heir", "auto")
+    assert [one.body for one in heir.collect() if one.command == "MESSAGE"] == [b"mine"] * 3
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("step", ["dispatch", "detach", "expire_due"])
+def test_a_queue_that_breaks_off_is_set_aside_and_the_others_go_on(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = IsolationWorld()
+    victim = world.subscribed("victim")
+    original = getattr(Queue, step)
+
+    def breaks_off(queue: Queue, *arguments: object, **named: object) -> object:
+        if queue.name == "q":
+            raise ValueError("broken order")
+        return original(queue, *arguments, **named)
+
+    monkeypatch.setattr(Queue, step, breaks_off)
+    world.sender.send(b"SEND\ndestination:/queue/q\n\nmine\0")
+    victim.drop()
+    world.advance(60_000)
+    world.check_bystanders()
+    assert world.queue("q").gate.paused
+    assert world.broker.happenings.counts["ART-1005"] >= 1
+    monkeypatch.undo()
+    world.broker.resume("q")
+    heir = world.subscribed("heir", "auto")
+    assert step == "detach" or [one.body for one in heir.collect() if one.command == "MESSAGE"] == [b"mine"]
+
+
+@pytest.mark.interpreted
+def test_a_copy_that_cannot_be_made_is_told_and_the_rest_of_the_turn_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = IsolationWorld()
+
+    def breaks_off(*_: object) -> None:
+        raise ValueError("broken")
+
+    monkeypatch.setattr(Broker, "_forward_expired", breaks_off)
+    send = f"SEND\ndestination:/queue/q\nexpires:{world.now_ms + 1000}\n\nmine\0"
+    world.sender.send(send.encode() * 3)
+    world.advance(60_000)
+    assert world.queue("q").message_count == 0
+    assert world.broker.happenings.counts["ART-1006"] == 3
+    world.check_bystanders()
+
+
+@pytest.mark.interpreted
+def test_a_chore_that_breaks_off_is_told_and_the_rest_of_the_turn_goes_on() -> None:
+    class Breaking(Chore):
+        def work(self, budget: Budget, now_ms: int) -> bool:
+            raise ValueError("broken")
+
+    world = IsolationWorld()
+    world.broker.agenda.add(Breaking())
+    world.check_bystanders()
+    assert world.broker.happenings.counts["ART-1006"] == 1
+
+
+# ---- what stops the broker -----------------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("where", [(Session, "receive"), (Queue, "dispatch")], ids=["connection", "queue"])
+def test_a_disk_that_fails_in_any_step_stops_the_broker(
+    where: tuple[type, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = IsolationWorld()
+    failures: list[BaseException] = []
+    world.turns.on_failure = failures.append
+
+    def breaks_off(*_: object) -> None:
+        raise StorageError("no space")
+
+    monkeypatch.setattr(*where, breaks_off)
+    world.sender.send(b"SEND\ndestination:/queue/news\n\nx\0")
+    assert [str(one) for one in failures] == ["no space"]
+    turns = world.stats.turns
+    world.sender.send(b"SEND\ndestination:/queue/news\n\nx\0")
+    assert world.stats.turns == turns, "a turn ran after the failure"
+
+
+@pytest.mark.interpreted
+def test_a_turn_that_breaks_off_in_nobodys_step_stops_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = IsolationWorld()
+    failures: list[BaseException] = []
+    world.turns.on_failure = failures.append
+
+    def breaks_off(_: object) -> None:
+        raise ZeroDivisionError("seal")
+
+    monkeypatch.setattr(MemoryLog, "seal", breaks_off)
+    world.sender.send(b"SEND\ndestination:/queue/news\n\nx\0")
+    assert isinstance(failures[0], TurnError)
+    assert "ZeroDivisionError: seal" in str(failures[0])

@@ -1,0 +1,105 @@
+"""What one frame asks for and a turn does not finish: its session waits, and nobody else does."""
+
+from __future__ import annotations
+
+import pytest
+
+from artemis_py.server import turns
+from tests.wire.world import World, configuration
+
+COUNT = 400
+
+
+@pytest.fixture(autouse=True)
+def turns_of_any_size() -> None:
+    """Here they are all of one size."""
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    """Turns of so few units that hundreds of messages are many of them."""
+    monkeypatch.setattr(turns, "TURN_UNITS", 40)
+    return World(configuration(acceptor="maxTransactionOperations=3"))
+
+
+def _connect(world: World, name: str) -> None:
+    world.client(name).send(b"CONNECT\naccept-version:1.2\nheart-beat:0,1000\n\n\0")
+
+
+def _send(world: World, name: str, queue: str, count: int = 1, header: str = "") -> None:
+    frame = f"SEND\ndestination:/queue/{queue}\n{header}\nx\0"
+    world.client(name).send(frame.encode() * count)
+
+
+def _commands(world: World, name: str) -> list[str]:
+    frames = world.client(name).collect()
+    commands = [frame.command for frame in frames]
+    frames.clear()
+    return commands
+
+
+def _hold(world: World, name: str) -> str:
+    """The client takes all messages and settles none; returns the ack id of the last."""
+    subscribe = "SUBSCRIBE\nid:1\ndestination:/queue/q\nack:client\nconsumer-window-size:-1\n\n\0"
+    world.client(name).send(subscribe.encode())
+    queue = world.queue("q")
+    assert queue.tally.held_count == COUNT
+    (consumer,) = queue.distribution.consumers
+    return f"{consumer.id}-{next(reversed(consumer.held))}"
+
+
+FRAMES = {
+    "ack": ("ACK\nid:{last}\nreceipt:r\n\n\0", 0),
+    "nack": ("NACK\nid:{last}\nreceipt:r\n\n\0", COUNT),
+    "unsubscribe": ("UNSUBSCRIBE\nid:1\nreceipt:r\n\n\0", COUNT),
+}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_the_receipt_comes_when_all_is_done_and_others_are_served(world: World, name: str) -> None:
+    frame, left = FRAMES[name]
+    for client in ("a", "b"):
+        _connect(world, client)
+    _send(world, "b", "q", COUNT)
+    last = _hold(world, "a")
+    world.queue("q").pause()
+    for client in ("a", "b"):
+        _commands(world, client)
+    world.together = True
+    world.client("a").send(frame.format(last=last).encode())
+    _send(world, "a", "later")
+    world.turns.run()
+    queue = world.queue("q")
+    assert 0 < queue.tally.held_count < COUNT
+    assert world.client("a").connection.session.blocked_by is not None
+    assert (_commands(world, "a"), "later" in world.broker.queues) == ([], False)
+    _send(world, "b", "other", header="receipt:b\n")
+    world.turns.run()
+    assert _commands(world, "b") == ["RECEIPT"]
+    assert queue.tally.held_count > 0
+    world.together = False
+    world.settle()
+    assert "RECEIPT" in _commands(world, "a")
+    assert (queue.tally.held_count, queue.order.count) == (0, left)
+    assert world.queue("later").message_count == 1
+
+
+def test_transactions_hold_so_many_operations_only(world: World) -> None:
+    _connect(world, "a")
+    world.client("a").send(b"BEGIN\ntransaction:t\n\n\0")
+    _send(world, "a", "q", 3, "transaction:t\n")
+    assert _commands(world, "a") == ["CONNECTED"]
+    _send(world, "a", "q", 1, "transaction:t\n")
+    (frame,) = world.client("a").collect()
+    assert frame.command == "ERROR"
+    assert "maxTransactionOperations" in (frame.header("message") or "")
+
+
+def test_a_cumulative_acknowledgement_counts_what_it_covers(world: World) -> None:
+    _connect(world, "a")
+    _send(world, "a", "q", COUNT)
+    last = _hold(world, "a")
+    _commands(world, "a")
+    world.client("a").send(f"BEGIN\ntransaction:t\n\n\0ACK\nid:{last}\ntransaction:t\n\n\0".encode())
+    assert _commands(world, "a") == ["ERROR"]
+    assert world.queue("q").order.count == COUNT

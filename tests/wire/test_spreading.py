@@ -1,0 +1,146 @@
+"""One message for hundreds of queues, in turns of few units: its sender waits, and nobody else does."""
+
+from __future__ import annotations
+
+import pytest
+
+from artemis_py.server import turns
+from tests.wire.world import World, configuration
+
+COUNT = 300
+
+
+@pytest.fixture(autouse=True)
+def turns_of_any_size() -> None:
+    """Here they are all of one size."""
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    """A topic with hundreds of subscriptions, each with a consumer, and turns that cannot serve so many."""
+    monkeypatch.setattr(turns, "TURN_UNITS", 100)
+    world = World(configuration(acceptor="maxSubscriptions=1000"))
+    for name in ("sender", "other", "readers"):
+        world.client(name).send(b"CONNECT\naccept-version:1.2\n\n\0")
+    for number in range(COUNT):
+        world.client("readers").send(f"SUBSCRIBE\nid:{number}\ndestination:/topic/t\n\n\0".encode())
+    for name in ("sender", "other", "readers"):
+        _frames(world, name)
+    return world
+
+
+def _frames(world: World, name: str) -> list[tuple[str, str]]:
+    frames = world.client(name).collect()
+    seen = [(frame.command, frame.header("receipt-id") or frame.body.decode()) for frame in frames]
+    frames.clear()
+    return seen
+
+
+def _send(world: World, name: str, destination: str, body: str, header: str = "") -> None:
+    world.client(name).send(f"SEND\ndestination:{destination}\n{header}\n{body}\0".encode())
+
+
+def _reached(world: World) -> int:
+    return sum(queue.tally.added for queue in world.broker.queues.values() if queue.address.name == "t")
+
+
+@pytest.mark.parametrize("header", ["", "persistent:true\n", "expires:9999999999999\n"])
+def test_the_receipt_comes_when_all_have_it_and_others_are_served(world: World, header: str) -> None:
+    world.together = True
+    _send(world, "sender", "/topic/t", "x", header + "receipt:r\n")
+    _send(world, "sender", "/queue/later", "y")
+    world.turns.run()
+    assert _reached(world) < COUNT
+    assert "later" not in world.broker.queues
+    _send(world, "other", "/queue/mine", "z", "receipt:o\n")
+    world.turns.run()
+    assert _frames(world, "other") == [("RECEIPT", "o")]
+    assert _reached(world) < COUNT
+    assert _frames(world, "sender") == []
+    world.together = False
+    world.settle()
+    assert _frames(world, "sender") == [("RECEIPT", "r")]
+    assert _frames(world, "readers") == [("MESSAGE", "x")] * COUNT
+    assert "later" in world.broker.queues
+
+
+def test_a_commit_is_confirmed_when_all_have_it(world: World) -> None:
+    frames = "BEGIN\ntransaction:1\n\n\0"
+    frames += "".join(f"SEND\ndestination:/topic/t\ntransaction:1\n\n{number}\0" for number in range(5))
+    world.client("sender").send(frames.encode())
+    world.together = True
+    world.client("sender").send(b"COMMIT\ntransaction:1\nreceipt:c\n\n\0")
+    world.turns.run()
+    assert 0 <= _reached(world) < 5 * COUNT
+    assert _frames(world, "sender") == []
+    world.together = False
+    world.settle()
+    assert _frames(world, "sender") == [("RECEIPT", "c")]
+    got = [body for _, body in _frames(world, "readers")]
+    assert sorted(got) == sorted([str(number) for number in range(5)] * COUNT)
+
+
+def test_two_senders_take_turns_and_each_keeps_its_order(world: World) -> None:
+    world.together = True
+    for name in ("sender", "other"):
+        for number in range(4):
+            _send(world, name, "/topic/t", f"{name}{number}", f"receipt:{number}\n")
+    world.together = False
+    world.settle()
+    for name in ("sender", "other"):
+        assert _frames(world, name) == [("RECEIPT", str(number)) for number in range(4)]
+    got = [body for _, body in _frames(world, "readers")]
+    assert len(got) == 8 * COUNT
+    sent = [f"{name}{number}" for name in ("sender", "other") for number in range(4)]
+    assert {body: got.count(body) for body in got} == dict.fromkeys(sent, COUNT)
+    for name in ("sender", "other"):
+        first = [got.index(f"{name}{number}") for number in range(4)]
+        assert first == sorted(first)
+
+
+def test_what_a_divert_copies_is_waited_for(world: World) -> None:
+    diverted = World(
+        configuration(
+            '<diverts><divert name="d"><address>source</address><forwarding-address>t</forwarding-address></divert>'
+            "</diverts>",
+            "maxSubscriptions=1000",
+        )
+    )
+    for name in ("sender", "readers"):
+        diverted.client(name).send(b"CONNECT\naccept-version:1.2\n\n\0")
+    for number in range(COUNT):
+        diverted.client("readers").send(f"SUBSCRIBE\nid:{number}\ndestination:/topic/t\n\n\0".encode())
+    diverted.together = True
+    _send(diverted, "sender", "/topic/source", "x", "receipt:r\n")
+    _send(diverted, "sender", "/queue/later", "y")
+    diverted.turns.run()
+    assert _reached(diverted) < COUNT
+    assert "later" not in diverted.broker.queues
+    diverted.together = False
+    diverted.settle()
+    assert _reached(diverted) == COUNT
+    assert "later" in diverted.broker.queues
+
+
+def test_a_sender_that_leaves_has_published_all_the_same(world: World) -> None:
+    world.together = True
+    _send(world, "sender", "/topic/t", "x")
+    world.turns.run()
+    world.client("sender").drop()
+    world.together = False
+    world.settle()
+    assert _frames(world, "readers") == [("MESSAGE", "x")] * COUNT
+    assert not world.broker.agenda
+
+
+@pytest.mark.interpreted
+def test_an_internal_error_is_told_to_the_sender(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    queue = next(queue for queue in world.broker.queues.values() if queue.address.name == "t")
+    monkeypatch.setattr(queue, "arrive", breaks)
+    _send(world, "sender", "/topic/t", "x", "persistent:true\nreceipt:r\n")
+    ((command, _),) = _frames(world, "sender")
+    assert command == "ERROR"
+    assert _frames(world, "readers") == [("MESSAGE", "x")] * (COUNT - 1)
