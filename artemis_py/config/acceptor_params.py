@@ -158,6 +158,15 @@ _LIMITS: Final = (
         " of work, for which all other clients wait",
         check=POSITIVE,
     ),
+    _param(
+        LONG,
+        "maxTransactionPlaces",
+        250_000,
+        "how many queues the messages of a transaction may meet, each counted for itself (eight count as one for"
+        " messages that stand behind each other, where no queue has a filter): COMMIT decides about all of them in one"
+        " piece",
+        check=POSITIVE,
+    ),
 )
 
 _SOCKET: Final = (

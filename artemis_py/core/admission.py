@@ -6,6 +6,7 @@ Only addresses of which a queue limits its senders ask (``Plan.limited``); on al
 from __future__ import annotations
 
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Plan
+from artemis_py.core.batch import Batch
 from artemis_py.core.queue import Queue
 from artemis_py.core.verdicts import Verdicts
 from artemis_py.message import Message
@@ -32,34 +33,30 @@ def next_in_turn(address: Address, queues: list[Queue], verdicts: Verdicts) -> i
     return accepting
 
 
-def offer(queues: list[Queue], messages: list[Message], known: Verdicts | None) -> list[tuple[Queue, list[Message]]]:
-    """What each of the queues takes of the messages. Equal filters are asked once for each message; ``known`` is what
-    is known of the only one.
-    """
+def offer(queues: list[Queue], batch: Batch) -> list[tuple[Queue, list[Message]]]:
+    """What each of the queues takes of a batch. Equal filters are asked once for each message."""
+    messages = batch.messages
     shares: list[tuple[Queue, list[Message]]] = []
     asked: list[Verdicts] = []
     for queue in queues:
         taken = messages
         if not queue.accepts_all:
             if not asked:
-                asked = [Verdicts(message) for message in messages] if known is None else [known]
+                asked = [batch.verdicts_of(message) for message in messages]
             taken = [verdicts.message for verdicts in asked if accepts(queue, verdicts)]
         if taken:
             shares.append((queue, taken))
     return shares
 
 
-def deal(
-    address: Address, queues: list[Queue], messages: list[Message], asked: Verdicts | None
-) -> list[tuple[Queue, list[Message]]]:
-    """Share messages out among anycast queues, in turn, passing over queues that do not accept one. ``asked`` is what
-    is known of the only message.
-    """
+def deal(queues: list[Queue], batch: Batch) -> list[tuple[Queue, list[Message]]]:
+    """Share a batch out among anycast queues, in turn, passing over queues that do not accept a message."""
+    address = batch.route.address
     if len(queues) == 1 and queues[0].accepts_all:
-        return [(queues[0], messages)]
+        return [(queues[0], batch.messages)]
     dealt: dict[str, tuple[Queue, list[Message]]] = {}
-    for message in messages:
-        place = next_in_turn(address, queues, asked or Verdicts(message))
+    for message in batch.messages:
+        place = next_in_turn(address, queues, batch.verdicts_of(message))
         if place >= 0:
             address.anycast_turn = (place + 1) % len(queues)
             queue = queues[place]

@@ -56,8 +56,8 @@ class Batch:
     """
     limited: bool = False
     """May the depth of one of the queues that it may come to stand against it?"""
-    verdicts: Verdicts | None = None
-    """What selectors say of the only message, where they were asked before."""
+    verdicts: dict[Message, Verdicts] | None = None
+    """What selectors say of the messages, where they were asked before."""
     passed: tuple[str, ...] = ()
     """The diverts that made this copy, one behind the other."""
 
@@ -68,6 +68,11 @@ class Batch:
         if len(messages) == 1:
             return messages[0].memory_bytes
         return self.size_bytes + MESSAGE_OVERHEAD_BYTES * len(messages)
+
+    def verdicts_of(self, message: Message) -> Verdicts:
+        """What selectors say of one of the messages, as far as it is known."""
+        known = None if self.verdicts is None else self.verdicts.get(message)
+        return Verdicts(message) if known is None else known
 
     def narrow(self, messages: list[Message]) -> None:
         """Go on with only some of the messages."""

@@ -55,6 +55,14 @@ class PlanCost:
         """Units for one message of this encoded size."""
         return self.units + (self.units_per_kb * size_bytes >> 10)
 
+    def places_of(self, count: int) -> int:
+        """Units for ``count`` messages, published together, about which all selectors were asked before: each queue
+        with a selector looks up what it said of each message.
+        """
+        if self.programs:
+            return self.place_count * count
+        return self.place_count + self.place_count * (count - 1) // _PLACES_PER_UNIT
+
     def of_all(self, messages: list[Message]) -> int:
         """Units for several messages, published together."""
         count = len(messages)

@@ -88,7 +88,7 @@ class Router:
         plan = self._plan(batch.route)
         cost = plan.cost if batch.route.queue is None else self.cost_of(batch.route)
         asked = batch.verdicts is not None
-        self._bindings.budget.spend(cost.place_count if asked else cost.of_all(batch.messages))
+        self._bindings.budget.spend(cost.places_of(len(batch.messages)) if asked else cost.of_all(batch.messages))
         limited = _limited(batch.route, plan)
         batch.limited = len(limited) > 0
         if batch.route.address.spread is not None and not admitted and self._must_wait(batch, limited):
@@ -115,8 +115,7 @@ class Router:
         address = route.address
         for index, message in enumerate(batch.messages):
             size_bytes = message.size_bytes
-            verdicts = batch.verdicts or Verdicts(message)
-            queues = takers(address, plan, route.queue, route.routing_type, verdicts)
+            queues = takers(address, plan, route.queue, route.routing_type, batch.verdicts_of(message))
             # A repeated message is confirmed: it is there, or was.
             refusing = None if admitted or self.has_seen(address, message) else obstacle(queues, size_bytes, now_ms)
             if refusing is not None:
@@ -137,12 +136,12 @@ class Router:
         """Is there a queue at the route's end of which the depth may stand against a message?"""
         return len(_limited(route, self._plan(route))) > 0
 
-    def limited_takers(self, route: Route, message: Message) -> list[Queue]:
-        """Of the queues that the message would come to, those of which the depth may stand against it."""
+    def limited_takers(self, route: Route, verdicts: Verdicts) -> list[Queue]:
+        """Of the queues that a message would come to, those of which the depth may stand against it."""
         plan = self._plan(route)
         if not _limited(route, plan):
             return []
-        queues = takers(route.address, plan, route.queue, route.routing_type, Verdicts(message))
+        queues = takers(route.address, plan, route.queue, route.routing_type, verdicts)
         return [queue for queue in queues if queue.limits_senders]
 
     def _publish_admitted(self, batch: Batch, admitted: bool) -> int:
@@ -221,7 +220,8 @@ class Router:
         plan = self._plan(batch.route)
         diverted: set[int] | None = None
         if plan.cost.programs and batch.verdicts is None and len(batch.messages) == 1:
-            batch.verdicts = Verdicts(batch.messages[0])
+            message = batch.messages[0]
+            batch.verdicts = {message: Verdicts(message)}
         if plan.has_diverts:
             diverted = self._divert(address, plan, batch)
         if batch.messages:
@@ -268,7 +268,7 @@ class Router:
         kept: list[Message] = []
         diverted: set[int] = set()
         for message in batch.messages:
-            verdicts = batch.verdicts or Verdicts(message)
+            verdicts = batch.verdicts_of(message)
             matched = [divert for divert in plan.exclusive_diverts if verdicts.of(divert.selector)]
             if not matched:
                 kept.append(message)
@@ -378,9 +378,9 @@ class Router:
             else:
                 self._enqueuer.enqueue_on_one(batch, only)
             return
-        shares = offer(_targets(route, plan), messages, batch.verdicts)
+        shares = offer(_targets(route, plan), batch)
         if route.queue is None and plan.anycast and route.routing_type != MULTICAST:
-            shares.extend(deal(route.address, plan.anycast, messages, batch.verdicts))
+            shares.extend(deal(plan.anycast, batch))
         self._count_routed(batch, shares, diverted)
         if shares:
             self._enqueuer.enqueue(batch, shares)

@@ -7,11 +7,14 @@ from abc import ABC, abstractmethod
 from mypy_extensions import mypyc_attr, trait
 
 from artemis_py.core.address import Address
+from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import ABORTED, NACKED, Entry
+from artemis_py.core.inquiry import Inquiry
 from artemis_py.core.queue import Queue
 from artemis_py.core.queue_work import QueueWork
 from artemis_py.core.router import Batch, Route, Router
+from artemis_py.core.verdicts import Verdicts
 from artemis_py.errors import AddressFullError, DuplicateError, QueueFullError
 from artemis_py.message import LargeBody, Message
 
@@ -41,13 +44,15 @@ class Transaction:
     delivery.
     """
 
-    __slots__ = ("acknowledged", "refused", "sends", "size_bytes")
+    __slots__ = ("_inquiry", "acknowledged", "refused", "sends", "size_bytes")
 
     def __init__(self) -> None:
         self.sends: list[tuple[Route, Message, int]] = []
         self.acknowledged: list[tuple[Queue, Consumer, Entry]] = []
         self.refused: list[tuple[Queue, Consumer, Entry]] = []
         self.size_bytes = 0
+        self._inquiry: Inquiry | None = None
+        """What selectors say of the messages, where they are asked over several turns."""
 
     def send(self, route: Route, message: Message, due_ms: int) -> None:
         """Keep a message until COMMIT."""
@@ -74,6 +79,40 @@ class Transaction:
         """Messages sent, acknowledged and refused."""
         return len(self.sends) + len(self.acknowledged) + len(self.refused)
 
+    def places(self, router: Router) -> int:
+        """How often a COMMIT must decide whether a message goes to a queue: this is done in one piece."""
+        return sum([router.cost_of(route).places_of(len(messages)) for route, messages in self._runs()])
+
+    def is_asked(self, router: Router, budget: Budget, stop_at: int) -> bool:
+        """May the transaction be committed? One of which the selectors cost more than the session may spend in this
+        turn may when all were asked before, some in each turn.
+        """
+        if self._inquiry is None:
+            units = 0
+            for route, messages in self._runs():
+                cost = router.cost_of(route)
+                if cost.programs:
+                    units += cost.of_all(messages)
+            if units <= budget.left - stop_at:
+                return True
+            self._inquiry = Inquiry(self.sends)
+        return self._inquiry.ask(router, budget, stop_at)
+
+    def _runs(self) -> list[tuple[Route, list[Message]]]:
+        """Messages that stand behind each other and have one route."""
+        runs: list[tuple[Route, list[Message]]] = []
+        known: Route | None = None
+        for route, message, _ in self.sends:
+            if route is not known:
+                known = route
+                runs.append((route, []))
+            runs[-1][1].append(message)
+        return runs
+
+    def _verdicts_of(self, message: Message) -> Verdicts:
+        known = None if self._inquiry is None else self._inquiry.verdicts.get(message)
+        return Verdicts(message) if known is None else known
+
     def stopped_by(self, router: Router, now_ms: int) -> Queue | None:
         """A queue that makes its senders wait, and the commit with them, or None."""
         unlimited: Route | None = None
@@ -83,7 +122,7 @@ class Transaction:
             if not router.is_limited(route):
                 unlimited = route
                 continue
-            for queue in router.limited_takers(route, message):
+            for queue in router.limited_takers(route, self._verdicts_of(message)):
                 if queue.stays_stopped(now_ms):
                     return queue
         return None
@@ -120,6 +159,7 @@ class Transaction:
     def _publish(self, router: Router, now_ms: int) -> None:
         """Messages for one destination that stand behind each other go in as one batch."""
         sends = self.sends
+        verdicts = None if self._inquiry is None else self._inquiry.verdicts
         start = 0
         for end in range(1, len(sends) + 1):
             if end < len(sends) and _go_together(sends[start], sends[end]):
@@ -127,7 +167,8 @@ class Transaction:
             route, _, due_ms = sends[start]
             messages = [message for _, message, _ in sends[start:end]]
             size_bytes = sum(message.size_bytes for message in messages)
-            router.publish(Batch(route, messages, size_bytes, now_ms, plain=False, due_ms=due_ms), admitted=True)
+            batch = Batch(route, messages, size_bytes, now_ms, plain=False, due_ms=due_ms, verdicts=verdicts)
+            router.publish(batch, admitted=True)
             start = end
 
     def _renew(self, publisher: Publisher) -> None:
@@ -164,7 +205,7 @@ class Transaction:
                     raise AddressFullError(f"Address {address.name} is full")
                 planned[address.name] = (count + 1, size + message.memory_bytes)
             if is_limited:
-                takers = router.limited_takers(route, message)
+                takers = router.limited_takers(route, self._verdicts_of(message))
                 full = self._full_queue(takers, message, planned_on_queues, now_ms)
                 if full is not None:
                     self._note_refused(router, address, "reject")
@@ -194,7 +235,9 @@ class Transaction:
     def _asked_of(self, queue: Queue, router: Router) -> tuple[int, int]:
         """How many messages, of how many bytes together, the transaction has for a queue."""
         sizes = [
-            message.size_bytes for route, message, _ in self.sends if queue in router.limited_takers(route, message)
+            message.size_bytes
+            for route, message, _ in self.sends
+            if queue in router.limited_takers(route, self._verdicts_of(message))
         ]
         return len(sizes), sum(sizes)
 

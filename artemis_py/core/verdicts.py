@@ -7,7 +7,6 @@ from __future__ import annotations
 from typing import final
 
 from artemis_py.core.budget import Budget
-from artemis_py.core.plan_cost import PlanCost
 from artemis_py.message import Message
 from artemis_py.selector import Program, Selector
 
@@ -16,12 +15,12 @@ from artemis_py.selector import Program, Selector
 class Verdicts:
     """Answers about one message. They may be asked for ahead, some in each turn."""
 
-    __slots__ = ("_asked", "_cost", "_known", "message")
+    __slots__ = ("_asked", "_known", "_programs", "message")
 
     def __init__(self, message: Message) -> None:
         self.message = message
         self._known: dict[Program, bool] = {}
-        self._cost: PlanCost | None = None
+        self._programs: list[Program] | None = None
         self._asked = 0
 
     def of(self, selector: Selector | None) -> bool:
@@ -34,14 +33,13 @@ class Verdicts:
             known = self._known[program] = program.condition(self.message.lookup) is True
         return known
 
-    def ask_ahead(self, cost: PlanCost, budget: Budget, stop_at: int) -> bool:
-        """Ask all selectors of a plan, until the budget is down to ``stop_at``; at least one. True when all are
-        asked. What came to the plan meanwhile is asked too.
+    def ask_ahead(self, programs: list[Program], budget: Budget, stop_at: int) -> bool:
+        """Ask what all selectors of a plan ask, until the budget is down to ``stop_at``; at least one. True when all
+        are asked. What came to the plan meanwhile is asked too.
         """
-        if cost is not self._cost:
-            self._cost = cost
+        if programs is not self._programs:
+            self._programs = programs
             self._asked = 0
-        programs = cost.programs
         size_bytes = self.message.head.size_bytes
         while self._asked < len(programs):
             program = programs[self._asked]

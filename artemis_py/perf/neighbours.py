@@ -24,6 +24,10 @@ PERIOD_S: Final = 0.005
 LONGEST_TURN: Final = "artemis_turn_duration_seconds_max"
 SUBSCRIPTIONS: Final = 50
 HEADER_BYTES: Final = 8_000
+BLOCKS: Final = 20_000
+"""More different header blocks than a broker will keep at hand."""
+HEADERS: Final = 8
+"""Headers of each of these blocks."""
 
 
 class Neighbours(Scenario):
@@ -83,6 +87,22 @@ class NeighboursCrLf(NeighboursTiny):
     def flood(self, run: Run, topic: str) -> bytes:
         """About 64 KiB of SENDs with a CR before each LF."""
         return _block(frame("SEND", (("destination", topic),)).replace(b"\n", b"\r\n"))
+
+
+class NeighboursHeaders(NeighboursTiny):
+    """Names and values that were never there before: a broker can reuse nothing that it read."""
+
+    id = "neighbours-headers"
+    title = "round trip beside floods of new headers"
+
+    def flood(self, run: Run, topic: str) -> bytes:
+        """About 5 MB of SENDs with eight headers, all of them different."""
+        return b"".join(
+            frame(
+                "SEND", (("destination", topic), *((f"name-{number}-{place}", str(number)) for place in range(HEADERS)))
+            )
+            for number in range(BLOCKS)
+        )
 
 
 class NeighboursSelectors(Neighbours):

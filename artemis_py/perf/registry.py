@@ -13,7 +13,7 @@ from artemis_py.perf.durable_sync import DurableSync, DurableSyncProducers
 from artemis_py.perf.group_depth import DepthGroups, DepthSharedGroups
 from artemis_py.perf.idle import Idle
 from artemis_py.perf.latency import Latency
-from artemis_py.perf.neighbours import NeighboursCrLf, NeighboursSelectors, NeighboursTiny
+from artemis_py.perf.neighbours import NeighboursCrLf, NeighboursHeaders, NeighboursSelectors, NeighboursTiny
 from artemis_py.perf.recovery import Recovery
 from artemis_py.perf.scenario import Scenario
 from artemis_py.perf.startup import Startup
@@ -57,6 +57,7 @@ SCENARIOS: Final[dict[str, type[Scenario]]] = {
         DepthSharedGroups,
         NeighboursTiny,
         NeighboursCrLf,
+        NeighboursHeaders,
         NeighboursSelectors,
     )
 }

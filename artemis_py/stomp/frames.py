@@ -168,6 +168,7 @@ class Limits:
     transaction_bytes_max: int = 104857600
     selectors: SelectorLimits = CLIENT_LIMITS
     transaction_operations_max: int = 10_000
+    transaction_places_max: int = 250_000
     large_body_bytes_min: int = -1
     """From which size a body goes to a file of its own; -1: never."""
 
@@ -191,5 +192,6 @@ class Limits:
             transaction_bytes_max=acceptor.int_param("maxTransactionBytes"),
             selectors=SelectorLimits(acceptor.int_param("maxSelectorBytes"), acceptor.int_param("maxSelectorTerms")),
             transaction_operations_max=acceptor.int_param("maxTransactionOperations"),
+            transaction_places_max=acceptor.int_param("maxTransactionPlaces"),
             large_body_bytes_min=acceptor.int_param("stompMinLargeMessageSize"),
         )

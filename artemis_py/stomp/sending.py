@@ -21,6 +21,8 @@ from artemis_py.stomp.subscription import obtain_temporary
 from artemis_py.stomp.temporaries import Temporary
 
 _REPLY_TO: Final = HeaderName("reply-to")
+_COPIED_AT_ONCE: Final = 4
+"""Messages of which copies may go to other addresses: what selectors there cost is not known before."""
 
 
 class Sending(Subscribing):
@@ -51,6 +53,8 @@ class Sending(Subscribing):
             count = start + cost.affordable(units, _sizes_bytes(frames, start), count - start)
             if count == start:
                 return start + 1 if self._send_or_refuse(first, frames[start][1], now_ms) else start
+        if route.address.may_forward:
+            count = min(count, start + _COPIED_AT_ONCE)
         messages: list[Message] = []
         receipts: list[tuple[int, str]] = []
         append = messages.append
@@ -202,7 +206,7 @@ class Sending(Subscribing):
         else:
             batch = Batch(route, [message], message.size_bytes, now_ms, shape.plain, due_ms)
             if asked is not None:
-                batch.verdicts = asked.verdicts
+                batch.verdicts = {message: asked.verdicts}
             if not self._publish(batch):
                 if self._has_to_wait(batch):
                     self.service.traffic.came("SEND", -1)  # it comes again
@@ -230,7 +234,7 @@ class Sending(Subscribing):
             expires_ms = route.address.expiry_of(frame.shape.expires_ms, now_ms)
             message = Message(head, body, 0, now_ms, expires_ms, route.address.account, self.origin)
             asked = self.asked = Asked(frame, route.address, Verdicts(message))
-        return asked.verdicts.ask_ahead(cost, broker.budget, self.stop_at)
+        return asked.verdicts.ask_ahead(cost.programs, broker.budget, self.stop_at)
 
     def _publish(self, batch: Batch) -> int:
         """Publish with the copies that diverts make of it; a duplicate id is not remembered without all of them."""
@@ -334,8 +338,8 @@ class Sending(Subscribing):
         self.transactions[name] = Transaction()
 
     def commit(self, headers: dict[str, str], now_ms: int) -> list[tuple[str, str]] | None:
-        """COMMIT; returns what else its RECEIPT says, or None when a full address has to be waited for. Raises
-        ArtemisError, and the transaction is then aborted.
+        """COMMIT; returns what else its RECEIPT says, or None when a full address has to be waited for, or the rest of
+        the selectors is asked in the next turn. Raises ArtemisError, and the transaction is then aborted.
 
         One with an id (``_AMQ_DUPL_ID``) that was committed before is aborted, too, and confirmed.
         """
@@ -348,6 +352,9 @@ class Sending(Subscribing):
         try:
             is_repeated = commit_id is not None and broker.router.commits.has_seen(commit_id, digest)
             if not is_repeated:
+                self._check_places(transaction.places(broker.router))
+                if not transaction.is_asked(broker.router, broker.budget, self.stop_at):
+                    return None
                 address = transaction.blocked_by()
                 if address is not None:
                     self.blocked_by = address
@@ -366,6 +373,14 @@ class Sending(Subscribing):
             self.unfinished += transaction.abort(now_ms)
             self.lsn_written = broker.log.last_lsn  # where the first one was written, at the latest
         return [] if commit_id is None else self._told_of_ids(is_repeated=is_repeated)
+
+    def _check_places(self, places: int) -> None:
+        places_max = self.service.limits.transaction_places_max
+        if places > places_max:
+            raise LimitError(
+                f"The messages of this transaction meet {places} queues, counted one by one, and maxTransactionPlaces"
+                f" of the acceptor allows {places_max}: send fewer messages in a transaction"
+            )
 
     def _told_of_ids(self, *, is_repeated: bool) -> list[tuple[str, str]]:
         commits = self.service.broker.router.commits

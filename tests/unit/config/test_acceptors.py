@@ -109,6 +109,8 @@ LIMITS = {
     "maxSubscriptions": 1024,
     "maxTransactions": 256,
     "maxTransactionBytes": 104857600,
+    "maxTransactionOperations": 10_000,
+    "maxTransactionPlaces": 250_000,
     "connectionsAllowed": -1,
     "handshakeTimeout": 10000,
     "stompConsumerWindowSize": 10240,

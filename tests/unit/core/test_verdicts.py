@@ -135,7 +135,7 @@ def test_asking_ahead_ends_with_the_budget() -> None:
     done = False
     while not done:
         budget.refill(20)
-        done = verdicts.ask_ahead(cost, budget, 10)
+        done = verdicts.ask_ahead(cost.programs, budget, 10)
         assert budget.left > 0
         turns += 1
     assert 5 <= turns <= 12

@@ -10,7 +10,7 @@ import pytest
 from artemis_py.errors import PerfError
 from artemis_py.perf.frames import body_of
 from artemis_py.perf.link import Link
-from artemis_py.perf.neighbours import _neighbours
+from artemis_py.perf.neighbours import BLOCKS, _neighbours
 from artemis_py.perf.process import ProcessTree
 from artemis_py.perf.registry import SCENARIOS, choose
 from artemis_py.perf.runner import check_broker, run_rounds
@@ -245,7 +245,7 @@ def test_a_failing_scenario_does_not_stop_the_others() -> None:
     assert (len(passed.rounds), len(passed.failures)) == (2, 0)
 
 
-@pytest.mark.parametrize("kind", ["tiny", "crlf", "selectors"])
+@pytest.mark.parametrize("kind", ["tiny", "crlf", "headers", "selectors"])
 def test_a_round_trip_is_measured_beside_neighbours(
     broker: FakeBroker, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,6 +265,8 @@ def test_a_round_trip_is_measured_beside_neighbours(
     assert len(greetings) == 3
     assert flood.endswith(b"\0")
     assert (b"\r\n\r\n\0" in flood) == (kind == "crlf")
+    frames = flood.split(b"\0")[:-1]
+    assert (len(set(frames)) == len(frames) == BLOCKS) == (kind == "headers")
     assert all(greeting.count(b"SUBSCRIBE") == (50 if kind == "selectors" else 0) for greeting in greetings)
 
 

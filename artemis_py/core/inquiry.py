@@ -1,0 +1,63 @@
+"""The selectors about a transaction's messages, asked before its COMMIT."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from artemis_py.core.batch import Route
+from artemis_py.core.budget import Budget
+from artemis_py.core.router import Router
+from artemis_py.core.verdicts import Verdicts
+from artemis_py.message import Message
+from artemis_py.selector import Program
+
+_PASSES_MAX: Final = 8
+"""So often it is looked whether new selectors came meanwhile: who subscribes without end keeps no COMMIT waiting."""
+
+
+@final
+class Inquiry:
+    """Asks some in each turn, because all of them may cost more than one turn has."""
+
+    __slots__ = ("_asked", "_passes_left", "_place", "_sends", "verdicts")
+
+    def __init__(self, sends: list[tuple[Route, Message, int]]) -> None:
+        self._sends = sends
+        self._place = 0
+        self._passes_left = _PASSES_MAX
+        self._asked: dict[Route, list[Program]] = {}
+        """What is asked of the messages of each route, as it was when this pass came to the first of them."""
+        self.verdicts: dict[Message, Verdicts] = {}
+
+    def ask(self, router: Router, budget: Budget, stop_at: int) -> bool:
+        """Ask until the budget is down to ``stop_at``, at least one selector; True when all are asked."""
+        while not self._pass_on(router, budget, stop_at):
+            if budget.left <= stop_at:
+                return False
+        return True
+
+    def _pass_on(self, router: Router, budget: Budget, stop_at: int) -> bool:
+        """Go on with this pass; True when it was the last."""
+        sends = self._sends
+        while self._place < len(sends):
+            route, message, _ = sends[self._place]
+            programs = self._asked.get(route)
+            if programs is None:
+                programs = self._asked[route] = router.cost_of(route).programs.copy()
+            if programs:
+                verdicts = self.verdicts.get(message)
+                if verdicts is None:
+                    verdicts = self.verdicts[message] = Verdicts(message)
+                if not verdicts.ask_ahead(programs, budget, stop_at):
+                    return False
+            self._place += 1
+            if budget.left <= stop_at and self._place < len(sends):
+                return False
+        self._passes_left -= 1
+        if self._passes_left <= 0 or all(
+            router.cost_of(route).programs == programs for route, programs in self._asked.items()
+        ):
+            return True
+        self._asked.clear()
+        self._place = 0
+        return False
