@@ -13,6 +13,8 @@ from artemis_py.version import IS_COMPILED
 from tests.prometheus_tools import find_tool
 
 SEED_BITS = 32
+_GROUPS_FIRST = ("spark", "e2e")
+"""Folders of which the tests share processes, the one that takes longest first."""
 
 settings.register_profile("default", print_blob=True, deadline=None)
 settings.register_profile("ci", parent=settings.get_profile("default"), suppress_health_check=[HealthCheck.too_slow])
@@ -42,12 +44,24 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return [f"seed: {config.option.seed} (repeat with --seed {config.option.seed})", f"hot modules: {kind}"]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Says of each test that replaces parts of the core why it cannot run on compiled modules."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Says of each test that replaces parts of the core why it cannot run on compiled modules. Where several processes
+    share the tests, all that need Spark are in one of them, and begin first, because they take longest.
+    """
+    if hasattr(config, "workerinput"):
+        for item in items:
+            item.add_marker(pytest.mark.xdist_group(_group_of(item)))
+        items.sort(key=lambda item: _GROUPS_FIRST.index(_group_of(item)) if _group_of(item) in _GROUPS_FIRST else 2)
     if IS_COMPILED:
         for item in items:
             if item.get_closest_marker("interpreted") is not None:
                 item.add_marker(pytest.mark.skip(reason="replaces a part of what is compiled; runs on the sources"))
+
+
+def _group_of(item: pytest.Item) -> str:
+    """The folder of its tests, or its file."""
+    folder = item.path.parent.name
+    return folder if folder in _GROUPS_FIRST else item.path.as_posix()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -24,6 +24,7 @@ HERE: Final = Path(__file__).resolve().parent
 QUICK_JVM: Final = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.driver.memory": "1g",
+    "spark.sql.streaming.noDataProgressEventInterval": "200",
 }
 
 

@@ -18,6 +18,7 @@ from artemis_py.storage.body_names import body_name
 CONFIGURATION = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
 <journal-directory>{folder}/journal</journal-directory>
 <large-messages-directory>{folder}/large</large-messages-directory>
+<paging-directory>{folder}/paging</paging-directory><bindings-directory>{folder}/bindings</bindings-directory>
 </core></configuration>"""
 WAIT_S = 10.0
 
@@ -26,7 +27,7 @@ def test_files_that_nobody_needs_may_go_before_the_broker_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The thread that removes them says so to a server that is not complete yet."""
-    orphan = tmp_path / "large" / body_name(1, durable=True)
+    orphan = tmp_path / "large" / body_name(1, durable=False)
     orphan.parent.mkdir()
     orphan.write_bytes(b"nobody's")
     woken = threading.Event()
