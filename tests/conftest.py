@@ -44,6 +44,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return [f"seed: {config.option.seed} (repeat with --seed {config.option.seed})", f"hot modules: {kind}"]
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Says of each test that replaces parts of the core why it cannot run on compiled modules. Where several processes
     share the tests, all that need Spark are in one of them, and begin first, because they take longest.

@@ -96,6 +96,20 @@ def test_check_18_nothing_overtakes() -> None:
     assert world.messages() == [b"one", b"two"]
 
 
+def test_check_18_what_leaves_together_waits_for_all_of_its_records() -> None:
+    """A transient message behind a durable one depends on nothing itself; both are in one turn's output."""
+    world = SlowWorld()
+    world.together = True
+    world.client("p").send(
+        b"SEND\ndestination:/queue/q\npersistent:true\n\ndurable\0SEND\ndestination:/queue/q\n\ntransient\0"
+    )
+    world.together = False
+    world.settle()
+    assert world.messages() == []
+    world.sync(1)
+    assert world.messages() == [b"durable", b"transient"]
+
+
 def test_check_18_receipt_of_a_commit() -> None:
     world = SlowWorld()
     world.client("p").send(b"BEGIN\ntransaction:t\n\n\0")
