@@ -163,9 +163,14 @@ def _print_queue(explanation: Explanation, composition: Composition, paint: Pain
 def _print_security(explanation: Explanation, paint: Paint) -> None:
     security = explanation.security
     where = f"match {security.match}, {security.origin}" if security else "no security-setting matches"
+    is_secured = explanation.is_secured
+    force = (
+        "this version does not enforce it" if is_secured else "security-enabled is false, everybody may do everything"
+    )
     say()
-    _print_head(paint, "security", f"({where}; this version does not enforce it)")
-    _print_table([(name, ", ".join(roles) or "nobody") for name, roles in explanation.permissions.items()])
+    _print_head(paint, "security", f"({where}; {force})")
+    if security or is_secured:
+        _print_table([(name, ", ".join(roles) or "nobody") for name, roles in explanation.permissions.items()])
 
 
 def _print_head(paint: Paint, title: str, rest: str) -> None:

@@ -140,8 +140,9 @@ def run(args: argparse.Namespace) -> int:
     from artemis_py.perf.scenario import Run
 
     if args.list:
+        width = max(map(len, SCENARIOS)) + 2
         for scenario in SCENARIOS.values():
-            say(f"{scenario.id:<9}{scenario.title}{'' if scenario.id in DEFAULT else '  (only when asked for)'}")
+            say(f"{scenario.id:<{width}}{scenario.title}{'' if scenario.id in DEFAULT else '  (only when asked for)'}")
         return 0
     try:
         scenarios = choose(DEFAULT if args.scenario is None else [name.strip() for name in args.scenario.split(",")])

@@ -40,6 +40,7 @@ class Explained:
 class Explanation:
     """Everything that is known of an address, and of a queue when one was asked for.
 
+    ``is_secured`` says whether the file asks for permissions at all.
     ``queue_config`` is what the queue is made from, ``queue_settings`` what counts for it; it is declared only if
     ``queue_declared``.
     """
@@ -52,6 +53,7 @@ class Explanation:
     queue_settings: QueueSettings | None
     queue_declared: bool
     queue_attributes: list[Explained]
+    is_secured: bool
     security: SecuritySetting | None
     permissions: dict[str, tuple[str, ...]]
 
@@ -76,6 +78,7 @@ def explain(config: BrokerConfig, name: str) -> Explanation:
         queue_settings=effective,
         queue_declared=declared,
         queue_attributes=_explain_queue(queue, effective, traced, declared=declared) if queue and effective else [],
+        is_secured=config.security_enabled,
         security=config.security.setting_for(name),
         permissions={each: config.security.roles_for(name, each) for each in PERMISSIONS},
     )

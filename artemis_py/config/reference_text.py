@@ -90,6 +90,7 @@ configuration is used.
 ```properties
 globalMaxSize=10M
 addressSettings."orders.#".maxSizeBytes=1G
+addressSettings."orders.#".addressFullMessagePolicy=BLOCK
 addressConfigurations.orders.routingTypes=ANYCAST
 addressConfigurations.orders.queueConfigs.orders.routingType=ANYCAST
 addressConfigurations.orders.queueConfigs.orders.ringSize=100

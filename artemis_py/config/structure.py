@@ -8,7 +8,6 @@ Imported only when something is wrong.
 from __future__ import annotations
 
 import functools
-from collections import Counter
 from typing import Any, Final, final
 
 import xmlschema
@@ -138,17 +137,20 @@ class StructureCheck:
 
     def _children(self, element: Element, known: dict[str, Any], kind: Any) -> None:
         names = [etree.QName(tag).localname for tag in known]
-        counts: Counter[str] = Counter()
+        firsts: dict[str, Element] = {}
         for child in element:
             if self._problems.are_full:
                 return
-            counts[child.tag] += 1
+            first = firsts.setdefault(child.tag, child)
             if child.tag not in known:
                 self._unknown_child(child, element, names)
-            elif counts[child.tag] > 1 and _once(known[child.tag], kind):
-                self._flag(child, f"{local_name(child)} stands more than once in {local_name(element)}")
+            elif first is not child and _once(known[child.tag], kind):
+                where = self._source.origin(first)
+                self._flag(
+                    child, f"{local_name(child)} stands more than once in {local_name(element)}; the first is {where}"
+                )
         for tag, declaration in known.items():
-            if not counts[tag] and _required(declaration, kind):
+            if tag not in firsts and _required(declaration, kind):
                 self._flag(element, f"{local_name(element)} needs the element {etree.QName(tag).localname}")
 
     def _unknown_child(self, child: Element, parent: Element, names: list[str]) -> None:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import artemis_py.spark
 from tests.e2e.broker_process import BrokerProcess, eventually
 from tests.e2e.stomp_socket import connected
 from tests.spark.brokers import bodies, drained, url_of
 from tests.spark.live import send_many
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
 pytestmark = pytest.mark.e2e
@@ -58,6 +59,9 @@ class Reader:
         if ".start()" in code:
             self.queries.append(found["query"])
         return found
+
+    def sql(self, statement: str) -> DataFrame:
+        return self.spark.sql(statement.replace("http://localhost:8161", self._places["http://localhost:8161"]))
 
     def send(self, address: str, first: int, count: int) -> None:
         with connected(self.broker.port) as client:
@@ -116,6 +120,28 @@ def test_reading_and_streaming(reader: Reader, tmp_path: Path) -> None:
     rows = reader.spark.read.parquet(str(tmp_path / "orders")).orderBy("offset").collect()
     assert [bytes(row.value) for row in rows] == [b"100", b"101", b"102"]
     assert reader.run(read)["orders"].count() == before + 3
+
+
+def test_sql_and_views_and_lag(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
+    reader.send("orders", 200, 3)
+    [statements] = blocks("docs/pipeline.md", "### In SQL", "sql")
+    [views] = blocks("docs/pipeline.md", "### In SQL", "python")
+    [read] = blocks("docs/pipeline.md", "## Read", "python")
+    count = reader.run(read)["orders"].count()
+    try:
+        *made, counted, all_of_it = [reader.sql(one) for one in statements.split(";") if one.strip()]
+        assert (len(made), counted.first()[0], all_of_it.count()) == (2, count, count)
+        assert reader.run(views, artemis_py=artemis_py)["names"]["orders"] == "artemis.orders"
+        assert re.search(rf"\|\s*{count}\|", capsys.readouterr().out)
+    finally:
+        for one in ("VIEW IF EXISTS recent", "TABLE IF EXISTS orders", "DATABASE IF EXISTS artemis CASCADE"):
+            reader.sql(f"DROP {one}")
+    [stream] = blocks("docs/pipeline.md", "### Streams", "python")
+    query = reader.run(stream)["query"]
+    planned(query)
+    [lag] = blocks("docs/pipeline.md", "#### Lag", "python")
+    reader.run(lag, query=query, artemis_py=artemis_py)
+    assert re.fullmatch(r"artemis_py 0 0 False 0\n", capsys.readouterr().out)
 
 
 def test_writing(reader: Reader, tmp_path: Path) -> None:

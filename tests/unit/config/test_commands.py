@@ -192,13 +192,18 @@ def test_explain_prints_where_things_are_declared(tmp_path: Path, capsys: pytest
     lines = capsys.readouterr().out.splitlines()
     assert f"address orders.eu ({file}:9; ANYCAST; queues: q)" in lines
     assert f"queue q ({file}:9; ANYCAST)" in lines
-    assert f"security (match orders.#, {file}:10; this version does not enforce it)" in lines
+    assert f"security (match orders.#, {file}:10; security-enabled is false, everybody may do everything)" in lines
     assert "composed of" in lines
     run(explain, "other::x", "--config", file)
     lines = capsys.readouterr().out.splitlines()
     assert "address other (not declared; as it would be created by itself)" in lines
     assert "queue x (not declared; as it would be created by itself; MULTICAST)" in lines
+    assert lines[-1] == "security (no security-setting matches; security-enabled is false, everybody may do everything)"
+    secured = write(tmp_path, GOOD.replace("<security-enabled>false</security-enabled>", ""))
+    run(explain, "other::x", "--config", secured)
+    lines = capsys.readouterr().out.splitlines()
     assert "security (no security-setting matches; this version does not enforce it)" in lines
+    assert "nobody" in lines[-1]
 
 
 def test_explain_a_queue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -125,7 +125,7 @@ def test_the_nearest_right_name(core: str, suggestion: str) -> None:
 @pytest.mark.parametrize(
     ("core", "words"),
     [
-        ("<name>x</name>\n<name>y</name>", "broker.xml:4: name stands more than once in core"),
+        ("<name>x</name>\n<name>y</name>", "4: name stands more than once in core; the first is broker.xml:3"),
         (setting("<max-size-messages>10K</max-size-messages>"), "found '10K'; allowed: a whole number of 64 bits"),
         (setting("<address-full-policy>page</address-full-policy>"), "allowed: PAGE, BLOCK, FAIL, DROP"),
         (queue('durable="true"'), "<durable>false</durable> inside the queue"),

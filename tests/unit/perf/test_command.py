@@ -5,6 +5,7 @@ import json
 import pytest
 
 from artemis_py.cli.main import main
+from artemis_py.perf.registry import SCENARIOS
 from tests.unit.perf.fake_broker import FakeBroker, Faults
 
 
@@ -65,4 +66,6 @@ def test_wrong_numbers_are_refused_by_the_parser(arguments: list[str]) -> None:
 
 def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["perf", "--list"]) == 0
-    assert "unique header" in capsys.readouterr().out
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(SCENARIOS)
+    assert len({line.index(scenario.title) for line, scenario in zip(lines, SCENARIOS.values(), strict=True)}) == 1
