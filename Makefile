@@ -31,7 +31,7 @@ run: $(VENV)/.installed fresh ## start the broker on broker.xml, in the foregrou
 	@exec $(VENV)/bin/artemis-py run $(CONFIG) $(ARGS)
 
 test: $(VENV)/.installed-test fresh ## run all tests but the long ones (make soak), two at a time; prints the slowest and the seed
-	$(PY) -m pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder $(ARGS)
+	$(PY) -m pytest --numprocesses 2 --no-loadscope-reorder $(ARGS)
 
 test-compiled: $(VENV)/.installed-dev ## run the tests of the hot modules, and end to end, on compiled modules
 	@if ! command -v cc >/dev/null && ! command -v gcc >/dev/null; then \

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Generator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,8 +14,7 @@ from artemis_py.version import IS_COMPILED
 from tests.prometheus_tools import find_tool
 
 SEED_BITS = 32
-_GROUPS_FIRST = ("spark", "e2e")
-"""Folders of which the tests share processes, the one that takes longest first."""
+_LONGEST_FIRST = {"tests/spark": 0, "tests/e2e": 1}
 
 settings.register_profile("default", print_blob=True, deadline=None)
 settings.register_profile("ci", parent=settings.get_profile("default"), suppress_health_check=[HealthCheck.too_slow])
@@ -44,25 +44,31 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return [f"seed: {config.option.seed} (repeat with --seed {config.option.seed})", f"hot modules: {kind}"]
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Says of each test that replaces parts of the core why it cannot run on compiled modules. Where several processes
-    share the tests, all that need Spark are in one of them, and begin first, because they take longest.
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Says of each test that replaces parts of the core why it cannot run on compiled modules; those that take longest
+    begin first.
     """
-    if hasattr(config, "workerinput"):
-        for item in items:
-            item.add_marker(pytest.mark.xdist_group(_group_of(item)))
-        items.sort(key=lambda item: _GROUPS_FIRST.index(_group_of(item)) if _group_of(item) in _GROUPS_FIRST else 2)
+    items.sort(key=lambda item: _LONGEST_FIRST.get(_scope_of(item.nodeid), len(_LONGEST_FIRST)))
     if IS_COMPILED:
         for item in items:
             if item.get_closest_marker("interpreted") is not None:
                 item.add_marker(pytest.mark.skip(reason="replaces a part of what is compiled; runs on the sources"))
 
 
-def _group_of(item: pytest.Item) -> str:
-    """The folder of its tests, or its file."""
-    folder = item.path.parent.name
-    return folder if folder in _GROUPS_FIRST else item.path.as_posix()
+def _scope_of(nodeid: str) -> str:
+    """What one process runs as a whole: a folder that takes long to begin with, or a file."""
+    folder = "/".join(nodeid.split("/")[:2])
+    return folder if folder in _LONGEST_FIRST else nodeid.split("::", maxsplit=1)[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Shares tests out among processes: one Spark is enough."""
+    from xdist.scheduler.loadscope import LoadScopeScheduling
+
+    scheduling: Any = LoadScopeScheduling(config, log)
+    scheduling._split_scope = _scope_of
+    return scheduling
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
