@@ -414,8 +414,8 @@ def _rooms(disks: Sequence[FileDisk], look: Callable[[], None], bytes_max: int) 
 def _without_reserve(rooms: Sequence[Room]) -> list[str]:
     """A line for each reserve that cannot be made."""
     return [
-        f"warning: {fault}; nothing is kept in reserve, so a full disk would end the broker: see to it that the file can"
-        " be made, then start again"
+        f"warning: {fault}; nothing is kept in reserve, so a full disk would end the broker: see to it that the file"
+        " can be made, then start again"
         for room in rooms
         if (fault := room.take_fault())
     ]

@@ -596,4 +596,4 @@ def segment_name(number: int) -> str:
 def segment_number(name: str) -> int | None:
     """The number in a segment's file name; None for other files."""
     stem = name.removeprefix("artemis-journal-").removesuffix(".log")
-    return int(stem) if stem.isdigit() and name == segment_name(int(stem)) else None
+    return int(stem) if stem.isdecimal() and name == segment_name(int(stem)) else None

@@ -61,8 +61,8 @@ class Room:
     Any thread may call.
 
     ``changed`` is called, from any thread, when somebody should look: much has grown, the reserve is needed, or a file
-    has gone while room was short. Where there is no room for a reserve, room is short from the start. Where it cannot be
-    made for another reason nothing that is given up would change that: ``take_fault`` tells why, and there is none.
+    has gone while room was short. Where there is no room for a reserve, room is short from the start. Where it cannot
+    be made for another reason nothing that is given up would change that: ``take_fault`` tells why, and there is none.
     """
 
     def __init__(self, directory: Path, changed: Callable[[], None], bytes_max: int) -> None:

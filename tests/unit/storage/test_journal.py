@@ -73,8 +73,8 @@ def test_each_kind_of_write_syncs_as_its_setting_says(transactional: bool, non_t
 
 @pytest.mark.parametrize("compacts", [True, False])
 def test_what_was_synced_outlives_a_power_cut_also_where_it_was_moved_unsynced(compacts: bool) -> None:
-    """A message (or only its queue) of a COMMIT was synced; what is sent without transactions is not. Its file went, and
-    the copy of it had not been synced.
+    """A message (or only its queue) of a COMMIT was synced; what is sent without transactions is not. Its file went,
+    and the copy of it had not been synced.
     """
     settings = JournalSettings(
         file_bytes=4000, compact_files_min=2 * compacts, compact_percentage=50, sync_non_transactional=False

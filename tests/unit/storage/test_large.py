@@ -302,6 +302,27 @@ def test_no_number_comes_twice() -> None:
         assert len(disk.names()) == 1, "the last start is remembered, others are not"
 
 
+def test_no_number_comes_twice_after_a_start_without_room_for_its_mark() -> None:
+    """The mark of the start before had gone, although there was no other."""
+    disk = SimDisk(random.Random(1))
+    bodies = Bodies(disk)
+    body = bodies.bring(b"x")
+    number = body.number
+    del body
+    bodies.turn()
+    bodies = Bodies(disk)
+    disk.fault = Fault(0, "No space left on device", verbs=("create",))
+    upload = bodies.store.begin(durable=True)
+    upload.append(b"x")
+    upload.end()
+    bodies.turn()
+    assert upload.failure
+    del upload
+    bodies.turn()
+    disk.fault = None
+    assert Bodies(disk).bring(b"y").number > number
+
+
 def test_a_start_without_bodies_writes_nothing() -> None:
     bodies = Bodies()
     bodies.turn()
