@@ -142,8 +142,10 @@ class FileDisk(Disk):
 
     def _descriptor(self, name: str, *, is_new: bool = False) -> int:
         """Raises OSError; a file that nobody made is not there, and is not made by the way."""
-        descriptor = self._descriptors.get(name)
-        if descriptor is None:
+        descriptor = self._descriptors.pop(name, None)
+        if descriptor is not None:
+            self._descriptors[name] = descriptor  # the last to go: another thread may open files while this one writes
+        else:
             descriptor = open_private(self.directory / name, os.O_RDWR | (os.O_CREAT if is_new else 0))
             try:
                 size = os.fstat(descriptor).st_size
@@ -390,7 +392,7 @@ class DirectoryLock:
         self._held.append(self._file)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except (BlockingIOError, PermissionError):  # the latter from network file systems
             raise self._taken() from None
         with suppress(OSError):  # a disk that is full is no reason not to start
             os.ftruncate(self._file, 0)
