@@ -59,7 +59,7 @@ class RetainedBodies:
             raise self._failed(error) from None
 
     def retire(self, name: str) -> None:
-        """Take over a body that nothing but the log needs. One that somebody has removed is told: no message lacks it."""
+        """Take over a body that nothing but the log needs. One that is gone is told: no message lacks it."""
         source = self._body_directory / name
         if self._body_directory.is_dir() and not source.exists():
             warn(f"warning: {source} was removed by somebody: it is not retained")
