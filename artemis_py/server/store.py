@@ -142,7 +142,7 @@ class JournalStore(Store):
     def _open(self, config: BrokerConfig, wake: Callable[[], None], opened: ExitStack) -> None:
         recovered = recover(self._disk, _Progress())
         index = recovered.index
-        self.report = _report(recovered, self._disk.directory)
+        self.report = _without_reserve(self.rooms) + _report(recovered, self._disk.directory)
         is_unsure = not recovered.tells_all
         put_aside = delete_leftovers(self._page_disk, index.pages.pages(), keep=is_unsure)
         self.report += [f"warning: {self._page_disk.directory}: {line}" for line in put_aside]
@@ -232,6 +232,8 @@ class JournalStore(Store):
             each.refill()
             while each.is_short and each.give_up():
                 each.refill()
+        for line in _without_reserve(self.rooms):
+            _say(line)
 
     def _offer_room(self) -> None:
         """What can go on each file system when a write that must not fail finds no room there."""
@@ -407,6 +409,16 @@ def _rooms(disks: Sequence[FileDisk], look: Callable[[], None], bytes_max: int) 
             rooms[number] = Room(disk.directory, look, bytes_max)
         disk.room = rooms[number]
     return tuple(rooms.values())
+
+
+def _without_reserve(rooms: Sequence[Room]) -> list[str]:
+    """A line for each reserve that cannot be made."""
+    return [
+        f"warning: {fault}; nothing is kept in reserve, so a full disk would end the broker: see to it that the file"
+        " can be made, then start again"
+        for room in rooms
+        if (fault := room.take_fault())
+    ]
 
 
 def _journal_settings(config: BrokerConfig, number_min: int) -> JournalSettings:

@@ -14,7 +14,6 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final
 
-from artemis_py.storage.codec import CodecError
 from artemis_py.storage.places import places_name
 from artemis_py.storage.sidecars import index_beside
 from artemis_py.storage.survey import Survey
@@ -57,7 +56,7 @@ class Surveyor:
 
     def _run(self) -> None:
         while (number := self._numbers.get()) is not None and not self._is_stopping:
-            with suppress(OSError, CodecError):  # it moved twice, or is damaged: readers read all of it
+            with suppress(Exception):  # it moved twice, is damaged, or says what nobody expects: readers read all of it
                 self._survey(number)
 
     def _survey(self, number: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 from abc import ABC, abstractmethod
@@ -12,11 +11,10 @@ from typing import Final
 
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.storage.private import make_private, open_private
-from artemis_py.storage.room import Room
+from artemis_py.storage.room import NO_SPACE, Room
 
 _ZEROS: Final = bytes(1 << 20)
 OPEN_FILES_MAX: Final = 64
-_NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
 _WITHOUT_END: Final = 1 << 62
 _GONE: Final = "it was removed or replaced while the broker ran; put it back, then start the broker"
 
@@ -35,7 +33,7 @@ class LockedError(ArtemisError):
 
 def no_room_or(error: OSError, path: object) -> DiskError:
     """What went wrong with a file: NoSpaceError for want of room, DiskError otherwise."""
-    kind = NoSpaceError if error.errno in _NO_SPACE else DiskError
+    kind = NoSpaceError if error.errno in NO_SPACE else DiskError
     return kind(f"{path}: {error.strerror or error}")
 
 
@@ -144,8 +142,10 @@ class FileDisk(Disk):
 
     def _descriptor(self, name: str, *, is_new: bool = False) -> int:
         """Raises OSError; a file that nobody made is not there, and is not made by the way."""
-        descriptor = self._descriptors.get(name)
-        if descriptor is None:
+        descriptor = self._descriptors.pop(name, None)
+        if descriptor is not None:
+            self._descriptors[name] = descriptor  # the last to go: another thread may open files while this one writes
+        else:
             descriptor = open_private(self.directory / name, os.O_RDWR | (os.O_CREAT if is_new else 0))
             try:
                 size = os.fstat(descriptor).st_size
@@ -166,7 +166,7 @@ class FileDisk(Disk):
             os.close(descriptor)
 
     def _failed(self, name: str, error: OSError) -> DiskError:
-        if error.errno in _NO_SPACE and self.room is not None:
+        if error.errno in NO_SPACE and self.room is not None:
             self.room.ran_out()
         return no_room_or(error, self.directory / name)
 
@@ -214,7 +214,7 @@ class FileDisk(Disk):
 
     def _finds_room(self, error: OSError, size_bytes: int) -> bool:
         """Did a write fail for want of room only, and was something given up for it? Others may have taken it."""
-        if error.errno not in _NO_SPACE or self.room is None or not self.draws:
+        if error.errno not in NO_SPACE or self.room is None or not self.draws:
             return False
         return self.room.give(size_bytes)
 
@@ -240,7 +240,7 @@ class FileDisk(Disk):
             try:
                 self._write_all(name, descriptor, offset, data)
             except OSError as error:
-                if end > size and error.errno in _NO_SPACE:
+                if end > size and error.errno in NO_SPACE:
                     os.ftruncate(descriptor, size)
                 raise
             self._sizes[name] = max(size, end)
@@ -392,7 +392,7 @@ class DirectoryLock:
         self._held.append(self._file)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except (BlockingIOError, PermissionError):  # the latter from network file systems
             raise self._taken() from None
         with suppress(OSError):  # a disk that is full is no reason not to start
             os.ftruncate(self._file, 0)

@@ -20,7 +20,7 @@ from artemis_py.storage.disk import Disk
 from artemis_py.storage.extent import Extent, Told, read_extent
 from artemis_py.storage.index import Segment
 from artemis_py.storage.journal import segment_name, segment_number
-from artemis_py.storage.lost import whose, whose_file
+from artemis_py.storage.lost import QueueNames, whose, whose_file
 from artemis_py.storage.replay import Replayed, apply
 from artemis_py.storage.scan import Damage, lowest_lsn, next_batch, whole_records
 
@@ -246,17 +246,17 @@ class _Reader:
             for record in self._copied[self._copied_place :]:
                 if record.lsn < found.next_lsn or found.missing:
                     self._apply_copied(record)
+        names = QueueNames(found.index) if any(reading.damages for reading in found.readings) else None
         for reading in found.readings:
-            found.damages += [self._named(damage) for damage in reading.damages]
+            found.damages += [self._named(damage, names) for damage in reading.damages]
         found.finish()
 
-    def _named(self, damage: Damage) -> Damage:
+    def _named(self, damage: Damage, names: QueueNames | None) -> Damage:
         """Bindings are known by now, so the queues of what is lost can be."""
-        if damage.torn or not damage.lost:
+        if names is None or damage.torn or not damage.lost:
             return damage
-        return replace(
-            damage, whose=whose(self._damaged.get((damage.name, damage.offset), b""), self._found.index, damage.lost)
-        )
+        data = self._damaged.get((damage.name, damage.offset), b"")
+        return replace(damage, whose=whose(data, names, damage.lost))
 
     # ---- one file --------------------------------------------------------------------------------
 

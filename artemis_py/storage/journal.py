@@ -66,8 +66,7 @@ class Journal(ActorLog):
         closed: Callable[[Segment], None] | None = None,
     ) -> None:
         super().__init__(settings.broker_name, next_lsn)
-        self.durable_lsn = next_lsn - 1
-        self.last_lsn = next_lsn - 1
+        self.durable_lsn = self.last_lsn = next_lsn - 1
         self.index = index
         self.segments = segments
         self.batches = batch_number
@@ -101,8 +100,9 @@ class Journal(ActorLog):
         self._origin_outside = 0
         """``_origin`` before the group."""
         self._group_transactional = False
-        self._transactional = False
-        self._non_transactional = False
+        self._transactional = self._non_transactional = False
+        self._replaces = False
+        """Was something gathered that stands in the place of what a file has that will go?"""
         self._syncing = False
         """Does the batch under way end in a sync?"""
         self._retiring: list[tuple[int, Segment]] = []
@@ -450,6 +450,8 @@ class Journal(ActorLog):
         sync = (self._transactional and settings.sync_transactional) or (
             self._non_transactional and settings.sync_non_transactional
         )
+        if not sync and (self._replaces or segment.written_bytes + len(data) >= settings.file_bytes):
+            sync, self.inline = True, False  # what was synced must not hang on what was not; and it may take long
         self._syncing = sync
         write = Write(self._disk, segment.name, segment.written_bytes, data, sync, create_bytes, spare)
         gathered, self._gathered = self._gathered, Gathered()
@@ -459,7 +461,7 @@ class Journal(ActorLog):
         segment.last_lsn = self.last_lsn - 1  # behind all others the BATCH has its own
         self._pending = []
         self._origin = 0
-        self._transactional = self._non_transactional = False
+        self._transactional = self._non_transactional = self._replaces = False
         if segment.written_bytes >= settings.file_bytes:
             self._start_segment()
         return Commit([*writes, write], self._next_lsn - 1)
@@ -537,6 +539,7 @@ class Journal(ActorLog):
         for type_code, payload in page_records(self.index):
             self._append(type_code, payload)
         self._bindings_bytes = sum(map(len, islice(self._pending, before, None)))
+        self._replaces = True
 
     def write_again(self, messages: list[Kept]) -> None:
         """Messages that live, each with what was known of it; an earlier copy counts no longer."""
@@ -544,6 +547,7 @@ class Journal(ActorLog):
         for kept in messages:
             self._append(codec.MESSAGE, codec.encode_message(kept))
             self.index.add(kept, current)
+            self._replaces = True
 
     @property
     def wants_compaction(self) -> bool:
@@ -592,4 +596,4 @@ def segment_name(number: int) -> str:
 def segment_number(name: str) -> int | None:
     """The number in a segment's file name; None for other files."""
     stem = name.removeprefix("artemis-journal-").removesuffix(".log")
-    return int(stem) if stem.isdigit() and name == segment_name(int(stem)) else None
+    return int(stem) if stem.isdecimal() and name == segment_name(int(stem)) else None

@@ -18,6 +18,7 @@ from artemis_py.message import BodyFiles, LargeBody
 from artemis_py.storage.body_names import body_name, first_number, is_start, read_name, start_name, start_of
 from artemis_py.storage.committer import Committer, Write
 from artemis_py.storage.disk import Disk, DiskError, NoSpaceError
+from artemis_py.storage.quarantine import put_aside
 from artemis_py.storage.upload import Intake, LargeFile, Upload
 
 CHECKSUM_FAULT: Final = "its checksum does not match"
@@ -121,8 +122,7 @@ class LargeStore(BodyFiles):
     def set_aside(self, number: int) -> None:
         """Keep a file that is not whole, under a name that means nothing. Raises DiskError."""
         if self._found.pop(number, None) is not None:
-            name = body_name(number, durable=True)
-            self._disk.rename(name, f"quarantined-{name}")
+            put_aside(self._disk, body_name(number, durable=True))
 
     def remove_unused(self, *, keep: bool = False) -> list[str]:
         """At a start: what nobody has adopted goes. Durable files are retired: it may be that only the crash kept them
@@ -215,8 +215,8 @@ class LargeStore(BodyFiles):
                 self._disk.delete(file.name)
 
     def _forget_old_starts(self) -> None:
-        """After a failure the new one may not be there."""
-        if self._writer.failure is None:
+        """After a failure, or without room, the new one is not there."""
+        if self._writer.failure is None and start_name(self._start) in self._disk.names():
             for name in self._old_starts:
                 self._disk.delete(name)
 

@@ -21,20 +21,28 @@ _OF_A_QUEUE: Final = frozenset({codec.SETTLED, codec.ATTEMPTED, codec.DUE})
 """They begin with its number."""
 
 
+class QueueNames:
+    """The names of the queues of an index, by number and by address: made once, for however many places."""
+
+    def __init__(self, index: Index) -> None:
+        self.by_number = {number: str(fields.get("name")) for number, fields in index.queues.items()}
+        self.by_address: dict[bytes, dict[int, str]] = {}
+        for number, fields in index.queues.items():
+            queues = self.by_address.setdefault(str(fields.get("address")).encode(), {})
+            queues[number] = self.by_number[number]
+
+
 class _Lost:
     """What was found in damaged bytes."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, names: QueueNames) -> None:
         self.messages: set[str] = set()
         """Queues of messages."""
         self.ends: set[str] = set()
         """Queues of what happened to messages."""
         self.count = 0
-        self._names = {number: str(fields.get("name")) for number, fields in index.queues.items()}
-        self._at: dict[bytes, dict[int, str]] = {}
-        for number, fields in index.queues.items():
-            queues = self._at.setdefault(str(fields.get("address")).encode(), {})
-            queues[number] = self._names[number]
+        self._names = names.by_number
+        self._at = names.by_address
 
     def walk(self, data: bytes) -> bool:
         """Records behind each other, of which some byte is wrong; False when nothing was found."""
@@ -73,9 +81,9 @@ class _Lost:
         return set()
 
 
-def whose(data: bytes, index: Index, lost: int) -> str:
+def whose(data: bytes, names: QueueNames, lost: int) -> str:
     """For people: of which queues the ``lost`` records at most were that stood in ``data``."""
-    found = _Lost(index)
+    found = _Lost(names)
     if len(data) <= _LOOKED_AT_BYTES:
         found.walk(data)
     told = [f"messages of {_shown(found.messages)}"] if found.messages else []

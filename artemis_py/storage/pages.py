@@ -19,6 +19,7 @@ from artemis_py.storage.codec import CodecError, Kept, Record
 from artemis_py.storage.committer import Committer, Write
 from artemis_py.storage.disk import Disk, DiskError
 from artemis_py.storage.page_codec import page_name, page_numbers
+from artemis_py.storage.quarantine import put_aside
 from artemis_py.storage.scan import Damage
 
 CHUNK_BYTES: Final = 512 * 1024
@@ -207,7 +208,7 @@ class PageFiles(PageLog):
     def _delete(self, page: Page) -> None:
         name = page_name(page.stream, page.number)
         if page.damaged and name in self._disk.names():
-            self._disk.rename(name, f"quarantined-{name}")
+            put_aside(self._disk, name)
         else:
             self._disk.delete(name)
 
@@ -330,6 +331,6 @@ def delete_leftovers(disk: Disk, pages: list[Page], *, keep: bool = False) -> li
         page.count = _PLACE_MAX
         data = disk.read(name)
         count = sum(record.type_code == codec.PAGED for record, _ in whole_records(page, data, 0, lambda *_: None))
-        disk.rename(name, f"quarantined-{name}")
+        put_aside(disk, name)
         report.append(f"{name}: the journal does not tell of this page, which has {count} messages: it was put aside")
     return report

@@ -7,7 +7,6 @@ in which damage was found is copied aside (quarantine), and files that came back
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from artemis_py.errors import ArtemisError
 from artemis_py.storage import codec
@@ -15,9 +14,9 @@ from artemis_py.storage.codec import FileHeader
 from artemis_py.storage.disk import Disk, DiskError
 from artemis_py.storage.examination import Examined, Reading, examine, kept_extent
 from artemis_py.storage.extent import Extent, ExtentFiles
+from artemis_py.storage.quarantine import keep_copy
 
 Recovered = Examined
-QUARANTINED: Final = "quarantined-"
 
 
 class LossError(ArtemisError):
@@ -46,7 +45,7 @@ def _accept(disk: Disk, examined: Examined) -> None:
     """
     for reading in examined.readings:
         if any(not damage.torn for damage in reading.damages):
-            _quarantine(disk, reading.segment.name)
+            keep_copy(disk, reading.segment.name)
     _mend_all(disk, [reading for reading in examined.readings if reading.header is None and not reading.is_empty])
     extent = kept_extent(examined)
     if extent is not None:
@@ -91,13 +90,3 @@ def _mend(disk: Disk, reading: Reading) -> None:
         disk.write(segment.name, 0, codec.encode_file_header(header))
     if reading.damages:
         disk.sync(segment.name)
-
-
-def _quarantine(disk: Disk, name: str) -> None:
-    """Keep a copy of a damaged file as it is; the file itself stays in use for what is whole in it."""
-    copy = f"{QUARANTINED}{name}"
-    if copy not in disk.names():
-        data = disk.read(name)
-        disk.create(copy, 0)
-        disk.write(copy, 0, data)
-        disk.sync(copy)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.storage.bindings_copy import NAME as COPY_NAME
+from artemis_py.storage.codec import RECORD_HEADER_BYTES
 from artemis_py.storage.committer import Commit, Committer, carry_out
 from artemis_py.storage.disk import DiskError, FileDisk, sync_directory
 from artemis_py.storage.examination import MOVES_NAME, REPAIRED_NAME, Examined, examine
@@ -31,6 +32,8 @@ from artemis_py.storage.sidecars import beside_segment
 
 _NEW: Final = "repaired.part"
 _PER_BATCH: Final = 1000
+_BATCH_SHARE: Final = 2
+"""A file ends with a whole batch: it can be longer than wanted, but hardly twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ def _prepare(directory: Path, file_bytes: int, now: datetime) -> None:
     shutil.rmtree(directory / _NEW, ignore_errors=True)  # of a repair that was interrupted: copies, all of it
     new_disk = FileDisk(directory / _NEW)
     with closing(new_disk):
-        count = _write(new_disk, examined, file_bytes, _last_number(disk) + 1)
+        count = _write(new_disk, examined, file_bytes, _last_number(disk, examined))
     moves = {
         "folder": f"lost+found-{now:%Y%m%dT%H%M%SZ}",
         "old": [name for name in disk.names() if _is_of_journal(name)],
@@ -71,25 +74,39 @@ def _prepare(directory: Path, file_bytes: int, now: datetime) -> None:
     _write_durably(directory / MOVES_NAME, json.dumps(moves).encode())
 
 
-def _last_number(disk: FileDisk) -> int:
-    return max((segment_number(name) or 0 for name in disk.names()), default=0)
+def _last_number(disk: FileDisk, examined: Examined) -> int:
+    """Of the last file that there was, as far as anything tells."""
+    extent = examined.told.extent
+    named = [segment_number(name) or 0 for name in disk.names()]
+    return max([0 if extent is None else extent.last, *named, *(one.segment.number for one in examined.readings)])
+
+
+def _numbers_gone(examined: Examined, file_bytes: int, last_number: int) -> int:
+    """How many numbers the records may have had that are lost behind the last one: a file's worth for the rest of its
+    file, and for each file behind that. Readers of the log, and clients, have seen them: they are not given again.
+    """
+    segments = examined.segments
+    files = last_number - segments[-1].number + 1 if segments else last_number
+    size_bytes = max([file_bytes, *(reading.size_bytes for reading in examined.readings)])
+    return files * _BATCH_SHARE * size_bytes // RECORD_HEADER_BYTES
 
 
 def _is_of_journal(name: str) -> bool:
     return segment_number(beside_segment(name) or name) is not None or name in (*EXTENT_NAMES, COPY_NAME)
 
 
-def _write(disk: FileDisk, examined: Examined, file_bytes: int, number: int) -> int:
-    """Everything that lives, in files from a number on. Returns how many messages."""
+def _write(disk: FileDisk, examined: Examined, file_bytes: int, last_number: int) -> int:
+    """Everything that lives, in files behind one of a number. Returns how many messages."""
     found = examined.index
     found.drop_orphans()
     index = Index()
     index.addresses, index.queues, index.cursors = found.addresses, found.queues, found.cursors
     index.duplicate_ids, index.pages = found.duplicate_ids, found.pages
-    index.message_id_max, index.queue_id_max = found.message_id_max, found.queue_id_max
+    gone = _numbers_gone(examined, file_bytes, last_number)
+    index.message_id_max, index.queue_id_max = found.message_id_max + gone, found.queue_id_max
     committer = _AtOnce()
-    settings = JournalSettings(file_bytes=file_bytes, compact_files_min=0, files_min=0, number_min=number)
-    numbers = examined.next_lsn, examined.batch_number
+    settings = JournalSettings(file_bytes=file_bytes, compact_files_min=0, files_min=0, number_min=last_number + 1)
+    numbers = examined.next_lsn + gone, examined.batch_number
     journal = Journal(disk, committer, settings, index, [], *numbers, lambda _name: None)
     journal.write_bindings()
     count = 0

@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from artemis_py.shown import warn
 from artemis_py.storage.body_names import RETAINED_FOLDER, read_name, start_of
 from artemis_py.storage.directory_stamp import DirectoryStamp
 from artemis_py.storage.disk import Disk, DiskError, no_room_or
@@ -58,13 +59,17 @@ class RetainedBodies:
             raise self._failed(error) from None
 
     def retire(self, name: str) -> None:
-        """Take over a body that nothing but the log needs."""
+        """Take over a body that nothing but the log needs. One that is gone is told: no message lacks it."""
+        source = self._body_directory / name
+        if self._body_directory.is_dir() and not source.exists():
+            warn(f"warning: {source} was removed by somebody: it is not retained")
+            return
         stem, dot, kind = name.partition(".")
         target = self._directory / f"{stem}-{shown_time(self._clock_ms())}{dot}{kind}"
         with self._looked():
             pass
         try:
-            move(self._body_directory / name, target, _UNFINISHED)  # a copy takes its time: nobody waits for it
+            move(source, target, _UNFINISHED)  # a copy takes its time: nobody waits for it
             self._take_in(target)
         except OSError as error:
             raise self._failed(error) from None

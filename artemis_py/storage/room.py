@@ -8,6 +8,7 @@ reserve is gone, whatever nobody waits for goes, one file after the other: the w
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Callable
@@ -18,11 +19,14 @@ from typing import Final
 
 from artemis_py.storage.private import open_private
 
+NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
 RESERVE_SHARE: Final = 16
 """No more of a file system than one part in so many."""
 RESERVE_NAME: Final = "reserve.room"
 LOOK_EVERY_BYTES: Final = 1 << 20
 """After this much growth somebody looks how full the disk is."""
+_BLOCK_BYTES: Final = 512
+"""Of which the system counts those that a file holds."""
 _GIVEN_BYTES_MIN: Final = 256 << 10
 """Cut off at once: room that was just freed can be gone to somebody else."""
 
@@ -57,7 +61,8 @@ class Room:
     Any thread may call.
 
     ``changed`` is called, from any thread, when somebody should look: much has grown, the reserve is needed, or a file
-    has gone while room was short. A reserve that cannot be made is no error: then room is short from the start.
+    has gone while room was short. Where there is no room for a reserve, room is short from the start. Where it cannot
+    be made for another reason nothing that is given up would change that: ``take_fault`` tells why, and there is none.
     """
 
     def __init__(self, directory: Path, changed: Callable[[], None], bytes_max: int) -> None:
@@ -75,13 +80,13 @@ class Room:
         self._lock = threading.Lock()
         self._grown_bytes = 0
         self._has_bytes = 0
+        self._fault = ""
         with suppress(OSError):
-            self._has_bytes = self._path.stat().st_size
+            self._has_bytes = _held_bytes(self._path)
         self.wanted_bytes = 0
         with suppress(OSError):
             self.wanted_bytes = min(bytes_max, space_of(str(directory)).total_bytes // RESERVE_SHARE)
-        self._fill(self.wanted_bytes)
-        self.is_short = self._has_bytes < self.wanted_bytes
+        self.is_short = not self._fill(self.wanted_bytes)
 
     @property
     def reserve_bytes(self) -> int:
@@ -94,6 +99,11 @@ class Room:
         with suppress(OSError):
             return self._has_bytes + space_of(str(self.directory)).free_bytes
         return self._has_bytes
+
+    def take_fault(self) -> str:
+        """Why there is no reserve although there is room for it, told once; empty: there is nothing to tell."""
+        fault, self._fault = self._fault, ""
+        return fault
 
     def grew(self, size_bytes: int) -> None:
         """Files are about to become larger by so much."""
@@ -156,25 +166,32 @@ class Room:
                 if free_bytes >= 2 * _GIVEN_BYTES_MIN:
                     self._fill(min(self._has_bytes + free_bytes // 2, self.wanted_bytes))
                 return
-            self._fill(self.wanted_bytes)
-            self.is_short = self._has_bytes < self.wanted_bytes
+            self.is_short = not self._fill(self.wanted_bytes)
         if not self.is_short:
             self._changed()
 
-    def _fill(self, size_bytes: int) -> None:
-        """Have so much in reserve, or what there was of it."""
-        if self._has_bytes == size_bytes:
-            return
-        with suppress(OSError):
-            descriptor = open_private(self._path, os.O_RDWR | os.O_CREAT)
+    def _fill(self, size_bytes: int) -> bool:
+        """Have so much in reserve, or what there was of it; False when there is no room for it."""
+        if self._has_bytes != size_bytes:
             try:
-                if self._has_bytes > size_bytes:
-                    os.ftruncate(descriptor, size_bytes)
-                else:
-                    _allocate(descriptor, self._has_bytes, size_bytes)
-            finally:
-                self._has_bytes = os.fstat(descriptor).st_size
-                os.close(descriptor)
+                self._resize(size_bytes)
+            except OSError as error:
+                if error.errno in NO_SPACE:
+                    return False
+                self._fault = f"{self._path} cannot be made: {error.strerror or error}"
+        return True
+
+    def _resize(self, size_bytes: int) -> None:
+        """Raises OSError."""
+        descriptor = open_private(self._path, os.O_RDWR | os.O_CREAT)
+        try:
+            if self._has_bytes > size_bytes:
+                os.ftruncate(descriptor, size_bytes)
+            else:
+                _allocate(descriptor, self._has_bytes, size_bytes)
+        finally:
+            self._has_bytes = os.fstat(descriptor).st_size
+            os.close(descriptor)
 
 
 def _allocate(descriptor: int, start: int, end: int) -> None:
@@ -184,3 +201,9 @@ def _allocate(descriptor: int, start: int, end: int) -> None:
     except OSError:
         os.ftruncate(descriptor, start)
         raise
+
+
+def _held_bytes(path: Path) -> int:
+    """How much room a file holds: none where it has holes, as in a copy that a tool made of it. Raises OSError."""
+    found = os.stat(path)
+    return found.st_size if found.st_blocks * _BLOCK_BYTES >= found.st_size else 0

@@ -40,6 +40,8 @@ _COPY: Final = b"_AMQ_ORIG_"
 """What the header block of a copy has that the broker made."""
 _ORIGINAL: Final = b"_AMQ_ORIG_MESSAGE_ID:"
 _ID_MAX: Final = (1 << 63) - 1
+_ID_DIGITS_MAX: Final = 19
+"""Python refuses to read very long numbers."""
 ADDED, ACKED, REPLACED, EXPIRED, KILLED = range(5)
 """The places of what is counted for each queue."""
 _COUNTED: Final = tuple(
@@ -200,8 +202,9 @@ class Survey:
         """A copy speaks of what it is a copy of. A client may have written anything there."""
         _, found, rest = block.partition(_ORIGINAL)
         text = rest.partition(b"\n")[0]
-        if found and text.isdigit() and int(text) <= _ID_MAX:
-            self._mention((int(text),))
+        digits = text.lstrip(b"0") or b"0"
+        if found and text.isdigit() and len(digits) <= _ID_DIGITS_MAX and int(digits) <= _ID_MAX:
+            self._mention((int(digits),))
 
     def _count_block(self) -> None:
         """Those that were as the one before it count as it does."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from artemis_py.storage import disk as disk_module
 from artemis_py.storage import private as private_module
 from artemis_py.storage import room as room_module
 from artemis_py.storage.committer import Commit, Write, carry_out
-from artemis_py.storage.disk import DiskError, FileDisk, NoSpaceError
+from artemis_py.storage.disk import DirectoryLock, DiskError, FileDisk, NoSpaceError
 from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.recovery import recover
@@ -275,3 +275,31 @@ def test_a_journal_file_grows_as_it_is_written_when_there_is_no_room_for_all_of_
     carry_out(Commit([write], 1))
     assert system.failed == ("" if is_short else "pwrite")
     assert disk.read("file") == b"data"
+
+
+def test_the_file_written_to_last_is_the_last_to_be_closed(tmp_path: Path) -> None:
+    """While one thread writes to it another one opens files: its number must not become that of another file."""
+    with closing(FileDisk(tmp_path, open_files_max=4)) as disk:
+        disk.create("current", 0)
+        for number in range(10):
+            disk.write("current", 0, b"x")
+            disk.create(f"other {number}", 0)
+            assert "current" in _open_names(tmp_path), number
+        assert disk.open_files == 4
+
+
+def _open_names(folder: Path) -> set[str]:
+    paths: set[Path] = set()
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(OSError):  # that of the listing
+            paths.add(Path(os.readlink(f"/proc/self/fd/{number}")))
+    return {path.name for path in paths if path.parent == folder}
+
+
+def test_a_file_system_without_locks_is_no_other_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_descriptor: int, _operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(disk_module.fcntl, "flock", refuse)
+    with pytest.raises(DiskError, match=r"server\.lock: No locks available"):
+        DirectoryLock(tmp_path)

@@ -71,6 +71,37 @@ def test_each_kind_of_write_syncs_as_its_setting_says(transactional: bool, non_t
     assert journal.syncs - before == transactional
 
 
+@pytest.mark.parametrize("compacts", [True, False])
+def test_what_was_synced_outlives_a_power_cut_also_where_it_was_moved_unsynced(compacts: bool) -> None:
+    """A message (or only its queue) of a COMMIT was synced; what is sent without transactions is not. Its file went,
+    and the copy of it had not been synced.
+    """
+    settings = JournalSettings(
+        file_bytes=4000, compact_files_min=2 * compacts, compact_percentage=50, sync_non_transactional=False
+    )
+    for seed in range(20):
+        disk = SimDisk(random.Random(seed))
+        journal, committer, _ = open_journal(disk, settings)
+        journal.begin_group(transactional=True)
+        journal.queue_changed(dict(QUEUE))
+        if compacts:
+            journal.published(message(1), [QUEUE_ID], 0)
+        journal.end_group()
+        commit(journal, committer)
+        assert journal.syncs == 1
+        number = 1
+        while segment_name(1) in disk.names():
+            number += 1
+            one = message(number, BODY)
+            journal.published(one, [QUEUE_ID], 0)
+            journal.settled(QUEUE_ID, [one], "acked")
+            commit(journal, committer)
+        disk.crash()
+        recovered = recover(disk)
+        assert QUEUE_ID in recovered.index.queues, f"seed {seed}"
+        assert kept_ids(recovered) == [1] * compacts, f"seed {seed}"
+
+
 def test_disk_use_follows_what_lives() -> None:
     """A message in every hundred stays for long: compaction gathers them, and the files between go."""
     settings = JournalSettings(file_bytes=8192, compact_files_min=5, compact_percentage=30)

@@ -14,7 +14,7 @@ from artemis_py.storage import codec, retained_bodies
 from artemis_py.storage.body_names import body_name, is_start, read_name
 from artemis_py.storage.body_recovery import take_over
 from artemis_py.storage.codec import CodecError, Kept
-from artemis_py.storage.disk import FileDisk, NoSpaceError
+from artemis_py.storage.disk import DiskError, FileDisk, NoSpaceError
 from artemis_py.storage.large import LargeStore, Piece
 from artemis_py.storage.retained_bodies import RetainedBodies
 from artemis_py.storage.retention import Retention, RetentionSettings
@@ -302,6 +302,27 @@ def test_no_number_comes_twice() -> None:
         assert len(disk.names()) == 1, "the last start is remembered, others are not"
 
 
+def test_no_number_comes_twice_after_a_start_without_room_for_its_mark() -> None:
+    """The mark of the start before had gone, although there was no other."""
+    disk = SimDisk(random.Random(1))
+    bodies = Bodies(disk)
+    body = bodies.bring(b"x")
+    number = body.number
+    del body
+    bodies.turn()
+    bodies = Bodies(disk)
+    disk.fault = Fault(0, "No space left on device", verbs=("create",))
+    upload = bodies.store.begin(durable=True)
+    upload.append(b"x")
+    upload.end()
+    bodies.turn()
+    assert upload.failure
+    del upload
+    bodies.turn()
+    disk.fault = None
+    assert Bodies(disk).bring(b"y").number > number
+
+
 def test_a_start_without_bodies_writes_nothing() -> None:
     bodies = Bodies()
     bodies.turn()
@@ -436,6 +457,16 @@ def test_a_retained_body_stays_with_the_file_that_speaks_of_it(tmp_path: Path) -
     kept.now_ms = start_ms + 19_100
     kept.log.purge()
     assert kept.numbers == []
+
+
+def test_a_body_that_somebody_removed_ends_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The broker ended when its message was settled. Without the directory it still does."""
+    keeping = Keeping(tmp_path)
+    keeping.bodies.retire(body_name(1, durable=True))
+    assert f"{body_name(1, durable=True)} was removed by somebody" in capsys.readouterr().err
+    (tmp_path / "large").rmdir()
+    with pytest.raises(DiskError):
+        keeping.bodies.retire(body_name(1, durable=True))
 
 
 def test_retained_bodies_count_for_the_storage_limit(tmp_path: Path) -> None:

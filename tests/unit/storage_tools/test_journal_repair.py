@@ -70,6 +70,20 @@ def test_a_repaired_journal_is_whole_and_the_old_files_are_kept(
     assert not found.tells_all, "what the journal does not tell of may be needed"
 
 
+def test_no_number_is_given_twice_when_the_last_files_are_lost(story: Story) -> None:
+    """Readers of the log had read behind what is left: they passed over what got their numbers."""
+    last = log_files([story.folder])[-1]
+    for file in log_files([story.folder])[-2:]:
+        file.path.unlink()
+    assert cli.main(["journal", "repair", str(story.folder), "--write"]) == 0
+    found = recover(FileDisk(story.folder))
+    assert found.segments[0].number > last.number
+    assert found.next_lsn > story.journal.last_lsn
+    assert found.segments[0].first_lsn > story.journal.last_lsn
+    assert found.index.message_id_max > max(story.messages)
+    assert not found.damages
+
+
 def test_the_old_files_are_for_the_brokers_user_alone(story: Story) -> None:
     _lose_one(story)
     before = os.umask(0)
