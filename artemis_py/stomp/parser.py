@@ -316,7 +316,8 @@ class Parser:
         limit = self._header_bytes_max
         if len(block) > limit:
             start = block[:limit].rpartition(b"\n")[0]
-            raise FrameError(f"Headers of more than {limit} bytes", receipt_in(start, self.dialect.version))
+            reason = f"Headers of more than {limit} bytes (maxHeaderBytes of the acceptor)"
+            raise FrameError(reason, receipt_in(start, self.dialect.version))
         receipt = receipt_in(block.partition(b"\0")[0], self.dialect.version)
         raise FrameError("A NUL among the headers: the empty line after them is missing", receipt)
 
@@ -491,4 +492,4 @@ def _no_nul(frame: BodiedFrame) -> FrameError:
 
 
 def _too_large(frame: BodiedFrame, limit: int) -> FrameError:
-    return FrameError(f"A body of more than {limit} bytes", _receipt_of(frame))
+    return FrameError(f"A body of more than {limit} bytes (maxBodyBytes of the acceptor)", _receipt_of(frame))
