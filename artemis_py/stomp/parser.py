@@ -172,10 +172,10 @@ class Parser:
                     return frames
                 data = whole
             self._scan(data, 0, frames, frames_max - len(frames))
-            if len(data) > self._large_bytes_min:
-                self._take_out_large(frames)
         except FrameError as error:
             self._fail(error)
+        if len(data) > self._large_bytes_min:
+            self._take_out_large(frames)
         return frames
 
     def more(self, frames_max: int = sys.maxsize) -> list[tuple[AnyFrame, bytes]]:
@@ -184,10 +184,10 @@ class Parser:
         data, self._data = self._data, b""
         try:
             self._scan(data, self._position, frames, frames_max)
-            if len(data) > self._large_bytes_min:
-                self._take_out_large(frames)
         except FrameError as error:
             self._fail(error)
+        if len(data) > self._large_bytes_min:
+            self._take_out_large(frames)
         return frames
 
     def feed_one(self, data: bytes) -> tuple[list[tuple[AnyFrame, bytes]], bytes]:
