@@ -15,39 +15,60 @@ LOOKED_AT_MAX: Final = 4096
 """How much of a text need be looked at before a part of it is shown, in characters: no password is as long."""
 
 _SECRET: Final = r"(?:passw|passc|passp|pwd)"
+_QUOTED: Final = r""""[^"]*"?|'[^']*'?"""
 _PARAMETER: Final = re.compile(
-    rf"""(?i)((?:{_SECRET}|secret|token)[\w.-]{{0,64}}\s{{0,8}}=\s{{0,8}})("[^"]*"?|'[^']*'?|[^;&<\n]+)"""
+    rf"""(?i)((?:(?:{_SECRET}|secret|token)[\w.-]{{0,64}}|\bpass)\s{{0,8}}=\s{{0,8}})"""
+    rf"""((?:{_QUOTED})[^\s<>/;&,)]*|(?:[^;&<\n]|&[#\w]{{1,16}};)+)"""
 )
-_ELEMENT: Final = re.compile(rf"(?i)(<[\w:.-]{{0,64}}{_SECRET}[^<>]{{0,256}}>)[^<]+")
-_TAG: Final = re.compile(r"<[^<>]+")
-_VALUE: Final = re.compile(r"""(?i)(\bvalue\s{0,8}=\s{0,8})("[^"]*"?|'[^']*'?)""")
-_USER_INFO: Final = re.compile(r"""(//[^/@\s:'"<>?]{0,256}:)[^\s'"<>?]{0,1024}@""")
+"""With what stands close behind a quoted value: the quote may have been part of the password. A character that is
+written as ``&#64;`` does not end a value.
+"""
+_ELEMENT: Final = re.compile(rf"(?i)(<[\w:.-]{{0,64}}{_SECRET}[^<>]{{0,256}}(?<!/)>)((?:[^<]|<(?!/))+)")
+"""All up to the end tag: a CDATA section and a comment, too."""
+_TAG: Final = re.compile(rf"<(?:[^<>\"']|{_QUOTED})+")
+_VALUE: Final = re.compile(rf"""(?i)(\bvalue\s{{0,8}}=\s{{0,8}})((?:{_QUOTED})[^\s<>/]*|[^\s<>]+)""")
+_USER_INFO: Final = re.compile(r"""(//[^/\s"<>:]{0,256}:|:thin:[^/\s"<>]{0,256}/)((?:[^"<>@]{0,1024}+@)+)""")
+"""Up to the last ``@``, whatever stands before it: what is wrong with the URI may be just that."""
 _NAME: Final = re.compile(rf"""(?i){_SECRET}[\w.'"-]{{0,64}}""")
-_LINES_BEFORE: Final = 20
+_KEY: Final = re.compile(rf"""(?i)(?:{_SECRET}|secret|token|\bpass\b)[\w.'"-]{{0,64}}""")
+_LINE: Final = re.compile(r"[^\n]+")
+_ROWS_BEFORE: Final = 20
+_LOOKED_BEYOND_MAX: Final = 1024
+"""How much behind a line is looked at for the name of what stands in it."""
 
 
 def masked(text: str) -> str:
-    """Return the text with every password in it hidden: in URIs, parameters, attributes and elements."""
-    text = _USER_INFO.sub(rf"\1{MASK}@", text)
-    text = _PARAMETER.sub(rf"\1{MASK}", text)
-    text = _ELEMENT.sub(rf"\1{MASK}", text)
+    """Return the text with every password in it hidden: in URIs, parameters, attributes and elements. It keeps its
+    lines.
+    """
+    text = _USER_INFO.sub(lambda found: f"{found[1]}{_hidden(found[2][:-1])}@", text)
+    text = _PARAMETER.sub(_hide_value, text)
+    text = _ELEMENT.sub(_hide_value, text)
     return _TAG.sub(_mask_value, text)
 
 
 def masked_line(rows: Sequence[str], number: int) -> str:
     """Return a line of a file, counted from 1, as it can be shown: every password in it hidden, also one whose name
-    stands on a line before. In a file of properties all behind the name of a password is hidden.
+    stands on a line before or behind. In a file of properties all behind the name of a password is hidden.
     """
     row = rows[number - 1].strip()[:LOOKED_AT_MAX]
     if not _is_xml(rows):
-        name = _NAME.search(row)
-        return masked(row) if name is None else f"{row[: name.end()]} {MASK}"
-    before = "\n".join(each[-LOOKED_AT_MAX:] for each in rows[max(0, number - 1 - _LINES_BEFORE) : number - 1])
-    tag = before[before.rfind("<") :] if "<" in before else ""
-    text, mark, rest = row.partition("<")
-    if text and names_a_secret(tag) and not tag.startswith("</"):
-        text = MASK
-    return masked(text + mark + rest)
+        return _masked_property(rows, number, row)
+    before = "\n".join(each[-LOOKED_AT_MAX:] for each in rows[max(0, number - 1 - _ROWS_BEFORE) : number - 1])
+    before = before[-LOOKED_AT_MAX:]
+    behind = "\n".join(each[:_LOOKED_BEYOND_MAX] for each in rows[number : number + _ROWS_BEFORE])
+    text = masked(f"{before}\n{row}\n{behind[:_LOOKED_BEYOND_MAX]}")
+    return text.split("\n")[before.count("\n") + 1].strip()
+
+
+def _masked_property(rows: Sequence[str], number: int, row: str) -> str:
+    """A line of a file of properties, or of JSON; it may go on with what the line before began."""
+    first = number - 1
+    while first > max(0, number - 1 - _ROWS_BEFORE) and rows[first - 1].rstrip().endswith(("\\", ":")):
+        first -= 1
+    before = "".join(each.strip()[:LOOKED_AT_MAX].removesuffix("\\") for each in rows[first : number - 1])
+    name = _KEY.search(before + row)
+    return masked(row) if name is None else f"{row[: max(name.end() - len(before), 0)]} {MASK}".lstrip()
 
 
 def names_a_secret(message: str) -> bool:
@@ -57,7 +78,16 @@ def names_a_secret(message: str) -> bool:
 
 def _mask_value(tag: re.Match[str]) -> str:
     """Hide the value in a tag that says the name of a password elsewhere: ``<property key="password" value="…"/>``."""
-    return _VALUE.sub(rf"\1{MASK}", tag[0]) if names_a_secret(tag[0]) else tag[0]
+    return _VALUE.sub(_hide_value, tag[0]) if names_a_secret(tag[0]) else tag[0]
+
+
+def _hide_value(found: re.Match[str]) -> str:
+    return found[1] + _hidden(found[2])
+
+
+def _hidden(text: str) -> str:
+    """A mask on each line of a text that must not be shown."""
+    return _LINE.sub(MASK, text)
 
 
 def _is_xml(rows: Sequence[str]) -> bool:

@@ -61,6 +61,10 @@ class ConsumerDefaults:
         return max(now_ms - 1000 * period_s, 0) if period_s else now_ms + 1, last_message_id
 
 
+_LOOK_UNITS_MAX: Final = 4
+"""A selector that costs no more is paid for with the look at the message."""
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Consumer:
     """State of one reader. The queue moves entries; the session that owns the consumer turns its outbox into frames.
@@ -72,10 +76,10 @@ class Consumer:
 
     # fmt: off
     __slots__ = (
-        "_head_only", "_last_head", "_last_verdict", "actor", "after_id", "browses", "closed", "credit_bytes", "cursor",
-        "destructive", "exclusive", "firsts", "handed", "held", "id", "listed", "no_local", "outbox", "owner",
-        "page_readers", "parked", "passed_over", "priority", "reader", "room_bytes", "selector", "settles", "since_ms",
-        "weigh", "weights", "window_bytes",
+        "_head_only", "_last_head", "_last_verdict", "_units", "_units_per_kb", "actor", "after_id", "asked_units",
+        "browses", "closed", "credit_bytes", "cursor", "destructive", "exclusive", "firsts", "handed", "held", "id",
+        "listed", "no_local", "outbox", "owner", "page_readers", "parked", "passed_over", "priority", "reader",
+        "room_bytes", "selector", "settles", "since_ms", "weigh", "weights", "window_bytes",
     )
     # fmt: on
 
@@ -126,6 +130,8 @@ class Consumer:
         """Ids of messages in the outbox with which a group came to this consumer, where the queue marks those
         (``group-first-key``).
         """
+        self.asked_units = 0
+        """What its selector has cost beyond looks; whoever pays for it sets it back."""
         self.credit_bytes = max(window_bytes, 1)
         self.room_bytes = 0
         self.held: dict[int, Entry] = {}
@@ -145,6 +151,8 @@ class Consumer:
         self.passed_over = 0
         """When it was its turn and it found nothing, a number that rises with time; 0 when it has lost no turn."""
         self.closed = False
+        self._units = 0 if selector is None else selector.program.units
+        self._units_per_kb = 0 if selector is None else selector.program.units_per_kb
         self._head_only = selector is not None and not (selector.identifiers & _PER_MESSAGE_IDENTIFIERS)
         self._last_head: Head | None = None
         self._last_verdict = False
@@ -173,9 +181,20 @@ class Consumer:
         if self._head_only:
             if message.head is not self._last_head:
                 self._last_head = message.head
-                self._last_verdict = selector.matches(message.lookup)
+                self._last_verdict = self._ask(selector, message)
             return self._last_verdict
+        return self._ask(selector, message)
+
+    def _ask(self, selector: Selector, message: Message) -> bool:
+        units = self._units + (self._units_per_kb * message.head.size_bytes >> 10)
+        if units > _LOOK_UNITS_MAX:
+            self.asked_units += units
         return selector.matches(message.lookup)
+
+    def take_asked(self) -> int:
+        """The units that its selector has cost since this was asked."""
+        units, self.asked_units = self.asked_units, 0
+        return units
 
     def take(self, entry: Entry) -> None:
         """Put an entry into the outbox and charge room and window for it."""

@@ -160,7 +160,7 @@ class GroupViews:
                 return None if parked is None else self._unpark(parked)
             message = found.message
             if not consumer.wants(message):
-                self.passes_left -= 1
+                self.passes_left -= 1 + consumer.take_asked()
                 continue
             group = rule.group_of(message)
             if parked is None:

@@ -222,6 +222,7 @@ class Queue(QueueGroups):
                 continue
             else:
                 entry = self._next_for(consumer, now_ms)
+            budget.spend(consumer.take_asked())
             if entry is not None:
                 self._deliver(consumer, entry)
             elif self._was_cut:
@@ -318,6 +319,8 @@ class Queue(QueueGroups):
                 if consumer.destructive:
                     self.order.remove(found, found.sequence)
                 return found
+            if consumer.asked_units >= SLICE_MAX:
+                break
         self._was_cut = True
         return None
 

@@ -93,6 +93,7 @@ class QueueGroups(QueuePages):
             budget.spend(1)
             while consumer.browses and consumer.has_room:
                 entry = self._next_for(consumer, now_ms)
+                budget.spend(consumer.take_asked())
                 if entry is not None:
                     self._deliver(consumer, entry)
                 elif not self._was_cut:

@@ -15,6 +15,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import DAMAGED, REPLACED, Entry
 from artemis_py.core.paging import PageReader, PageStream
 from artemis_py.core.queue_times import QueueTimes, not_before_ms
+from artemis_py.core.queue_work import SLICE_MAX
 from artemis_py.message import Message
 from artemis_py.paged import Page, PagedMessage, PlaceSet
 from artemis_py.records import Found
@@ -291,7 +292,7 @@ class QueuePages(QueueTimes):
                 entry = self._search_in(backlog, consumer, now_ms)
                 if entry is not None:
                     return entry
-                if self._reads_left <= 0:
+                if self._reads_left <= 0 or consumer.asked_units >= SLICE_MAX:
                     self._tired.append(consumer)
                     self._note_ready()
                     return None
@@ -307,7 +308,7 @@ class QueuePages(QueueTimes):
             reader.follow(backlog.reader)
         if backlog.shared_order:
             self.order.reserve(backlog.end_sequence)
-        while self._reads_left > 0:
+        while self._reads_left > 0 and consumer.asked_units < SLICE_MAX:
             looked = reader.looked
             found = backlog.next_for(reader, self._reads_left)
             self.host.budget.spend(_READ_UNITS * (reader.looked - looked))

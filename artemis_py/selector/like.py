@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final, final
 
-_TRIES_MAX: Final = 16384
-"""Length of a run times length of a text up to which places are tried one after the other."""
+_TRIES_MAX: Final = 64
+"""Parts of a run that are compared at one place after the other, before all places are followed at once."""
 
 
 @final
@@ -17,11 +17,11 @@ class Like:
     """A pattern ready to be asked: a row of runs with ``%`` between them.
 
     The first and the last run have fixed places; each other one is taken where it is first found. So each character of
-    a text is passed once, and no pattern makes a text cost more than ``units_per_kb`` for each 1,024 of its characters
-    (in units of work of about a microsecond).
+    a text is passed once, and no pattern makes a text cost more than ``units``, and ``units_per_kb`` for each 1,024 of
+    its characters (in units of work of about a microsecond).
     """
 
-    __slots__ = ("_between", "_first", "_is_fixed", "_last", "units_per_kb")
+    __slots__ = ("_between", "_first", "_is_fixed", "_last", "units", "units_per_kb")
 
     def __init__(self, pattern: str, escape: str | None) -> None:
         runs = _runs(pattern, escape)
@@ -31,7 +31,11 @@ class Like:
         between = [_plain_or_run(run) for run in runs[1:-1] if run]
         self._between: Final = between
         """Most are plain texts, and there may be thousands."""
-        self.units_per_kb: Final = 1 + max([0 if isinstance(one, str) else one.units_per_kb for one in between] or [0])
+        steps = len(between) + self._first.part_count + self._last.part_count
+        self.units: Final = steps // 8 + sum([0 if isinstance(one, str) else one.units for one in between])
+        self.units_per_kb: Final = 1 + max(
+            [_repeats(one) if isinstance(one, str) else one.units_per_kb for one in between] or [0]
+        )
 
     def fits(self, text: str) -> bool:
         """Does all of the text match?"""
@@ -72,6 +76,22 @@ def _runs(pattern: str, escape: str | None) -> list[list[str | None]]:
     return runs
 
 
+def _repeats(text: str) -> int:
+    """How often the beginning of a text repeats itself at most. Where it does, ``find`` compares up to so many
+    characters at each place (its length by the period: Knuth, Morris and Pratt's table of borders).
+    """
+    most = border = 0
+    borders = [0] * len(text)
+    for place in range(1, len(text)):
+        while border and text[place] != text[border]:
+            border = borders[border - 1]
+        if text[place] == text[border]:
+            border += 1
+        borders[place] = border
+        most = max(most, (place + 1) // (place + 1 - border))
+    return most if most > 2 else 0
+
+
 def _plain_or_run(characters: list[str | None]) -> str | _Run:
     plain = "".join(char for char in characters if char is not None)
     return plain if len(plain) == len(characters) else _Run(characters)
@@ -81,7 +101,7 @@ def _plain_or_run(characters: list[str | None]) -> str | _Run:
 class _Run:
     """Characters one after another, some of which may be any."""
 
-    __slots__ = ("_anchor", "_characters", "_parts", "length", "units_per_kb")
+    __slots__ = ("_anchor", "_characters", "_parts", "length", "part_count", "units", "units_per_kb")
 
     def __init__(self, characters: list[str | None]) -> None:
         self.length: Final = len(characters)
@@ -99,9 +119,14 @@ class _Run:
                 parts[-1] = offset, text + char
         self._parts: Final = parts
         """The plain texts between characters that may be any, each with its place."""
+        self.part_count: Final = len(parts)
         self._anchor: Final = max(parts, key=_length, default=(0, ""))
         self._characters: Final = characters if len(parts) > 1 else []
-        self.units_per_kb: Final = 60 + self.length // 16 if len(parts) > 1 else 0
+        distinct = len({char for char in characters if char is not None}) if len(parts) > 1 else 0
+        self.units: Final = 2 + distinct
+        self.units_per_kb: Final = _repeats(self._anchor[1]) + (
+            60 + self.length // 16 + distinct // 4 if len(parts) > 1 else 0
+        )
 
     def is_at(self, text: str, place: int) -> bool:
         """Does the text have the run there? It is long enough."""
@@ -113,12 +138,14 @@ class _Run:
         if last < start:
             return -1
         offset, anchor = self._anchor
-        if self._characters and self.length * (end - start) > _TRIES_MAX:
-            return self._find_in_bits(text, start, end)
+        tries = _TRIES_MAX
         place = start + offset - 1
         while (place := text.find(anchor, place + 1, last + offset + len(anchor))) >= 0:
+            if tries <= 0 and self._characters:
+                return self._find_in_bits(text, place - offset, end)
             if self.is_at(text, place - offset):
                 return place - offset
+            tries -= self.part_count
         return -1
 
     def _find_in_bits(self, text: str, start: int, end: int) -> int:

@@ -175,3 +175,15 @@ def is_condition(node: Node) -> bool:
     if isinstance(node, Literal):
         return node.value is None or isinstance(node.value, bool)
     return isinstance(node, (Comparison, Between, In, Like, IsNull, Truth, Not, And, Or))
+
+
+def texts_in(node: Node) -> tuple[int, int]:
+    """Of how many headers ``+`` may join the text that a value is, and of how many characters of the selector."""
+    if isinstance(node, Property):
+        return 1, 0
+    if isinstance(node, Literal):
+        return 0, len(node.value) if isinstance(node.value, str) else 0
+    if not isinstance(node, Arithmetic) or node.operator != "+":
+        return 0, 0
+    (headers, characters), (others, more) = texts_in(node.left), texts_in(node.right)
+    return headers + others, characters + more

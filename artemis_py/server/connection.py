@@ -46,7 +46,10 @@ class Acceptance:
     def why_full(self) -> str | None:
         """Why one more connection is refused, None when it is not."""
         if 0 <= self.connections_max <= self.open_count:
-            return f"This acceptor allows {self.connections_max} connections"
+            return (
+                f"This acceptor allows {self.connections_max} connections: close others, or raise connectionsAllowed of"
+                " the acceptor"
+            )
         holdings = self.turns.guard.holdings
         if not holdings.is_full:
             return None
@@ -396,9 +399,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def _give_up_on_unread(self, now_ms: int) -> None:
         """The client does not read: it gets an ERROR behind what waits, and the linger time to take it."""
-        self.session.kick(
-            f"More than {self.session.service.limits.unsent_bytes_max} bytes wait for this client to read", now_ms
-        )
+        limit = self.session.service.limits.unsent_bytes_max
+        reason = f"More than {limit} bytes wait for this client to read (maxUnsentBytes of the acceptor)"
+        self.session.kick(reason, now_ms)
         if self._transport is not None:
             self._transport.write(b"".join(self.session.flush(0)))  # type: ignore[arg-type]
 
@@ -452,7 +455,8 @@ class Connection(asyncio.BufferedProtocol):
             self._watch_beats(now_ms)
             self.mark_dirty()
         elif not session.is_closing:
-            session.kick(f"No CONNECT frame within {self._acceptance.handshake_ms} ms", now_ms)
+            limit_ms = self._acceptance.handshake_ms
+            session.kick(f"No CONNECT frame within {limit_ms} ms (handshakeTimeout of the acceptor)", now_ms)
             self.mark_dirty()
 
     def leave(self, now_ms: int, *, failed: bool = True) -> None:

@@ -172,10 +172,10 @@ class Parser:
                     return frames
                 data = whole
             self._scan(data, 0, frames, frames_max - len(frames))
-            if len(data) > self._large_bytes_min:
-                self._take_out_large(frames)
         except FrameError as error:
             self._fail(error)
+        if len(data) > self._large_bytes_min:
+            self._take_out_large(frames)
         return frames
 
     def more(self, frames_max: int = sys.maxsize) -> list[tuple[AnyFrame, bytes]]:
@@ -184,10 +184,10 @@ class Parser:
         data, self._data = self._data, b""
         try:
             self._scan(data, self._position, frames, frames_max)
-            if len(data) > self._large_bytes_min:
-                self._take_out_large(frames)
         except FrameError as error:
             self._fail(error)
+        if len(data) > self._large_bytes_min:
+            self._take_out_large(frames)
         return frames
 
     def feed_one(self, data: bytes) -> tuple[list[tuple[AnyFrame, bytes]], bytes]:
@@ -316,7 +316,8 @@ class Parser:
         limit = self._header_bytes_max
         if len(block) > limit:
             start = block[:limit].rpartition(b"\n")[0]
-            raise FrameError(f"Headers of more than {limit} bytes", receipt_in(start, self.dialect.version))
+            reason = f"Headers of more than {limit} bytes (maxHeaderBytes of the acceptor)"
+            raise FrameError(reason, receipt_in(start, self.dialect.version))
         receipt = receipt_in(block.partition(b"\0")[0], self.dialect.version)
         raise FrameError("A NUL among the headers: the empty line after them is missing", receipt)
 
@@ -491,4 +492,4 @@ def _no_nul(frame: BodiedFrame) -> FrameError:
 
 
 def _too_large(frame: BodiedFrame, limit: int) -> FrameError:
-    return FrameError(f"A body of more than {limit} bytes", _receipt_of(frame))
+    return FrameError(f"A body of more than {limit} bytes (maxBodyBytes of the acceptor)", _receipt_of(frame))

@@ -6,6 +6,7 @@ import pytest
 
 from artemis_py.server.http import Request
 from artemis_py.server.http.hosts import Hosts
+from artemis_py.server.http.json_body import parse_json
 from artemis_py.server.http.routes import health_routes
 from tests.unit.test_http import World, answer
 
@@ -74,3 +75,20 @@ def test_what_is_refused_says_what_to_do_and_open_routes_are_not() -> None:
     absolute = b"GET http://evil.example/echo HTTP/1.1\r\nHost: broker\r\n\r\n"
     assert answer(world.talk(absolute))[0] == 403
     assert answer(world.talk(b"GET http://evil.example?a=/echo HTTP/1.1\r\nHost: broker\r\n\r\n"))[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"[" * 33 + b"]" * 33, "nested more than 32 deep"),
+        (b"[" * 60_000, "nested more than 32 deep"),
+        (b"9" * 5_000, "a number in it has more than 4300 digits"),
+        (b'"\\ud800"', "half of a surrogate pair"),
+        (b"\xff", "can't decode"),
+        (b"", "Expecting value"),
+    ],
+)
+def test_json_that_is_not_read_is_refused_in_words(body: bytes, words: str) -> None:
+    with pytest.raises(ValueError, match=words) as refused:
+        parse_json(body)
+    assert "sys." not in str(refused.value)

@@ -73,6 +73,55 @@ def _reference(pattern: str, escape: str | None, text: str) -> bool:
     return re.fullmatch("".join(parts), text, re.DOTALL) is not None
 
 
+def test_a_short_run_is_not_compared_at_every_place_either() -> None:
+    """Its parts would be compared 190 times 32; a hundred such patterns on one small header took 300 ms."""
+    text = "a" * 250
+    run = likes.Like("%" + "a_" * 32 + "b%", None)
+    assert not run.fits(text)
+    assert _best_s(lambda: [run.fits(text) for _ in range(100)]) <= 0.05
+
+
+DEAR: dict[str, tuple[str, str]] = {
+    "text that repeats itself": ("a LIKE '%" + "x" * 44 + "y" + "x" * 44 + "%'", "x" * 16_000),
+    "long text that repeats itself": ("a LIKE '%" + "x" * 600 + "y" + "x" * 600 + "%'", "x" * 2_400),
+    "the same beside any character": ("a LIKE '%" + "x" * 44 + "y" + "x" * 44 + "_%'", "x" * 16_000),
+    "very many runs": ("a LIKE '%" + "x_y%" * 1_900 + "'", "xxy" * 5_300),
+    "a run with fixed places": ("a LIKE '" + "x_" * 2_000 + "'", "x" * 4_000),
+    "a joined text that is searched": ("a" + "+a" * 60 + " LIKE '%" + "x_" * 1_000 + "y%'", "x" * 999 + "y"),
+    "joined texts": (" OR ".join(["a" + "+a" * 90 + " = 'x'"] * 5), "x" * 700),
+    "joined digits": ("convert_string_expressions:''" + "+a" * 60 + " > 5", "1" * 1_000),
+    "a text of its own": ("'" + "x" * 4_000 + "' LIKE '%" + "x_" * 1_000 + "y%' OR a = 'z'", "x"),
+}
+
+
+@pytest.mark.parametrize("name", DEAR)
+def test_what_is_dear_is_charged_for(name: str) -> None:
+    """Else many of them would be asked in one turn, which would last as many times longer. They said 10 to 400 times
+    less than they cost.
+    """
+    text, header = DEAR[name]
+    selector = compile_selector(text)
+    program = selector.program
+    units = program.units + (program.units_per_kb * len(header) >> 10)
+    assert _best_s(lambda: selector.matches({"a": header}.get)) <= 12e-6 * units
+
+
+def test_what_is_joined_counts_as_long_as_it_gets() -> None:
+    def per_kb(text: str) -> int:
+        return compile_selector(text).program.units_per_kb
+
+    many = "a" + "+a" * 60
+    assert per_kb(f"{many} LIKE '%x_y%'") > 61 * per_kb("a LIKE '%x_y%'")
+    assert per_kb(f"{many} = 'x'") > 61 * 61 // 10 > 0 == per_kb("a + b > 5")
+    assert per_kb(f"convert_string_expressions:{many} > 5") > 61 * 61 // 2
+    assert compile_selector("a LIKE '%" + "x_y%" * 1_900 + "'").program.units > 1_900
+
+
+@pytest.mark.parametrize(("run", "most"), [("", 0), ("x", 0), ("abcabd", 0), ("xxxx", 4), ("ababab", 3), ("yxxxx", 0)])
+def test_how_often_a_text_repeats_its_beginning(run: str, most: int) -> None:
+    assert likes._repeats(run) == most
+
+
 @pytest.mark.parametrize("tries_max", [16_384, 0])
 def test_like_means_what_an_expression_means(tries_max: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However runs are found: one place after the other, or all at once."""

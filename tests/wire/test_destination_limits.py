@@ -105,3 +105,36 @@ def test_what_is_there_after_a_restart_counts() -> None:
     life.send(client, "x", to="four")
     (error,) = client.collect()
     assert "there are 3 addresses" in str(error.header("message"))
+
+
+@pytest.mark.parametrize(
+    ("parameter", "frame"),
+    [
+        ("maxHeaderBytes=100", f"SEND\ndestination:/queue/q\nh:{'x' * 100}\n\n\0"),
+        ("maxHeaderBytes=100", f"SEND\ndestination:/queue/q\nh:{'x' * 100}"),
+        ("maxBodyBytes=10", "SEND\ndestination:/queue/q\n\n01234567890\0"),
+        ("maxBodyBytes=10", "SEND\ndestination:/queue/q\n\n01234567890"),
+    ],
+)
+def test_a_limit_of_the_acceptor_says_its_name(parameter: str, frame: str) -> None:
+    client = connected(World(configuration("", parameter)))
+    (error,) = says(client, frame)
+    name, _, limit = parameter.partition("=")
+    assert f"more than {limit} bytes ({name} of the acceptor)" in str(error.header("message"))
+
+
+def test_a_full_acceptor_says_what_to_do() -> None:
+    world = World(configuration("", "connectionsAllowed=1"))
+    connected(world)
+    (error,) = world.client("b").collect()
+    message = str(error.header("message"))
+    assert message.startswith("This acceptor allows 1 connections")
+    assert "raise connectionsAllowed of the acceptor" in message
+
+
+def test_a_client_that_says_nothing_is_told_the_limit() -> None:
+    world = World(configuration("", "handshakeTimeout=3000"))
+    client = world.client("a")
+    world.advance(3001)
+    (error,) = client.collect()
+    assert "within 3000 ms (handshakeTimeout of the acceptor)" in str(error.header("message"))

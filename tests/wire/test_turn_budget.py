@@ -9,6 +9,7 @@ from sys import maxsize
 
 import pytest
 
+from artemis_py.core.budget import TURN_UNITS
 from tests.wire.cutting import Whole
 from tests.wire.fakes import FakeLoop, FakeTransport
 from tests.wire.one_turn import ABOUT_ONE_TURN
@@ -181,3 +182,22 @@ def test_who_makes_destinations_pays_for_them(kind: str) -> None:
     steps = [after - before for before, after in pairwise(made)]
     assert made[-1] >= 200
     assert max(steps) <= 1000 // 25
+
+
+@pytest.mark.parametrize("what", ["", "browser:true\n", "grouped"])
+def test_looks_with_a_dear_selector_are_paid_for(what: str) -> None:
+    """One look at a time: each costs more than a turn has. They all fell into one turn, which lasted seconds."""
+    world = World(configuration())
+    world.turns.units = TURN_UNITS
+    client = world.client("a")
+    client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
+    group = "JMSXGroupID:g\n" if what == "grouped" else ""
+    for number in range(20):
+        frame = f"SEND\ndestination:/queue/q\n{group}number:{number}\nh:{'x' * 15_000}\n\n\0"
+        client.send(frame.encode())
+    selector = " OR ".join(["h LIKE '%" + "x" * 44 + "y" + "x" * 44 + "%'"] * 20)
+    turns = world.stats.turns
+    header = what.replace("grouped", "")
+    client.send(f"SUBSCRIBE\nid:1\n{header}destination:/queue/q\nselector:{selector}\n\n\0".encode())
+    assert world.stats.turns - turns >= 20
+    assert not client.is_closed

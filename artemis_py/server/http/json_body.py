@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Final
 
 _DEPTH_MAX: Final = 32
@@ -16,6 +17,10 @@ def parse_json(body: bytes) -> object:
         value: object = json.loads(body)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise
+    except ValueError:  # Python's own words are about Python
+        raise ValueError(f"a number in it has more than {sys.get_int_max_str_digits()} digits") from None
     level = [value]
     for _ in range(_DEPTH_MAX):
         inner: list[object] = []

@@ -33,6 +33,18 @@ from tests.unit.config.documents import document
         '<property key="password" value="geheim"/>',
         "<property value='geheim' key='password'/>",
         '<setting name="connectionPassword" value="geheim',
+        "tcp://user:ge?geheim@host:1",
+        "tcp://me@example.com:geheim@host:1",
+        "tcp://user:it's geheim@host:1",
+        "jdbc:oracle:thin:scott/geheim@host",
+        "keyStorePassword=a&#38;geheim;x=1",
+        'keyStorePassword="a"geheim"',
+        "tcp://host:1?pass=geheim",
+        "<cluster-password><![CDATA[a<geheim]]></cluster-password>",
+        "<cluster-password>a<!-- b -->geheim</cluster-password>",
+        '<property key="password" value="a>geheim"/>',
+        '<property key="password" value="a<geheim"/>',
+        '<property key="password" value=geheim/>',
     ],
 )
 def test_a_password_is_masked(text: str) -> None:
@@ -56,6 +68,14 @@ def test_what_is_no_password_is_not(text: str) -> None:
         ('{"x": 1,\n"clusterPassword": "geheim" "y"}', 2),
         ("<a>\n<cluster-password>\ngeheim</cluster-password>", 3),
         ('<a>\n<property key="password"\n\n value="geheim"/>', 4),
+        ('<a>\n<property value="geheim"\n key="password"/>', 2),
+        ("<a>\n<cluster-password><!-- x -->\ngeheim</cluster-password>", 3),
+        ("<a>\n<cluster-password><![CDATA[\ngeheim]]></cluster-password>", 3),
+        ("<a>\n<acceptor>tcp://user:\ngeheim@host:1</acceptor>", 3),
+        ("a=1\nclusterPassword=\\\n  geheim", 3),
+        ("a=1\nclusterPass\\\nword=geheim", 3),
+        ('{"x": 1,\n"clusterPassword":\n"geheim" "y"}', 3),
+        ("x.token: geheim", 1),
     ],
 )
 def test_a_line_shows_no_password(text: str, line: int) -> None:
@@ -65,6 +85,8 @@ def test_a_line_shows_no_password(text: str, line: int) -> None:
 def test_a_line_behind_a_password_is_shown() -> None:
     rows = ["<core><cluster-password>", "geheim", "</cluster-password>", "<name>x</name>"]
     assert masked_line(rows, 4) == "<name>x</name>"
+    assert masked_line(["clusterPassword=\\", "geheim", "name=x"], 3) == "name=x"
+    assert masked_line(["<a>", "", '<connection password="geheim"/> <name>x</name>'], 3).endswith("<name>x</name>")
 
 
 @pytest.mark.parametrize("word", ["a", "password", "<", "<password", "//", "//a:", "password='", "value='"])

@@ -102,3 +102,11 @@ def test_what_comes_is_not_kept_in_memory() -> None:
     for _ in range(3):
         reading.feed(b"x" * 1000)
         assert isinstance(reading.parser._held, Upload)
+
+
+@pytest.mark.parametrize("broken", [b"", b"SEND\ndestination:x\ncontent-length:1\n\nab\0", b"junk\0junk\n\n\0"])
+def test_a_large_body_goes_to_a_file_whatever_comes_behind_it(broken: bytes) -> None:
+    reading = Reading()
+    body = b"x" * 2 * LIMIT
+    assert reading.feed(b"SEND\ndestination:q\n\n" + body + b"\0" + broken) == [(True, body)]
+    assert (reading.parser.error is not None) == bool(broken)
