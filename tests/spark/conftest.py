@@ -21,6 +21,10 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 HERE: Final = Path(__file__).resolve().parent
 
 # A JVM that starts fast and stays small: the tests' data are small.
+TIMEOUT_S: Final = 600
+"""For what hangs, and nothing else: a test that is broken off takes all others of the session with it, because what
+the JVM answered to it is read by the next.
+"""
 QUICK_JVM: Final = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.driver.memory": "1g",
@@ -63,6 +67,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.spark)
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(TIMEOUT_S))
             if item.get_closest_marker("slow") is not None and "slow" not in config.option.markexpr:
                 item.add_marker(pytest.mark.skip(reason="the long run: make soak"))
 
