@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).resolve().parents[2]
 HERE: Final = Path(__file__).resolve().parent
 
-# A JVM that starts fast and stays small: the tests' data are small.
 TIMEOUT_S: Final = 600
 """For what hangs, and nothing else: a test that is broken off takes all others of the session with it, because what
 the JVM answered to it is read by the next.
 """
+# A JVM that starts fast and stays small: the tests' data are small.
 QUICK_JVM: Final = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.driver.memory": "1g",
