@@ -92,11 +92,11 @@ class StructureCheck:
         known = {name: each for name, each in declaration.attributes.items() if name is not None}
         own_names = [name for name in known if not name.startswith("{")]
         tag = local_name(element)
-        for raw_name, raw_value in element.attrib.items():
+        for name in map(str, element.attrib):  # a value is found by looking at all attributes before it
             if self._problems.are_full:
                 return
-            name, value = str(raw_name), str(raw_value)
             if name in known:
+                value = str(element.attrib[name])
                 if not _is_valid(known[name].type, value):
                     self._flag(
                         element,

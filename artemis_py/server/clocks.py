@@ -84,10 +84,11 @@ class Clocks:
         if abs(step_ms) >= STEP_MS:
             self._told_ns = ahead_ns
             self.steps["forward" if step_ms > 0 else "back"] += 1
+            step = f"{abs(step_ms) / 1000:.3f} s"
+            how = f"ahead by {step} (or the machine was asleep)" if step_ms > 0 else f"back by {step}"
             self._tell(
-                f"warning: the wall clock was set {'ahead' if step_ms > 0 else 'back'} by {abs(step_ms) / 1000:.3f} s "
-                "(or the machine was asleep): dates follow it (expires, AMQ_SCHEDULED_TIME, timestamps), heart-beats "
-                "and delays do not"
+                f"warning: the wall clock was set {how}"
+                ": dates follow it (expires, AMQ_SCHEDULED_TIME, timestamps), heart-beats and delays do not"
             )
         self._ahead_ns = ahead_ns
         self._clock.shift_ms = (ahead_ns - self._first_ns) // _NS_PER_MS

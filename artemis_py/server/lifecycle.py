@@ -59,6 +59,8 @@ _LOOK_AT_BLOCKED_S: Final = 1.0
 _DRAIN_S: Final = 5.0
 _LOOK_AFTER_S: Final = 0.5
 """How often somebody looks whether the directories are still there."""
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+"""Each is the wish for an orderly stop."""
 _KEEP_ALIVE_IDLE_S: Final = 60
 _KEEP_ALIVE_INTERVAL_S: Final = 15
 _KEEP_ALIVE_PROBES: Final = 4
@@ -368,12 +370,23 @@ def run(
     try:
         return loop.run_until_complete(_run(config, loop))
     finally:
-        loop.close()
+        _close(loop)
+
+
+def _close(loop: asyncio.AbstractEventLoop) -> None:
+    """Signals mean nothing any more. A loop that closes gives them back their first meaning, with which one that comes
+    while the process ends would kill it, and an orderly stop would look like none.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    loop.close()
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
 
 async def _run(config: BrokerConfig, loop: asyncio.AbstractEventLoop) -> int:
     stopping = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in _SIGNALS:
         loop.add_signal_handler(number, stopping.set)
     collector = Collector(loop)
     try:

@@ -279,7 +279,8 @@ class JournalStore(Store):
         self._committer.later(self._look_after)
 
     def _look_after(self) -> None:
-        for disk in (*self._disks, *self._watched):
+        self._disk.confirm_again()
+        for disk in (self._body_disk, self._page_disk, *self._watched):
             disk.confirm_directory()
         for lock in self._locks:
             lock.confirm()

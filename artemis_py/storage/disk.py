@@ -120,6 +120,7 @@ class FileDisk(Disk):
         self._nameless: set[str] = set()
         """Files whose names a crash would lose."""
         self._identity: tuple[int, int] | None = None
+        self._confirmed = ""
         try:
             if is_made:
                 make_private(directory)
@@ -170,13 +171,19 @@ class FileDisk(Disk):
             self.room.ran_out()
         return no_room_or(error, self.directory / name)
 
+    def _failed_change(self, name: str, error: OSError) -> DiskError:
+        """The same, where what is not there has to be there."""
+        if error.errno == errno.ENOENT:
+            return DiskError(f"{self.directory / name}: {error.strerror}: {_GONE}")
+        return self._failed(name, error)
+
     def create(self, name: str, size: int) -> None:
         while True:
             try:
                 self._create(name, size)
             except OSError as error:
                 if size or not self._finds_room(error, 1):
-                    raise self._failed(name, error) from None
+                    raise self._failed_change(name, error) from None
             else:
                 return
 
@@ -222,7 +229,7 @@ class FileDisk(Disk):
         try:
             os.ftruncate(self._made(name), 0)
         except OSError as error:
-            raise self._failed(name, error) from None
+            raise self._failed_change(name, error) from None
         self._sizes[name] = 0
         self._nameless.add(name)
 
@@ -245,7 +252,7 @@ class FileDisk(Disk):
                 raise
             self._sizes[name] = max(size, end)
         except OSError as error:
-            raise self._failed(name, error) from None
+            raise self._failed_change(name, error) from None
 
     def _write_all(self, name: str, descriptor: int, offset: int, data: bytes) -> None:
         """Raises OSError."""
@@ -279,6 +286,14 @@ class FileDisk(Disk):
             raise DiskError(f"{path}: {error.strerror}: {_GONE}") from None
         if not is_there:
             raise DiskError(f"{path}: another file is in its place: {_GONE}")
+        self._confirmed = name
+
+    def confirm_again(self) -> None:
+        """The same of the file confirmed last, or of the directory alone: for times when nothing is written."""
+        if self._confirmed in self._descriptors:
+            self.confirm(self._confirmed)
+        else:
+            self.confirm_directory()
 
     def confirm_directory(self) -> None:
         """Make sure that the directory is the one that it was."""
@@ -307,7 +322,7 @@ class FileDisk(Disk):
                 self._sizes[new_name] = size
             sync_directory(self.directory)
         except OSError as error:
-            raise self._failed(name, error) from None
+            raise self._failed_change(name, error) from None
 
     def _rename(self, name: str, new_name: str) -> None:
         """The other name may need room. Raises OSError."""

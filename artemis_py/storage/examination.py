@@ -242,10 +242,9 @@ class _Reader:
     def end(self) -> None:
         """All files are read."""
         found = self._found
-        if not found.is_whole:
-            for record in self._copied[self._copied_place :]:
-                if record.lsn < found.next_lsn or found.missing:
-                    self._apply_copied(record)
+        for record in self._copied[self._copied_place :]:
+            if record.lsn < found.next_lsn or found.missing:
+                self._apply_copied(record)
         names = QueueNames(found.index) if any(reading.damages for reading in found.readings) else None
         for reading in found.readings:
             found.damages += [self._named(damage, names) for damage in reading.damages]
@@ -376,8 +375,8 @@ class _Reader:
         self._copied_place = place
 
     def _apply_copied(self, record: Record) -> None:
-        if self._found.readings:
-            apply(self._found, record, self._found.readings[-1].segment)
+        readings = self._found.readings
+        apply(self._found, record, readings[-1].segment if readings else Segment(0, "", 0))
 
 
 def kept_extent(examined: Examined) -> Extent | None:

@@ -104,7 +104,10 @@ def whose_file(disk: Disk, name: str, index: Index) -> str:
     if addresses is None:
         return f"{UNKNOWN} its messages were"
     names = {str(fields.get("name")) for fields in index.queues.values() if fields.get("address") in addresses}
-    return f"its messages were of {_shown(names)}" if names else "it had no messages of queues that are there"
+    if names:
+        return f"its messages were of {_shown(names)}"
+    at = f" (but of addresses: {_shown(set(addresses))})" if addresses else ""
+    return f"it had no messages of queues that are there{at}"
 
 
 def _shown(names: set[str]) -> str:

@@ -77,12 +77,25 @@ def test_a_segment_that_somebody_removed(tmp_path: Path) -> None:
         assert "artemis-journal-" in ended(broker)
 
 
+def test_a_segment_that_somebody_removed_when_nothing_is_written(tmp_path: Path) -> None:
+    with started(configured(tmp_path)) as broker:
+        with connected(broker.port) as client:
+            assert sends_one(client)
+        for segment in (tmp_path / "journal").glob("artemis-journal-*.log"):
+            segment.unlink()
+        line = ended(broker)
+        assert "artemis-journal-" in line
+        assert "put it back" in line
+
+
 @pytest.mark.parametrize("name", ["journal", "paging", "large"])
 @pytest.mark.parametrize("vanish", [remove, replace])
 def test_a_broker_that_does_nothing_notices_too(tmp_path: Path, name: str, vanish: Callable[[Path], None]) -> None:
     with started(configured(tmp_path)) as broker:
         vanish(tmp_path / name)
-        assert f"{tmp_path}/{name}" in ended(broker)
+        line = ended(broker)
+        assert f"{tmp_path}/{name}" in line
+        assert "it was removed or replaced while the broker ran; put it back" in line
 
 
 @pytest.mark.parametrize("vanish", [remove, replace])

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
@@ -146,6 +147,18 @@ def test_a_signal_stops_it_with_clients_connected(tmp_path: Path, number: signal
         for client in (idle, consumer, greeted_by_nobody):
             assert client.read_to_end() == []
         assert not is_greeted(broker.port)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_up_to_the_very_end_change_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    """A supervisor that asks again is no reason to end in any other way."""
+    with running(configuration({"stomp": STOMP}), tmp_path) as broker:
+        while broker.process.poll() is None:
+            broker.process.send_signal(number)
+            with suppress(subprocess.TimeoutExpired):
+                broker.process.wait(0.001)
+        assert broker.process.returncode == 0, broker.said
+        assert "Traceback" not in broker.said
 
 
 def test_clients_that_do_not_read_do_not_keep_it_from_stopping(tmp_path: Path) -> None:

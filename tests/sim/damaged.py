@@ -124,9 +124,16 @@ def judge(made: Made, disk: SimDisk, may_lose: set[tuple[int, int]], what: str) 
     assert len({number for _, number in lost}) <= told, f"{what}: {lost} are lost, told: {damages}"
     if found - made.alive:
         assert damages, f"{what}: {found - made.alive} come again, and nothing is told"
+    _start_and_stop(disk)  # a broker makes its copy of bindings anew, and writes nothing else
     again = recover(disk)
     assert found_in(again) == found, f"{what}: the next start finds something else"
     return recovered
+
+
+def _start_and_stop(disk: SimDisk) -> None:
+    journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=FILE_BYTES, compact_files_min=0, files_min=0))
+    journal.finish()
+    committer.stop()
 
 
 def batches(made: Made, name: str) -> list[int]:

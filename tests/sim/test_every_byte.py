@@ -97,7 +97,9 @@ def test_all_journal_files_that_are_missing_are_named(made: Made) -> None:
     disk = made.disk()
     for name in made.segments:
         del disk.files[name]
-    assert _refused(disk).examined.missing == made.segments
+    examined = _refused(disk).examined
+    assert examined.missing == made.segments
+    assert set(examined.index.queues) == {1, 2, 3}, "the copy tells of queues when no file is left"
 
 
 @pytest.mark.parametrize("name", [*EXTENTS, COPY])

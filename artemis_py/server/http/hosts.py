@@ -36,8 +36,8 @@ class Hosts:
         for authority in (request.headers.get("host"), request.authority):
             if authority is not None and not self._allows(authority):
                 return (
-                    f"the broker's log is not read under the name {authority[:100]!r}: use localhost or the broker's"
-                    " address as numbers, or write allowedHosts=NAME into the URI of the acceptor"
+                    f"the log and /memory are not read under the name {authority[:100]!r}: use localhost or the"
+                    " broker's address as numbers, or write allowedHosts=NAME into the URI of the acceptor"
                 )
         origin = request.headers.get("origin")
         if origin is not None and not self._allows_origin(origin, request.headers.get("host", "")):

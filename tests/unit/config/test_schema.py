@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
+from artemis_py.config.schema import fast_schema
 from artemis_py.errors import Problem
 from tests.unit.config.documents import acceptor, divert, errors_of, load_core, problems_of, queue, setting
 
@@ -182,3 +185,25 @@ def test_a_doubtful_boolean_counts_as_false_and_is_warned_of(text: str) -> None:
     core = f"<security-enabled>{text}</security-enabled>"
     assert load_core(core).security_enabled is False
     assert [each.severity for each in problems_of(core) if "counts as false" in each.message] == ["warning"]
+
+
+def test_errors_are_not_looked_up_in_a_tree() -> None:
+    """With each one libxml2 would tell its path, for which it counts all siblings before."""
+    addresses = "".join(f'<address name="a{one}" foo="1"/>' for one in range(300))
+    assert len(errors_of(f"<addresses>{addresses}</addresses>")) > 100
+    assert len(fast_schema().error_log) == 0
+
+
+def _cpu_s_of_attributes(count: int) -> float:
+    unknown = " ".join(f"x{one}='1'" for one in range(count))
+    began = time.thread_time()
+    assert errors_of(f'<addresses><address name="a" {unknown}/></addresses>')
+    return time.thread_time() - began
+
+
+def test_very_many_unknown_attributes_cost_what_they_are() -> None:
+    """A library in C does the work, so no lines can be counted: eight times as many may cost eight times as much, and
+    where the cost of each grew with their number they cost fifty times as much.
+    """
+    _cpu_s_of_attributes(1)
+    assert _cpu_s_of_attributes(40_000) < 25 * min(_cpu_s_of_attributes(5_000) for _ in range(3))
