@@ -86,7 +86,7 @@ def views(spark: SparkSession, source: str | Mapping[str, str], database: str = 
 
     Raises PipelineError for a password, and where the database has a table of somebody else under such a name.
     """
-    options = dict(source) if isinstance(source, Mapping) else _place(source)
+    options = options_of(source)
     if "password" in {name.lower() for name in options}:
         raise PipelineError(
             "tables in the catalog show their options to everybody, so they have no password: leave it out, and give it"
@@ -146,7 +146,10 @@ def _plain(address: str) -> str:
     return _OTHER_CHARACTERS.sub("_", address)
 
 
-def _place(source: str) -> dict[str, str]:
+def options_of(source: str | Mapping[str, str]) -> dict[str, str]:
+    """The options that a URL or a directory stands for, or options themselves."""
+    if isinstance(source, Mapping):
+        return dict(source)
     return {"url" if source.startswith(("http://", "https://")) else "journal": source}
 
 
