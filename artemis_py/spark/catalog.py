@@ -75,6 +75,15 @@ def remembered(schema: StructType) -> dict[str, str]:
     return dict(found[0]) if found else {}
 
 
+def check_insert(schema: StructType, given: Mapping[str, str]) -> None:
+    """Raises PipelineError for rows for a table of the catalog that is not told where to send them."""
+    if remembered(schema) and "url" not in {name.lower() for name in given}:
+        raise PipelineError(
+            "the table says where its log is read, and not where messages are sent: name a STOMP acceptor, as in INSERT"
+            " INTO the_table WITH (url 'tcp://host:61613') SELECT …; other options of the sink may stand there, too"
+        )
+
+
 def views(spark: SparkSession, source: str | Mapping[str, str], database: str = "artemis") -> dict[str, str]:
     """Make a table for each address, so that ``SELECT … FROM artemis.orders`` works; call it again for addresses that
     came since, and to remove tables of addresses that are gone.
