@@ -162,7 +162,9 @@ def test_rows_are_inserted_into_a_table(tmp_path: Path, spark: SparkSession, tab
         sink = f"WITH (url 'tcp://127.0.0.1:{broker.process.port}')"
         spark.sql(f"INSERT INTO {table} {sink} VALUES (cast('7' AS BINARY), 'orders')")
         spark.sql(f"INSERT INTO {table} {sink} (address, value) SELECT address, value FROM {table} WHERE value = '7'")
-        spark.table(table).where("value IN ('0', '1')").writeTo(table).option("url", f"tcp://127.0.0.1:{broker.process.port}").append()
+        spark.table(table).where("value IN ('0', '1')").writeTo(table).option(
+            "url", f"tcp://127.0.0.1:{broker.process.port}"
+        ).append()
         assert counted(spark, table) == 7
         assert counted(spark, table, "WHERE value = '7'") == 2
         with pytest.raises(Exception, match=r"INSERT INTO the_table WITH \(url 'tcp://host:61613'\)"):
