@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.indexes import Indexes, uncollected
+from artemis_py.spark.indexes import INDEXES, uncollected
 from artemis_py.spark.log import GoneError, Listing, Log, Place, Segment, unreadable
 from artemis_py.spark.tail import Tail
 from artemis_py.spark.walk import Piece, walk
@@ -132,7 +132,6 @@ class DirectoryLog(Log):
         self._files: dict[int, LogFile] = {}
         self._known: dict[str, LogFile] = {}
         self._closed: dict[int, Segment] = {}
-        self._indexes = Indexes()
         self._tail: Tail | None = None
         self._known_id: str | None = None
 
@@ -193,7 +192,7 @@ class DirectoryLog(Log):
     def _indexed(self, file: LogFile) -> Segment | None:
         """What the index of a closed segment says; None when it has no header, and so nothing in it."""
         try:
-            return self._indexes.beside(file.path)
+            return INDEXES.beside(file.path)
         except codec.VersionError as error:
             raise PipelineError(f"{file.path}: {error}") from None
         except CodecError as error:

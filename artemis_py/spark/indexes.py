@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,12 +25,17 @@ has a backslash before it.
 _LSN: Final = re.compile(rb'\{"lsn":\d+,')
 """Where a record stands differs in each segment, and nobody here asks for it."""
 _KNOWN_MAX: Final = 4096
+_SEGMENTS_MAX: Final = 50_000
+"""Of so many segments it is remembered what was read: some 3 KB for each."""
+_Stamp = tuple[int, int, int]
 
 
 class Indexes:
     """Makes segments of the texts of indexes. Parts that are the same are shared by them, so nobody may change any."""
 
     def __init__(self) -> None:
+        self._segments: dict[str, tuple[_Stamp, Segment]] = {}
+        """What was read, by the path of the index: as long as that is the same file, it says the same."""
         self._names: dict[bytes, Mapping[str, Any]] = {}
         self._addresses: dict[frozenset[str], frozenset[str]] = {}
 
@@ -37,12 +43,22 @@ class Indexes:
         """That of a segment's file, from beside it, or made from its bytes. Raises OSError, and CodecError when it has
         no valid header.
         """
+        beside = f"{path.parent}/{index_name(path.name)}"
         try:
-            text = path.with_name(index_name(path.name)).read_bytes()
-            fields = self._fields(checked_text(text))
+            found = os.stat(beside)
+            stamp = found.st_ino, found.st_mtime_ns, found.st_size
+            known = self._segments.get(beside)
+            if known is not None and known[0] == stamp:
+                return known[1]
+            with open(beside, "rb") as file:
+                fields = self._fields(checked_text(file.read()))
         except (FileNotFoundError, CodecError):
-            fields = index_fields(path)
-        return self.segment({**fields, "name": path.name})
+            return self.segment({**index_fields(path), "name": path.name})
+        segment = self.segment({**fields, "name": path.name})
+        if len(self._segments) >= _SEGMENTS_MAX:
+            self._segments.clear()
+        self._segments[beside] = stamp, segment
+        return segment
 
     def segment(self, fields: Mapping[str, Any]) -> Segment:
         """Of the fields of an index."""
@@ -94,6 +110,10 @@ def _object(text: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise CodecError("the index is not whole")
     return found
+
+
+INDEXES: Final = Indexes()
+"""Of this process: Spark plans one query after the other in the same one, and a job asks its log several times."""
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from artemis_py.spark.indexes import Indexes, uncollected
 from artemis_py.spark.log import Segment
 from artemis_py.storage.codec import CodecError
 from artemis_py.storage.segment_index import decode_index, encode_index, index_name
-from tests.spark.made_log import START_MS, MadeLog, day_of_segments, survey
+from tests.spark.made_log import HOUR_MS, START_MS, MadeLog, day_of_segments, survey
 
 ODD = ['"queues":[', '"blocks":[', '{"lsn":7,"id":1}', '\\"lsn\\":9', "ü€😀", "\n", '"segments":[']
 
@@ -97,6 +97,29 @@ def test_what_segments_repeat_is_decoded_once(tmp_path: Path, decoded: list[byte
     assert sum(b'"queues":[' in text for text in decoded) <= 2
     assert len({id(one.queues) for one in segments}) <= 2
     assert len({id(one.addresses) for one in segments}) == 3
+
+
+def test_an_index_that_did_not_change_is_not_read_again(
+    tmp_path: Path, decoded: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the next query that is planned in this process; one that changed is, as after a survey."""
+    log = day_of_segments(tmp_path)
+    first = DirectoryLog("b", [tmp_path]).listing()
+    decoded.clear()
+    assert DirectoryLog("b", [tmp_path]).listing() == first
+    assert not decoded
+    survey(tmp_path)
+    assert all(one.places_bytes for one in DirectoryLog("b", [tmp_path]).listing().segments)
+    decoded.clear()
+    log.segment(START_MS + 100 * HOUR_MS)
+    log.close()
+    assert len(DirectoryLog("b", [tmp_path]).listing().segments) == 97
+    assert len(decoded) <= 2
+    monkeypatch.setattr(indexes, "_SEGMENTS_MAX", 50)
+    reading = Indexes()
+    paths = sorted(tmp_path.glob("*.log"))
+    assert [reading.beside(path).number for path in paths] == [*range(1, 98)]
+    assert len(reading._segments) <= 50
 
 
 def test_what_was_decoded_is_not_kept_without_end(decoded: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
