@@ -228,12 +228,10 @@ def counted(found: Walk, wanted: Mask) -> Digest:
     return one
 
 
-def told_counts(counts: Mapping[str, Sequence[int]]) -> dict[int, Counts]:
-    """The same as the index of a segment tells it."""
-    return {
-        int(queue): Counts(added, acked, expired, replaced, killed)
-        for queue, (added, acked, replaced, expired, killed) in counts.items()
-    }
+def told_counts(counts: Mapping[str, Sequence[int]]) -> Iterator[tuple[int, Counts]]:
+    """The same as the index of a segment tells it, by queue."""
+    for queue, (added, acked, replaced, expired, killed) in counts.items():
+        yield int(queue), Counts(added, acked, expired, replaced, killed)
 
 
 def _totals(queues: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]:

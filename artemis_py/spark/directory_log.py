@@ -36,6 +36,9 @@ _REST_S: Final = 1.0
 _ATTEMPTS: Final = 3
 _FILES_ASKED: Final = 3
 _BEGINNING_BYTES: Final = 1 << 20
+_KNOWN: Final[dict[tuple[Path, ...], dict[str, LogFile]]] = {}
+"""What names in directories stand for. Spark plans one query after the other in the same process."""
+_KNOWN_MAX: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +122,8 @@ def _with_folders(path: Path) -> list[Path]:
 
 
 def _has_journal(path: Path) -> bool:
-    return any(log_file(file) is not None for file in path.iterdir())
+    with os.scandir(path) as entries:
+        return any(is_log_name(entry.name) and log_file(Path(entry.name)) is not None for entry in entries)
 
 
 class DirectoryLog(Log):
@@ -130,14 +134,16 @@ class DirectoryLog(Log):
         self._fails_on_loss = fails_on_loss
         self._directories = directories
         self._files: dict[int, LogFile] = {}
-        self._known: dict[str, LogFile] = {}
+        if len(_KNOWN) >= _KNOWN_MAX:
+            _KNOWN.clear()
+        self._known = _KNOWN.setdefault(tuple(directories), {})
         self._closed: dict[int, Segment] = {}
         self._tail: Tail | None = None
         self._known_id: str | None = None
 
     def has_files(self) -> bool:
         """Is there any file of a log?"""
-        return bool(self._listed())
+        return any(map(_has_journal, self._directories))
 
     def listing(self, after_lsn: int = 0) -> Listing:
         log_id = self._id()

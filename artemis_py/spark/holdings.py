@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from artemis_py.spark.digest import Digest, counted, digest_of, joined, nothing, told_counts
+from artemis_py.spark.digest import Counts, Digest, counted, digest_of, joined, nothing, told_counts
 from artemis_py.spark.fold import Fold
 from artemis_py.spark.log import Listing, Segment
 from artemis_py.spark.plan import Range, Share
@@ -118,15 +118,21 @@ def told_before(share: QueueShare, begin: int, read: Read) -> Digest:
         found = read(one)
         if found is not None:
             parts.append(counted(found, share.wanted.records(found)))
+    whole = joined(parts)
+    last: object = None
     for known in before:
-        told = nothing()
-        told.counts, told.last_ms = told_counts(known.counts or {}), known.last_ms
-        told.queues = [
-            ({name: value for name, value in fields.items() if name != "deleted"}, bool(fields.get("deleted")))
-            for fields in known.queues
-        ]
-        parts.append(told)
-    return joined(parts)
+        whole.last_ms = max(whole.last_ms, known.last_ms)
+        for queue, counts in told_counts(known.counts or {}):
+            whole.counts.setdefault(queue, Counts()).add(counts)
+        if known.queues is not last:  # as most segments tell of the same ones
+            whole.queues += [_told(fields) for fields in known.queues]
+        last = known.queues
+    return whole
+
+
+def _told(fields: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    """Of a queue, and was it deleted?"""
+    return {name: value for name, value in fields.items() if name != "deleted"}, bool(fields.get("deleted"))
 
 
 def _ranges(share: QueueShare, known: Sequence[Known]) -> Iterator[Range]:

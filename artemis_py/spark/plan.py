@@ -143,8 +143,10 @@ def settled_listing(log: Log, wanted: Wanted, options: ReadOptions) -> Listing:
     """What there is to be read, with the last batch of a directory that is written to, when it can be wanted. Raises
     PipelineError for holes in it, and for offsets that the options name and that it does not come to.
     """
+    if isinstance(log, DirectoryLog) and wanted.lsn_max is None:
+        log.settle()
     listing = log.listing()
-    if isinstance(log, DirectoryLog) and (wanted.lsn_max is None or wanted.lsn_max > listing.end_lsn):
+    if isinstance(log, DirectoryLog) and wanted.lsn_max is not None and wanted.lsn_max > listing.end_lsn:
         log.settle()
         listing = log.listing()
     check_reach(log.broker, listing, options)
