@@ -6,6 +6,7 @@ another thread, which reads the files. A segment that moves to the retention dir
 
 from __future__ import annotations
 
+import json
 import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
@@ -22,7 +23,7 @@ from artemis_py.storage.journal import Journal, segment_name
 from artemis_py.storage.places import places_name
 from artemis_py.storage.retention import Kept, Retention
 from artemis_py.storage.segment_index import SegmentIndex, json_line
-from artemis_py.storage.sidecars import index_beside
+from artemis_py.storage.sidecars import index_beside, index_text
 
 _PIECE_BYTES: Final = 65536
 
@@ -171,16 +172,33 @@ class LogView:
         for place, one in enumerate(listed):
             if place + 1 < len(listed) and listed[place + 1].first_lsn - 1 <= after_lsn:
                 continue
-            fields = self._described(one)
-            if fields is None or fields.get("last_lsn", after_lsn + 1) <= after_lsn:
+            line = self._line(one, after_lsn if separator == b"\n" else -1)
+            if line is None:
                 continue
-            piece += separator + json_line(fields).rstrip(b"\n")
+            piece += separator + line
             separator = b",\n"
             if len(piece) >= _PIECE_BYTES:
                 pieces.append(piece)
                 piece = b""
         pieces.append(piece + b"\n]}\n")
         return pieces
+
+    def _line(self, one: _Listed, after_lsn: int) -> bytes | None:
+        """A segment's index as JSON with what the listing adds; None when it was removed meanwhile, or has nothing
+        behind an lsn. Nobody needs to decode what is sent as it is, and of a long log that is nearly all of it; only
+        the first segment of a listing can lie before the lsn.
+        """
+        if one.closed is None and one.fields is None and after_lsn < 0:
+            for path in self._places(one):
+                text = index_text(path)
+                if text is not None:
+                    name = json.dumps(path.name, ensure_ascii=False).encode()
+                    is_current = b"true" if one.is_current else b"false"
+                    return b'%b,"name":%b,"is_current":%b}' % (text[:-1], name, is_current)
+        fields = self._described(one)
+        if fields is None or fields.get("last_lsn", after_lsn + 1) <= after_lsn:
+            return None
+        return json_line(fields).rstrip(b"\n")
 
     def _described(self, one: _Listed) -> dict[str, Any] | None:
         """A segment's index with what the listing adds; None when it was removed meanwhile."""

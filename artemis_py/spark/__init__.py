@@ -7,5 +7,6 @@ from __future__ import annotations
 from artemis_py.spark.catalog import views
 from artemis_py.spark.lagging import lag
 from artemis_py.spark.sessions import register, session
+from artemis_py.spark.summed import pages, queues
 
-__all__ = ["lag", "register", "session", "views"]
+__all__ = ["lag", "pages", "queues", "register", "session", "views"]

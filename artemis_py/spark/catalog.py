@@ -75,6 +75,15 @@ def remembered(schema: StructType) -> dict[str, str]:
     return dict(found[0]) if found else {}
 
 
+def check_insert(schema: StructType, given: Mapping[str, str]) -> None:
+    """Raises PipelineError for rows for a table of the catalog that is not told where to send them."""
+    if remembered(schema) and "url" not in {name.lower() for name in given}:
+        raise PipelineError(
+            "the table says where its log is read, and not where messages are sent: name a STOMP acceptor, as in INSERT"
+            " INTO the_table WITH (url 'tcp://host:61613') SELECT …; other options of the sink may stand there, too"
+        )
+
+
 def views(spark: SparkSession, source: str | Mapping[str, str], database: str = "artemis") -> dict[str, str]:
     """Make a table for each address, so that ``SELECT … FROM artemis.orders`` works; call it again for addresses that
     came since, and to remove tables of addresses that are gone.
@@ -86,7 +95,7 @@ def views(spark: SparkSession, source: str | Mapping[str, str], database: str = 
 
     Raises PipelineError for a password, and where the database has a table of somebody else under such a name.
     """
-    options = dict(source) if isinstance(source, Mapping) else _place(source)
+    options = options_of(source)
     if "password" in {name.lower() for name in options}:
         raise PipelineError(
             "tables in the catalog show their options to everybody, so they have no password: leave it out, and give it"
@@ -146,7 +155,10 @@ def _plain(address: str) -> str:
     return _OTHER_CHARACTERS.sub("_", address)
 
 
-def _place(source: str) -> dict[str, str]:
+def options_of(source: str | Mapping[str, str]) -> dict[str, str]:
+    """The options that a URL or a directory stands for, or options themselves."""
+    if isinstance(source, Mapping):
+        return dict(source)
     return {"url" if source.startswith(("http://", "https://")) else "journal": source}
 
 

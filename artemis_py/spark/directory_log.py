@@ -7,15 +7,19 @@ rested for a second; a running broker's URL tells exactly.
 from __future__ import annotations
 
 import glob
+import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import nlargest
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from artemis_py.errors import PipelineError
+from artemis_py.spark.indexes import INDEXES, uncollected
 from artemis_py.spark.log import GoneError, Listing, Log, Place, Segment, unreadable
 from artemis_py.spark.tail import Tail
 from artemis_py.spark.walk import Piece, walk
@@ -25,13 +29,16 @@ from artemis_py.storage.codec import CodecError
 from artemis_py.storage.disk import DiskError
 from artemis_py.storage.log_id import known_id
 from artemis_py.storage.places import places_name
-from artemis_py.storage.scan import LogFile, log_file, log_files
-from artemis_py.storage.segment_index import index_fields, index_name
+from artemis_py.storage.scan import LogFile, is_log_name, log_file, log_files_and_twins
+from artemis_py.storage.segment_index import index_name
 
 _REST_S: Final = 1.0
 _ATTEMPTS: Final = 3
 _FILES_ASKED: Final = 3
 _BEGINNING_BYTES: Final = 1 << 20
+_KNOWN: Final[dict[tuple[Path, ...], dict[str, LogFile]]] = {}
+"""What names in directories stand for. Spark plans one query after the other in the same process."""
+_KNOWN_MAX: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +87,7 @@ def _named(item: str) -> tuple[str, str]:
 
 def _told_name(paths: Sequence[Path]) -> str | None:
     """What the log says that its broker is called: each segment does at its beginning, if it is retained."""
-    for file in reversed(log_files(paths)[-_FILES_ASKED:]):
+    for file in _newest(paths):
         try:
             with file.path.open("rb") as stream:
                 data = stream.read(_BEGINNING_BYTES)[codec.FILE_HEADER_BYTES :]
@@ -94,6 +101,16 @@ def _told_name(paths: Sequence[Path]) -> str | None:
     return None
 
 
+def _newest(directories: Sequence[Path]) -> list[LogFile]:
+    """Some of the newest files, the newest first. Their names have so many digits that they are in order."""
+    found = [
+        log_file(directory / name)
+        for directory in directories
+        for name in nlargest(_FILES_ASKED, filter(is_log_name, os.listdir(directory)))
+    ]
+    return sorted(filter(None, found), key=attrgetter("number"), reverse=True)[:_FILES_ASKED]
+
+
 def _with_folders(path: Path) -> list[Path]:
     """A directory, or those below it that hold journal files when it has none itself."""
     if not path.is_dir():
@@ -105,7 +122,8 @@ def _with_folders(path: Path) -> list[Path]:
 
 
 def _has_journal(path: Path) -> bool:
-    return any(log_file(file) is not None for file in path.iterdir())
+    with os.scandir(path) as entries:
+        return any(is_log_name(entry.name) and log_file(Path(entry.name)) is not None for entry in entries)
 
 
 class DirectoryLog(Log):
@@ -116,79 +134,71 @@ class DirectoryLog(Log):
         self._fails_on_loss = fails_on_loss
         self._directories = directories
         self._files: dict[int, LogFile] = {}
+        if len(_KNOWN) >= _KNOWN_MAX:
+            _KNOWN.clear()
+        self._known = _KNOWN.setdefault(tuple(directories), {})
         self._closed: dict[int, Segment] = {}
         self._tail: Tail | None = None
+        self._known_id: str | None = None
 
     def has_files(self) -> bool:
         """Is there any file of a log?"""
-        return bool(self._listed())
+        return any(map(_has_journal, self._directories))
 
     def listing(self, after_lsn: int = 0) -> Listing:
+        log_id = self._id()
         segments = self._segments()
         if not segments:
-            return Listing(1, 0, [], self._id())
+            return Listing(1, 0, [], log_id)
         end_lsn = max(segment.last_lsn for segment in segments)
         wanted = [segment for segment in segments if segment.last_lsn > after_lsn]
-        return Listing(segments[0].first_lsn, end_lsn, wanted, self._id())
+        return Listing(segments[0].first_lsn, end_lsn, wanted, log_id)
 
     def _id(self) -> str | None:
+        """Of another log nothing is known yet, although its segments have the same numbers."""
         try:
-            return known_id(self._directories)
+            found = known_id(self._directories)
         except DiskError as error:
             raise PipelineError(str(error)) from None
+        if found != self._known_id:
+            self._closed, self._tail, self._known_id = {}, None, found
+        return found
 
     def _segments(self) -> list[Segment]:
         for _ in range(_ATTEMPTS):
             files = self._listed()
             try:
-                found = [self._closed_segment(file) for file in files[:-1]]
-                if files:
-                    found.append(self._last_segment(files[-1]))
-                return [segment for segment in found if segment is not None]
+                with uncollected():
+                    closed = [self._closed_segment(file) for file in files[:-1]]
+                last = [self._last_segment(file) for file in files[-1:]]
+                return [segment for segment in [*closed, *last] if segment is not None]
             except FileNotFoundError:  # retired or removed meanwhile
                 continue
         raise PipelineError(f"the files in {self._shown()} move faster than they can be listed: try again")
 
     def _listed(self) -> list[LogFile]:
         try:
-            files = log_files(self._directories)
+            files, twins = log_files_and_twins(self._directories, self._known)
         except OSError as error:
             raise PipelineError(f"{error.filename}: {error.strerror}") from None
-        self._check_same_broker(files)
+        for file, twin in twins:
+            _check_same_broker(file.path, twin.path)
         self._files = {file.number: file for file in files}
         self._closed = {number: one for number, one in self._closed.items() if number in self._files}
         return files
 
-    def _check_same_broker(self, files: Sequence[LogFile]) -> None:
-        """Directories of two brokers hold different segments of one number."""
-        if len(self._directories) == 1:
-            return
-        kept = {file.number: file.path for file in files}
-        for directory in self._directories:
-            for path in directory.iterdir():
-                file = log_file(path)
-                other = None if file is None else kept.get(file.number)
-                if other is None or other == path or other.parent == directory:
-                    continue
-                if _header(path) not in (None, _header(other)):
-                    raise PipelineError(
-                        f"{path} and {other} are of different brokers: name each broker's directories, as in"
-                        f" journal='one={other.parent},two={directory}'"
-                    )
-
     def _closed_segment(self, file: LogFile) -> Segment | None:
         known = self._closed.get(file.number)
         if known is None:
-            fields = self._fields(file)
-            if fields is None:
-                return None
-            known = self._closed[file.number] = Segment.of({**fields, "name": file.path.name})
+            known = self._indexed(file)
+            if known is not None:
+                self._closed[file.number] = known
         return known
 
-    def _fields(self, file: LogFile) -> Mapping[str, Any] | None:
-        """The index of a closed segment; None when it has no header, and so nothing in it."""
+    def _indexed(self, file: LogFile) -> Segment | None:
+        """What the index of a closed segment says; None when it has no header, and so nothing in it."""
         try:
-            return index_fields(file.path)
+            return INDEXES.beside(file.path)
         except codec.VersionError as error:
             raise PipelineError(f"{file.path}: {error}") from None
         except CodecError as error:
@@ -290,6 +300,15 @@ class DirectoryLog(Log):
 
     def _shown(self) -> str:
         return " and ".join(str(one) for one in self._directories)
+
+
+def _check_same_broker(path: Path, twin: Path) -> None:
+    """Directories of two brokers hold different segments of one number."""
+    if path.parent != twin.parent and _header(twin) not in (None, _header(path)):
+        raise PipelineError(
+            f"{twin} and {path} are of different brokers: name each broker's directories, as in"
+            f" journal='one={path.parent},two={twin.parent}'"
+        )
 
 
 def _header(path: Path) -> codec.FileHeader | None:

@@ -1,45 +1,17 @@
-"""What the whole log adds up to: which messages each queue holds, and how many came and went.
-
-Pieces are taken in order. Within a piece first what came is taken in, then what went: a message never comes back to a
-queue that is done with it.
-"""
+"""What a log adds up to: which messages each queue holds, and how many came and went. Digests are taken in order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from artemis_py.paged import Page
 from artemis_py.records import Depth
-from artemis_py.spark.columns import Mask, Numbers, field_numbers
-from artemis_py.spark.facts import ATTEMPTED, DELIVERED, DUE, ROUTED, SCHEDULED, SETTLED, Facts, facts_of
-from artemis_py.spark.published import MESSAGE_FIELDS, Published
-from artemis_py.spark.walk import Walk
+from artemis_py.spark.digest import ID_BITS, NO_PLACE, Counts, Digest, released
 from artemis_py.storage import codec, page_codec
-
-ACKED, REPLACED, EXPIRED, SUPERSEDED = (
-    SETTLED + codec.REASONS.index(name) for name in ("acked", "replaced", "expired", "superseded")
-)
-_ID_BITS: Final = 44
-_OF_PAGES: Final = (
-    codec.PAGE_OPENED, codec.PAGE_GREW, codec.PAGE_SETTLED, codec.PAGE_PURGED, codec.PAGE_PLACES, codec.PAGE_DROPPED
-)  # fmt: skip
-_TOLD: Final = (codec.QUEUE, codec.QUEUE_DELETED, codec.CONSUMER, codec.BROKER)
-
-
-@dataclass(slots=True)
-class Counts:
-    """What came to a queue and went, since the log begins."""
-
-    added: int = 0
-    acked: int = 0
-    expired: int = 0
-    replaced: int = 0
-    killed: int = 0
-    """For all other reasons."""
 
 
 @dataclass(slots=True)
@@ -70,7 +42,7 @@ class Held:
 
 
 class Fold:
-    """Takes in one broker's log, piece by piece."""
+    """Takes in one broker's log, stretch by stretch."""
 
     def __init__(self) -> None:
         self.queues: dict[int, dict[str, Any]] = {}
@@ -93,74 +65,52 @@ class Fold:
         self._is_unsure = False
         """Was something purged of which only an earlier segment tells what it was?"""
 
-    # ---- pieces ----------------------------------------------------------------------------------
+    # ---- stretches of the log --------------------------------------------------------------------
 
-    def take(self, found: Walk, wanted: Mask) -> None:
-        """The wanted records of the next piece."""
-        self._take_copies(found, wanted)
-        facts = facts_of(found, wanted)
-        self._take_arrivals(found, facts)
-        self._take_deliveries(facts)
-        self._take_departures(facts)
-        for record in np.flatnonzero(wanted & np.isin(found.kinds, _OF_PAGES)).tolist():
-            self._take_page(found.payload(record), int(found.kinds[record]), int(found.times_ms[record]))
-        for record in np.flatnonzero(wanted & np.isin(found.kinds, _TOLD)).tolist():
-            self._take_told(codec.decode_fields(found.payload(record)), int(found.kinds[record]))
-
-    def _take_copies(self, found: Walk, wanted: Mask) -> None:
-        """A message that compaction wrote again, whose publication is not in the log any more."""
-        messages = found.of_kind(codec.MESSAGE, MESSAGE_FIELDS.itemsize)
-        messages = messages[wanted[messages]]
-        published = Published(found, messages)
-        copies = published.narrowed(published.number("lsn") != found.lsns[messages])
-        if not len(copies):
-            return
-        owner, states = copies.states
-        keys = _keys(field_numbers(states["queue"]), copies.number("id")[owner])
-        values = zip(copies.number("timestamp_ms")[owner].tolist(), copies.size_bytes[owner].tolist(), strict=True)
-        due_ms = field_numbers(states["due_ms"]).tolist()
-        for key, value, due in zip(keys.tolist(), values, due_ms, strict=True):
-            if key not in self._live:
-                self._live[key] = value
-                if due:
-                    self._due[key] = due
-
-    def _take_arrivals(self, found: Walk, facts: Facts) -> None:
-        came = facts.chosen((facts.kind == ROUTED) | (facts.kind == SCHEDULED))
-        if not len(came):
-            return
-        records, places = np.unique(came.record, return_inverse=True)
-        published = Published(found, records)
-        stamps = published.number("timestamp_ms")[places]
-        keys = _keys(came.queue, came.message)
-        values = zip(stamps.tolist(), came.size_bytes.tolist(), strict=True)
-        self._live.update(zip(keys.tolist(), values, strict=True))
-        _count_arrivals(came, self.counts)
-        _, states = published.states
-        due_ms = field_numbers(states["due_ms"])
-        later = np.flatnonzero(due_ms)
-        self._due.update(zip(keys[later].tolist(), due_ms[later].tolist(), strict=True))
-        paged = (published.number("flags") & codec.FLAG_PAGED > 0)[places]
-        for key, queue, place in zip(
-            keys[paged].tolist(), came.queue[paged].tolist(), states["order"][paged].tolist(), strict=True
-        ):
-            self._places.setdefault(queue, {})[place] = key
-
-    def _take_deliveries(self, facts: Facts) -> None:
-        """The last thing said of a message counts: it is with a consumer, or came back."""
-        moved = facts.chosen((facts.kind == DELIVERED) | (facts.kind == ATTEMPTED))
-        keys = _keys(moved.queue, moved.message)
-        holders = np.where(moved.kind == DELIVERED, moved.consumer, -1)
-        self._delivering.update(zip(keys.tolist(), holders.tolist(), strict=True))
-        due = facts.chosen(facts.kind == DUE)
-        for key in _keys(due.queue, due.message).tolist():
-            self._due.pop(key, None)
-
-    def _take_departures(self, facts: Facts) -> None:
-        gone = facts.chosen(facts.kind >= SETTLED)
-        _count_departures(gone, self.counts)
-        for key in _keys(gone.queue, gone.message).tolist():
+    def take(self, one: Digest) -> None:
+        """What the next stretch left behind."""
+        self._take_copies(one)
+        self._take_arrivals(one)
+        self._take_deliveries(one)
+        for key in one.gone.tolist():
             self._forget(key)
+        for queue, counts in one.counts.items():
+            self.counts.setdefault(queue, Counts()).add(counts)
+        for payload, kind, time_ms in one.pages:
+            self._take_page(payload, kind, time_ms)
+        for fields, is_deleted in one.queues:
+            self._take_queue(fields, is_deleted=is_deleted)
+
+    def _take_copies(self, one: Digest) -> None:
+        """Messages that compaction wrote again, whose publication is not in the log any more."""
+        names = ("key", "timestamp_ms", "size_bytes", "due_ms")
+        for key, timestamp_ms, size_bytes, due_ms in zip(*(one.copies[name].tolist() for name in names), strict=True):
+            if key not in self._live:
+                self._live[key] = timestamp_ms, size_bytes
+                if due_ms:
+                    self._due[key] = due_ms
+
+    def _take_arrivals(self, one: Digest) -> None:
+        came = one.came
+        values = zip(came["timestamp_ms"].tolist(), came["size_bytes"].tolist(), strict=True)
+        self._live.update(zip(came["key"].tolist(), values, strict=True))
+        later = np.flatnonzero(came["due_ms"])
+        self._due.update(zip(came["key"][later].tolist(), came["due_ms"][later].tolist(), strict=True))
+        paged = np.flatnonzero(came["place"] != NO_PLACE)
+        for key, place in zip(came["key"][paged].tolist(), came["place"][paged].tolist(), strict=True):
+            self._places.setdefault(key >> ID_BITS, {})[place] = key
+
+    def _take_deliveries(self, one: Digest) -> None:
+        """The last thing said of a message counts: it is with a consumer, or came back. What consumers held that are
+        gone went back to its queues.
+        """
+        self._retains |= one.start >= 0
+        if one.start >= 0 or len(one.closed):
+            keys, holders = [*self._delivering], released(np.array([*self._delivering.values()], np.int64), one)
+            self._delivering = {key: holder for key, holder in zip(keys, holders.tolist(), strict=True) if holder >= 0}
+        self._delivering.update(zip(one.moved["key"].tolist(), one.moved["consumer"].tolist(), strict=True))
+        for key in one.fell_due.tolist():
+            self._due.pop(key, None)
 
     def _forget(self, key: int) -> None:
         self._live.pop(key, None)
@@ -210,22 +160,13 @@ class Fold:
         page.shares[purged.queue_id] = len(kept), purged.kept_bytes
         self._page_settled.pop((purged.queue_id, purged.stream, purged.page), None)
 
-    def _take_told(self, fields: dict[str, Any], kind: int) -> None:
-        if kind == codec.QUEUE:
-            self.queues[fields["id"]] = fields
-            self.deleted.discard(fields["id"])
-        elif kind == codec.QUEUE_DELETED:
+    def _take_queue(self, fields: dict[str, Any], *, is_deleted: bool) -> None:
+        if is_deleted:
             self.queues.pop(fields["id"], None)
             self.deleted.add(fields["id"])
-        elif kind == codec.BROKER:
-            self._retains = True
-            self._release(lambda consumer: consumer < fields["start"])
-        elif fields.get("closed"):
-            self._release(lambda consumer: consumer == fields["id"])
-
-    def _release(self, is_gone: Callable[[int], bool]) -> None:
-        """What consumers held that are gone went back to its queues."""
-        self._delivering = {key: one for key, one in self._delivering.items() if one >= 0 and not is_gone(one)}
+        else:
+            self.queues[fields["id"]] = fields
+            self.deleted.discard(fields["id"])
 
     # ---- what there is ---------------------------------------------------------------------------
 
@@ -243,7 +184,7 @@ class Fold:
         """What each queue holds now."""
         found: dict[int, Held] = {}
         for key, (timestamp_ms, size) in self._live.items():
-            one = found.setdefault(key >> _ID_BITS, Held())
+            one = found.setdefault(key >> ID_BITS, Held())
             one.count += 1
             one.size_bytes += size
             one.delivering += self._delivering.get(key, -1) >= 0
@@ -264,44 +205,3 @@ class Fold:
                 one = found.setdefault(queue, Held())
                 one.count += count - gone
                 one.size_bytes += size - gone_bytes
-
-
-def _keys(queues: Numbers, messages: Numbers) -> Numbers:
-    """One number for a message in a queue."""
-    return (queues << _ID_BITS) | messages
-
-
-def _totals(queues: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]:
-    unique, places = np.unique(queues, return_inverse=True)
-    totals = np.bincount(places, weights=counts).astype(np.int64)
-    yield from zip(unique.tolist(), totals.tolist(), strict=True)
-
-
-def counted(found: Walk, wanted: Mask, counts: dict[int, Counts]) -> None:
-    """Add what came and went in a piece, and nothing else."""
-    facts = facts_of(found, wanted)
-    _count_arrivals(facts.chosen((facts.kind == ROUTED) | (facts.kind == SCHEDULED)), counts)
-    _count_departures(facts.chosen(facts.kind >= SETTLED), counts)
-
-
-def _count_arrivals(came: Facts, counts: dict[int, Counts]) -> None:
-    for queue, count in _totals(came.queue, came.count):
-        counts.setdefault(queue, Counts()).added += count
-
-
-def _count_departures(gone: Facts, counts: dict[int, Counts]) -> None:
-    for kind in np.unique(gone.kind).tolist():
-        these = gone.chosen(gone.kind == kind)
-        for queue, count in _totals(these.queue, these.count):
-            _count(counts.setdefault(queue, Counts()), kind, count)
-
-
-def _count(counts: Counts, kind: int, count: int) -> None:
-    if kind == ACKED:
-        counts.acked += count
-    elif kind == EXPIRED:
-        counts.expired += count
-    elif kind in (REPLACED, SUPERSEDED):
-        counts.replaced += count
-    else:
-        counts.killed += count

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from artemis_py.spark.fold import Counts, Fold, counted
+from artemis_py.spark.digest import Counts, Digest, counted, digest_of, joined, nothing, told_counts
+from artemis_py.spark.fold import Fold
 from artemis_py.spark.log import Listing, Segment
 from artemis_py.spark.plan import Range, Share
 from artemis_py.spark.reading import Wanted
@@ -45,6 +46,10 @@ class QueueShare(Share):
         self.known = known
         self.may_begin_later = may_begin_later
 
+    def bytes_from(self, begin: int) -> int:
+        """How much there is to read from one of its segments on."""
+        return sum(one.end - one.begin for one in _ranges(self, self.known[begin:]))
+
 
 def queue_share(share: Share, listing: Listing) -> QueueShare:
     """The same with what the indexes of its segments tell. A clock that was set back, or a segment that is missing,
@@ -73,29 +78,72 @@ def _is_whole(segment: Segment, wanted: Wanted) -> bool:
 
 def held(share: QueueShare, read: Read) -> tuple[Fold, int]:
     """What the queues hold at the end of what is wanted, and the time of that."""
+    found = told_from(share, read, None)
+    assert found is not None
+    fold, last_ms, begin = found
+    before = told_before(share, begin, read)
+    early = Fold()
+    early.take(before)
+    early.queues = {number: fields for number, fields in early.queues.items() if number not in fold.deleted}
+    fold.queues = early.queues | fold.queues
+    for queue, counts in early.counts.items():
+        fold.counts[queue] = counts.and_those(fold.counts.get(queue))
+    return fold, max(last_ms, before.last_ms)
+
+
+def told_from(share: QueueShare, read: Read, bytes_max: int | None) -> tuple[Fold, int, int] | None:
+    """What was added up from the first of the last segments that tell what the queues hold, the highest time, and which
+    of the share's segments that is; 0 when nothing less than all of them does. None when more than ``bytes_max`` would
+    have to be read.
+    """
     count = len(share.known)
     begin = max(0, count - _FIRST) if share.may_begin_later else 0
-    while True:
+    while bytes_max is None or share.bytes_from(begin) <= bytes_max:
         fold = Fold()
         last_ms = _add_up(share, begin, fold, read)
         if fold.is_exact or not begin:
-            break
+            return fold, last_ms, begin
         taken = (count - begin) * _TIMES
         begin = 0 if taken * _TIMES > count else count - taken
+    return None
+
+
+def told_before(share: QueueShare, begin: int, read: Read) -> Digest:
+    """Which queues were told of before one of the segments, and what came to them and went. What the indexes do not
+    tell of that is read.
+    """
     before = share.known[:begin]
-    fold.counts = _counts(share, before, read, fold.counts)
-    fold.queues = _queues(before, fold)
-    return fold, max([last_ms, *(one.last_ms for one in before)])
+    parts = [nothing()]
+    for one in _ranges(share, [known for known in before if known.counts is None]):
+        found = read(one)
+        if found is not None:
+            parts.append(counted(found, share.wanted.records(found)))
+    whole = joined(parts)
+    last: object = None
+    for known in before:
+        whole.last_ms = max(whole.last_ms, known.last_ms)
+        for queue, counts in told_counts(known.counts or {}):
+            whole.counts.setdefault(queue, Counts()).add(counts)
+        if known.queues is not last:  # as most segments tell of the same ones
+            whole.queues += [_told(fields) for fields in known.queues]
+        last = known.queues
+    return whole
 
 
-def _ranges(share: QueueShare, numbers: set[int]) -> Iterator[Range]:
+def _told(fields: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    """Of a queue, and was it deleted?"""
+    return {name: value for name, value in fields.items() if name != "deleted"}, bool(fields.get("deleted"))
+
+
+def _ranges(share: QueueShare, known: Sequence[Known]) -> Iterator[Range]:
+    numbers = {one.number for one in known}
     return (one for one in share.ranges if one.segment in numbers)
 
 
 def _add_up(share: QueueShare, begin: int, fold: Fold, read: Read) -> int:
     """Take in the segments from one on; returns the highest time."""
     last_ms = 0
-    for one in _ranges(share, {known.number for known in share.known[begin:]}):
+    for one in _ranges(share, share.known[begin:]):
         found = read(one)
         if found is None:
             continue
@@ -104,39 +152,9 @@ def _add_up(share: QueueShare, begin: int, fold: Fold, read: Read) -> int:
         order = np.arange(len(found.places))
         taken = 0
         for record in np.flatnonzero(wanted & (found.kinds == codec.DEPTHS)).tolist():
-            fold.take(found, wanted & (order >= taken) & (order <= record))
-            if begin:
+            if begin:  # where all is added up, nobody asks whether that is exact
+                fold.take(digest_of(found, wanted & (order >= taken) & (order <= record)))
                 fold.compare(codec.decode_depths(found.payload(record)))
-            taken = record + 1
-        fold.take(found, wanted & (order >= taken))
+                taken = record + 1
+        fold.take(digest_of(found, wanted & (order >= taken)))
     return last_ms
-
-
-def _counts(share: QueueShare, before: list[Known], read: Read, counts: dict[int, Counts]) -> dict[int, Counts]:
-    """What came and went, with what did so in the segments before."""
-    unknown = {one.number for one in before if one.counts is None}
-    for one in _ranges(share, unknown):
-        found = read(one)
-        if found is not None:
-            counted(found, share.wanted.records(found), counts)
-    for known in before:
-        for queue, (added, acked, replaced, expired, killed) in (known.counts or {}).items():
-            total = counts.setdefault(int(queue), Counts())
-            total.added += added
-            total.acked += acked
-            total.replaced += replaced
-            total.expired += expired
-            total.killed += killed
-    return counts
-
-
-def _queues(before: list[Known], fold: Fold) -> dict[int, dict[str, Any]]:
-    """Those that there are, with those that earlier segments tell of."""
-    found: dict[int, dict[str, Any]] = {}
-    for known in before:
-        for fields in known.queues:
-            if fields.get("deleted"):
-                found.pop(fields["id"], None)
-            else:
-                found[fields["id"]] = {name: value for name, value in fields.items() if name != "lsn"}
-    return {number: fields for number, fields in found.items() if number not in fold.deleted} | fold.queues

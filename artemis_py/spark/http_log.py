@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 from uuid import uuid4
 
 from artemis_py.errors import PipelineError
+from artemis_py.spark.indexes import Indexes, uncollected
 from artemis_py.spark.log import AwayError, GoneError, Listing, Log, Place, Segment, unreadable
 
 _ANSWER_S: Final = 30.0
@@ -57,6 +58,7 @@ class HttpLog(Log):
         self._id: str | None = None
         self._owner = f"spark on {socket.gethostname()} ({uuid4().hex[:12]})"
         """Another one for each reader: two of them that move one cursor are told apart by it."""
+        self._indexes = Indexes()
         self._cursors: set[str] = set()
         """Those that this reader has moved."""
 
@@ -75,11 +77,13 @@ class HttpLog(Log):
             if "error" in one:
                 unreadable(one["name"], one["error"], fails_on_loss=self._place.fails_on_loss)
             else:
-                segments.append(Segment.of(one))
+                segments.append(self._indexes.segment(one))
         return Listing(fields["first_lsn"], fields["durable_lsn"], segments, fields["id"])
 
     def _ask_listing(self, after_lsn: int) -> dict[str, Any]:
-        fields: dict[str, Any] = json.loads(self._ask("GET", f"/log?after_lsn={after_lsn}"))
+        answer = self._ask("GET", f"/log?after_lsn={after_lsn}")
+        with uncollected():
+            fields = self._indexes.listed(answer)
         name, log_id = fields["broker"], fields["id"]
         if self._broker is not None and (name, log_id) != (self._broker, self._id):
             raise PipelineError(

@@ -75,7 +75,7 @@ class Segment:
             newest_ms=fields.get("newest_ms"),
             size_bytes=fields["bytes"],
             messages=fields["messages"],
-            addresses=None if addresses is None else frozenset(addresses),
+            addresses=None if addresses is None else frozenset(addresses),  # the same one where it is one already
             queues=fields["queues"],
             sessions=fields["sessions"],
             consumers=fields["consumers"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -33,7 +33,7 @@ _MEANINGS: Final = {
     "startingOffsets": 'earliest, latest or {"broker": lsn}',
     "endingOffsets": 'latest or {"broker": lsn}',
     "startingTimestamp": 'epoch milliseconds, or {"address": epoch milliseconds}',
-    "endingTimestamp": "epoch milliseconds",
+    "endingTimestamp": 'epoch milliseconds, or {"address": epoch milliseconds}',
     "asOf": "a time: epoch milliseconds or ISO 8601",
     "maxOffsetsPerTrigger": "a number of offsets",
     "maxMessagesPerTrigger": "a number of messages",
@@ -59,7 +59,7 @@ _KAFKA_S: Final = {
     "groupidprefix": "a query that the broker is to know has a cursor",
     "assign": "there are no partitions to assign: subscribe or subscribePattern choose addresses",
     "startingoffsetsbytimestamp": 'startingTimestamp does it, for all addresses or as {"address": milliseconds}',
-    "endingoffsetsbytimestamp": "endingTimestamp does it, for all addresses",
+    "endingoffsetsbytimestamp": 'endingTimestamp does it, for all addresses or as {"address": milliseconds}',
     "minpartitions": "partitionBytes says how much of the log a task reads",
     "maxrecordsperpartition": "partitionBytes says how much of the log a task reads",
 }
@@ -76,7 +76,7 @@ _STREAMS_ALONE: Final = (
     "maxOffsetsPerTrigger", "maxMessagesPerTrigger", "maxBytesPerTrigger", "minOffsetsPerTrigger",
     "minMessagesPerTrigger", "maxTriggerDelay", "cursor", "keepRemovedBrokers",
 )  # fmt: skip
-_FOLDED: Final = frozenset({"queues", "pages", "metrics", "addresses"})
+_FOLDED: Final = frozenset({"queues", "pages", "metrics", "addresses", "queue-spans", "page-spans"})
 
 Place = str | Mapping[str, int]
 """Where to begin or to end: ``earliest``, ``latest``, or an lsn for each broker."""
@@ -102,6 +102,8 @@ class ReadOptions:
     starting_since: Mapping[str, int] | None
     """For each address a time of its own; None: ``starting_ms`` is for all. Others are read from the beginning."""
     ending_ms: int | None
+    ending_until: Mapping[str, int] | None
+    """For each address a time of its own; others are read to the end."""
     as_of_ms: int | None
     offsets_max: int | None
     messages_max: int | None
@@ -132,6 +134,7 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
     table = _choice(texts, "table", tuple(TABLES), "messages")
     journal, urls = _sources(texts)
     starting, starting_ms, starting_since = _start(texts, streaming=streaming)
+    ending_ms, ending_until = _times(texts, "endingTimestamp", max)
     options = ReadOptions(
         journal=journal,
         urls=urls,
@@ -147,7 +150,8 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
         ending=_place(texts, "endingOffsets", LATEST),
         starting_ms=starting_ms,
         starting_since=starting_since,
-        ending_ms=_number(texts, "endingTimestamp"),
+        ending_ms=ending_ms,
+        ending_until=ending_until,
         as_of_ms=_time(texts, "asOf"),
         offsets_max=_positive(texts, "maxOffsetsPerTrigger"),
         messages_max=_positive(texts, "maxMessagesPerTrigger"),
@@ -217,8 +221,7 @@ def _is_http(url: str) -> bool:
 
 def _start(texts: Mapping[str, str], *, streaming: bool) -> tuple[Place, int | None, Mapping[str, int] | None]:
     """The offset, the time before which nothing is wanted, and times of some addresses."""
-    since = _times_of_addresses(texts)
-    starting_ms = _number(texts, "startingTimestamp") if since is None else _earliest(since, texts)
+    starting_ms, since = _times(texts, "startingTimestamp", min)
     if "startingTimestamp" not in texts:
         return _place(texts, "startingOffsets", LATEST if streaming else EARLIEST), None, None
     if "startingOffsets" in texts:
@@ -226,29 +229,27 @@ def _start(texts: Mapping[str, str], *, streaming: bool) -> tuple[Place, int | N
     return EARLIEST, starting_ms, since
 
 
-def _times_of_addresses(texts: Mapping[str, str]) -> Mapping[str, int] | None:
-    if not texts.get("startingTimestamp", "").startswith("{"):
-        return None
+def _times(
+    texts: Mapping[str, str], name: str, bound: Callable[[Iterable[int]], int]
+) -> tuple[int | None, Mapping[str, int] | None]:
+    """The time beyond which nothing is wanted, and times of some addresses. Of these the outermost, where each address
+    that can be wanted has one.
+    """
+    if not texts.get(name, "").startswith("{"):
+        return _number(texts, name), None
     try:
-        found = json.loads(texts["startingTimestamp"])
+        found = json.loads(texts[name])
     except ValueError:
-        raise _refused(texts, "startingTimestamp") from None
+        raise _refused(texts, name) from None
     if not found or not all(_is_lsn(time_ms) for time_ms in found.values()):
-        raise _refused(texts, "startingTimestamp")
+        raise _refused(texts, name)
     addresses = _listed(texts.get("subscribe", ""))
+    is_named = bool(addresses) and "subscribePattern" not in texts
     for address in found:
-        if addresses and "subscribePattern" not in texts and address not in addresses:
-            raise PipelineError(
-                f"startingTimestamp names {address}, which subscribe does not: {hint(address, addresses)}"
-            )
-    return dict(found)
-
-
-def _earliest(since: Mapping[str, int], texts: Mapping[str, str]) -> int | None:
-    """The least of the times, where each address that can be wanted has one."""
-    addresses = _listed(texts.get("subscribe", ""))
-    has_all = addresses and "subscribePattern" not in texts and all(address in since for address in addresses)
-    return min(since.values()) if has_all else None
+        if is_named and address not in addresses:
+            raise PipelineError(f"{name} names {address}, which subscribe does not: {hint(address, addresses)}")
+    has_all = is_named and all(address in found for address in addresses)
+    return bound(found.values()) if has_all else None, found
 
 
 def _check_together(options: ReadOptions, texts: Mapping[str, str], *, streaming: bool) -> None:
@@ -271,6 +272,10 @@ def _check_together(options: ReadOptions, texts: Mapping[str, str], *, streaming
         raise PipelineError("endingOffsets earliest would read nothing: give latest, or an lsn for each broker")
     if options.starting_ms is not None and options.ending_ms is not None and options.starting_ms > options.ending_ms:
         raise PipelineError("startingTimestamp is later than endingTimestamp: nothing lies between them")
+    for address, end_ms in (options.ending_until or {}).items():
+        begin_ms = (options.starting_since or {}).get(address, options.starting_ms if not options.starting_since else 0)
+        if begin_ms is not None and begin_ms > end_ms:
+            raise PipelineError(f"startingTimestamp of {address} is later than endingTimestamp: nothing lies between")
 
 
 def _check_limits(options: ReadOptions, texts: Mapping[str, str]) -> None:
@@ -293,12 +298,13 @@ def _check_limits(options: ReadOptions, texts: Mapping[str, str]) -> None:
 
 def _check_table(options: ReadOptions, texts: Mapping[str, str]) -> None:
     """What says nothing for the table is an error: it would be taken for something that has happened."""
-    if "asOf" in texts and options.table != "queues":
+    if "asOf" in texts and options.table not in ("queues", "queue-spans"):
         raise PipelineError("option asOf is for table queues; for others use endingTimestamp")
     if "interval" in texts and options.table != "metrics":
         raise PipelineError("option interval is for table metrics")
-    if options.starting_since is not None and options.table not in ("messages", "events"):
-        raise PipelineError("startingTimestamp with addresses is for the tables messages and events: give one time")
+    for name, times_ms in (("startingTimestamp", options.starting_since), ("endingTimestamp", options.ending_until)):
+        if times_ms is not None and options.table not in ("messages", "events"):
+            raise PipelineError(f"{name} with addresses is for the tables messages and events: give one time")
     if options.table not in _FOLDED:
         return
     if not isinstance(options.starting, str):

@@ -111,6 +111,7 @@ def asked(options: ReadOptions) -> Wanted:
         subscribed=frozenset(options.addresses) if options.subscribes else None,
         pattern=options.pattern,
         since=options.starting_since,
+        until=options.ending_until,
     )
 
 
@@ -142,8 +143,10 @@ def settled_listing(log: Log, wanted: Wanted, options: ReadOptions) -> Listing:
     """What there is to be read, with the last batch of a directory that is written to, when it can be wanted. Raises
     PipelineError for holes in it, and for offsets that the options name and that it does not come to.
     """
+    if isinstance(log, DirectoryLog) and wanted.lsn_max is None:
+        log.settle()
     listing = log.listing()
-    if isinstance(log, DirectoryLog) and (wanted.lsn_max is None or wanted.lsn_max > listing.end_lsn):
+    if isinstance(log, DirectoryLog) and wanted.lsn_max is not None and wanted.lsn_max > listing.end_lsn:
         log.settle()
         listing = log.listing()
     check_reach(log.broker, listing, options)
@@ -178,9 +181,12 @@ def check_reach(broker: str, listing: Listing, options: ReadOptions) -> None:
 
 
 def learn_queues(names: Names, listing: Listing) -> Names:
-    """The queues that all segments tell of."""
+    """The queues that all segments tell of. Most of them tell of the same."""
+    told: object = None
     for segment in listing.segments:
-        names.learn_queues(segment)
+        if segment.queues is not told:
+            names.learn_queues(segment)
+        told = segment.queues
     return names
 
 
@@ -250,7 +256,10 @@ def _has_messages(segment: Segment, wanted: Wanted) -> bool:
 
 
 def _has_addresses(segment: Segment, wanted: Wanted) -> bool:
-    return segment.addresses is None or any(wanted.takes(address) for address in segment.addresses)
+    if segment.addresses is None:
+        return True
+    span_ms = segment.first_ms or 0, segment.last_ms or 0
+    return any(wanted.takes(address) and wanted.takes_of(address, *span_ms) for address in segment.addresses)
 
 
 def ranges(segment: Segment, wanted: Wanted) -> Iterator[Range]:

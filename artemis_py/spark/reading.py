@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,8 @@ from artemis_py.spark.columns import Mask, Numbers, any_of
 from artemis_py.spark.log import Log, Segment
 from artemis_py.spark.published import Published
 from artemis_py.spark.walk import Walk
+
+_FOR_EVER: Final = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class Wanted:
     """Copies of one of these; None: of any. It rules out segments alone."""
     since: Mapping[str, int] | None = None
     """Of these addresses what is published at a time or later."""
+    until: Mapping[str, int] | None = None
+    """Of these addresses what is published at a time or earlier."""
     headers: frozenset[bytes] = frozenset()
     """Messages with all of these headers alone."""
 
@@ -66,7 +70,12 @@ class Wanted:
     def takes_all(self) -> bool:
         """Are messages to every address wanted, whenever they were published?"""
         is_any = self.addresses is None and self.subscribed is None
-        return is_any and self.since is None and not self.prefixes
+        return is_any and self.since is None and self.until is None and not self.prefixes
+
+    def takes_of(self, address: str, first_ms: int, last_ms: int) -> bool:
+        """Can a message to this address be wanted that was published between two times?"""
+        since, until = (self.since or {}).get(address, first_ms), (self.until or {}).get(address, last_ms)
+        return since <= last_ms and until >= first_ms
 
     def taken(self, codes: Numbers, addresses: Sequence[str | None], times_ms: Numbers) -> Mask:
         """Which rows are wanted: of each the place of its address in the list, and its time. None: no address."""
@@ -75,6 +84,9 @@ class Wanted:
         if self.since is not None:
             begins_ms = np.array([self.since.get(address or "", 0) for address in addresses], np.int64)
             mask &= times_ms >= begins_ms[codes]
+        if self.until is not None:
+            ends_ms = np.array([self.until.get(address or "", _FOR_EVER) for address in addresses], np.int64)
+            mask &= times_ms <= ends_ms[codes]
         return mask
 
     def records(self, found: Walk) -> Mask:

@@ -124,6 +124,9 @@ METRICS: Final[dict[str, pa.DataType]] = {
 ADDRESSES: Final[dict[str, pa.DataType]] = {"broker": _STRING, "address": _STRING}
 """One row for each address of which a log has a message or a queue."""
 
+SPANS: Final[dict[str, pa.DataType]] = {"broker": _STRING, "span": _LONG, "digest": _BINARY}
+"""One row for each span of a log: what ``spans`` makes the tables ``queues`` and ``pages`` of."""
+
 TABLES: Final = {
     "messages": MESSAGES,
     "events": EVENTS,
@@ -131,6 +134,8 @@ TABLES: Final = {
     "pages": PAGES,
     "metrics": METRICS,
     "addresses": ADDRESSES,
+    "queue-spans": SPANS,
+    "page-spans": SPANS,
 }
 
 _SPARK_TYPES: Final[dict[pa.DataType, spark.DataType]] = {

@@ -70,8 +70,10 @@ class ArtemisDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """The batch sink. Raises PipelineError for options and columns that make no message."""
+        from artemis_py.spark.catalog import check_insert
         from artemis_py.spark.sink import batch_writer
 
+        check_insert(schema, self.options)
         return batch_writer(schema, self.options, overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:

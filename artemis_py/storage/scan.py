@@ -5,10 +5,11 @@ It imports nothing but the codec, so that a reader of copied files needs no brok
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 from zlib import crc32
@@ -86,21 +87,46 @@ def log_file(path: Path) -> LogFile | None:
 
 
 def _epoch_ms(text: str) -> int:
-    whole = datetime.strptime(text[:15] + "+0000", "%Y%m%dT%H%M%S%z")
-    return int(whole.timestamp()) * 1000 + int(text[16:19])
+    """Cheap, because of a long log there are many names; ``strptime`` takes ten times as long."""
+    day, time = (int(text[:4]), int(text[4:6]), int(text[6:8])), (int(text[9:11]), int(text[11:13]), int(text[13:15]))
+    return int(datetime(*day, *time, tzinfo=UTC).timestamp()) * 1000 + int(text[16:19])
 
 
 def log_files(directories: Sequence[Path]) -> list[LogFile]:
     """The journal files of some directories, oldest first, each number once: a retained file goes before one that is
     still in the journal directory (a crash between copying and removing leaves both). Raises OSError.
     """
+    return log_files_and_twins(directories, {})[0]
+
+
+def log_files_and_twins(
+    directories: Sequence[Path], known: dict[str, LogFile]
+) -> tuple[list[LogFile], list[tuple[LogFile, LogFile]]]:
+    """The same, and each file that is there beside one of its number that was left out. ``known`` is what an earlier
+    call found, and becomes what this one does: names cost little to list, and more to make files of. Raises OSError.
+    """
     found: dict[int, LogFile] = {}
+    twins: list[tuple[LogFile, LogFile]] = []
+    before = dict(known)
+    known.clear()
     for directory in directories:
-        for path in directory.iterdir():
-            file = log_file(path)
-            if file is not None and (file.number not in found or file.closed_ms is not None):
+        for name in filter(is_log_name, os.listdir(directory)):
+            at = f"{directory}/{name}"
+            file = before.get(at) or log_file(directory / name)
+            if file is None:
+                continue
+            known[at] = file
+            other = found.get(file.number)
+            if other is None or file.closed_ms is not None:
                 found[file.number] = file
-    return [found[number] for number in sorted(found)]
+            if other is not None:
+                twins.append((file, other) if found[file.number] is file else (other, file))
+    return [found[number] for number in sorted(found)], twins
+
+
+def is_log_name(name: str) -> bool:
+    """May a file of this name be a journal file? It passes over what stands beside each of them."""
+    return name.startswith("artemis-journal-") and name.endswith(".log")
 
 
 def whole_records(name: str, data: bytes, damages: list[Damage], *, is_last: bool = True) -> Iterator[Record]:

@@ -181,16 +181,29 @@ def decode_index(text: bytes) -> dict[str, Any]:
     """The fields that an index file holds. Raises CodecError for what is not whole or of another format. Older ones
     have no checksum.
     """
-    checked, comma, checksum = text.rpartition(_CHECKSUM)
-    if comma and checksum != b"%d}\n" % crc32(checked):
-        raise CodecError("the index is damaged")
     try:
-        fields: object = json.loads(checked + b"}" if comma else text)
+        fields: object = json.loads(checked_text(text))
     except ValueError:
         raise CodecError("the index is not whole") from None
     if not isinstance(fields, dict) or fields.get("format") != FORMAT:
         raise CodecError("the index has another format")
     return fields
+
+
+def checked_text(text: bytes) -> bytes:
+    """The JSON object in an index file. Raises CodecError when its checksum does not fit; older ones have none."""
+    if _CHECKSUM not in text:
+        return text
+    sealed = sealed_text(text)
+    if sealed is None:
+        raise CodecError("the index is damaged")
+    return sealed
+
+
+def sealed_text(text: bytes) -> bytes | None:
+    """The JSON object in an index file; None when no checksum says that it is whole."""
+    checked, comma, checksum = text.rpartition(_CHECKSUM)
+    return checked + b"}" if comma and checksum == b"%d}\n" % crc32(checked) else None
 
 
 def index_name(segment_file: str) -> str:

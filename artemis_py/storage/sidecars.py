@@ -17,18 +17,21 @@ from artemis_py.storage.journal import segment_name
 from artemis_py.storage.places import PLACES_SUFFIX, places_name
 from artemis_py.storage.private import begin_private
 from artemis_py.storage.segment_index import (
+    FORMAT,
     INDEX_SUFFIX,
     SegmentIndex,
     decode_index,
     encode_index,
     index_name,
     index_of,
+    sealed_text,
 )
 
 SUFFIXES: Final = (INDEX_SUFFIX, PLACES_SUFFIX)
 _UNFINISHED: Final = ".part"
 _UNFINISHED_SURVEY: Final = ".survey.part"
 """Not the name that ``index_beside`` takes, which another thread may call."""
+_BEGINNING: Final = b'{"format":%d,' % FORMAT
 
 
 def write_index(disk: Disk, index: SegmentIndex) -> bool:
@@ -85,6 +88,17 @@ def _replace(path: Path, data: bytes) -> None:
     begin_private(unfinished)
     unfinished.write_bytes(data)
     os.replace(unfinished, path)
+
+
+def index_text(path: Path) -> bytes | None:
+    """The JSON object in the index beside a closed segment; None where there is none that is proved to be whole: then
+    ``index_beside`` makes one, if there is a segment.
+    """
+    try:
+        text = sealed_text(path.with_name(index_name(path.name)).read_bytes())
+    except OSError:
+        return None
+    return text if text is not None and text.startswith(_BEGINNING) else None
 
 
 def index_beside(path: Path) -> dict[str, Any]:

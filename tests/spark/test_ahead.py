@@ -277,6 +277,16 @@ def test_a_time_for_each_address(tmp_path: Path, streaming: bool) -> None:
     assert read(subscribe="a,b,c", startingTimestamp=since) == [3, 6, 8, 9, 10, 11, 12]
     assert read(startingTimestamp=since) == [3, 6, 8, 9, 10, 11, 12]
     assert read(subscribe="a", startingTimestamp=str(START_MS + 2)) == [7, 10]
+    if not streaming:
+        until = json.dumps({"a": START_MS, "b": START_MS + 1})
+        assert read(subscribe="a,b", endingTimestamp=until) == [1, 2, 5]
+        assert read(subscribe="a,b,c", endingTimestamp=until) == [1, 2, 3, 5, 6, 9, 12]
+        assert read(endingTimestamp=until) == [1, 2, 3, 5, 6, 9, 12]
+        between = {"startingTimestamp": json.dumps({"b": START_MS + 1, "a": 0}), "endingTimestamp": str(START_MS + 2)}
+        assert read(subscribe="a,b", **between) == [1, 4, 5, 7, 8]
+        assert read(
+            subscribe="b", startingTimestamp=str(START_MS + 1), endingTimestamp=json.dumps({"b": START_MS + 2})
+        ) == [5, 8]
 
 
 @pytest.mark.parametrize("streaming", [False, True])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections import Counter
@@ -12,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql.datasource import IsNotNull
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark.batch import FoldReader, RowReader
 from artemis_py.spark.options import read_options
 from artemis_py.spark.plan import Range, Share
+from artemis_py.spark.stream import LogStreamReader
 from tests.e2e.stomp_socket import StompSocket
 from tests.spark.live import LiveBroker, live_broker, send_many
 
@@ -210,6 +213,43 @@ def test_metrics_of_a_late_time_are_the_same_and_need_not_all_of_the_log(
         wanted = [row for row in rows() if round(row.bucket.timestamp() * 1000) >= begin_ms]
         assert rows(startingTimestamp=str(begin_ms)) == wanted
     assert 0 < len(ranges(startingTimestamp=str(late_ms))) < len(ranges())
+
+
+def test_a_time_for_each_address(traffic: Traffic, source: dict[str, str]) -> None:
+    """As if each address was filtered by itself; a stream begins so, too."""
+
+    def read(*, streaming: bool = False, **options: str) -> list[tuple[str, int, int]]:
+        given = {**source, "columns": "address,offset,publishedAt", **options}
+        if streaming:
+            reader = LogStreamReader(read_options(given, streaming=True))
+            at = reader.initialOffset()
+            shares = reader.partitions(at, reader.latestOffset(at, ReadAllAvailable()))
+        else:
+            reader = RowReader(read_options(given))  # type: ignore[assignment]
+            shares = reader.partitions()  # type: ignore[call-arg]
+        rows = [row for share in shares for batch in reader.read(share) for row in batch.to_pylist()]
+        return [(row["address"], row["offset"], round(row["publishedAt"].timestamp() * 1000)) for row in rows]
+
+    everything = read()
+    times = {name: sorted(row[2] for row in everything if row[0] == name) for name in ("orders", "tx")}
+    since = {name: found[len(found) // 2] for name, found in times.items()}
+    until = {"orders": times["orders"][-1] - 1, "tx": times["tx"][-1]}
+    begun = [row for row in everything if row[2] >= since.get(row[0], 0)]
+    assert len(begun) < len(everything)
+    for streaming in (False, True):
+        assert read(streaming=streaming, startingTimestamp=json.dumps(since)) == begun
+        chosen = read(streaming=streaming, startingTimestamp=json.dumps(since), subscribe="orders,tx")
+        assert chosen == [row for row in begun if row[0] in since]
+    ended = [row for row in everything if row[2] <= until.get(row[0], row[2])]
+    assert read(endingTimestamp=json.dumps(until)) == ended != everything
+    both = read(
+        startingTimestamp=json.dumps(since), endingTimestamp=json.dumps({"tx": until["tx"]}), subscribe="orders,tx"
+    )
+    assert both == [row for row in begun if row[0] in since]
+    events = RowReader(read_options({**source, "table": "events", "endingTimestamp": json.dumps({"orders": 5})}))
+    rows = [row for share in events.partitions() for batch in events.read(share) for row in batch.to_pylist()]
+    assert {row["address"] for row in rows} >= {"tx"}
+    assert "orders" not in {row["address"] for row in rows}
 
 
 def test_the_state_at_an_earlier_time(spark: SparkSession, traffic: Traffic, source: dict[str, str]) -> None:

@@ -100,6 +100,22 @@ def test_times(text: str, time_ms: int) -> None:
         ({"kafka.bootstrap.servers": "a:9092"}, "is unknown: the broker is named by url: http://host:8161"),
         ({"startingOffsetsByTimestamp": "{}"}, "startingTimestamp does it"),
         ({"startingTimestamp": "6", "endingTimestamp": "5"}, "nothing lies between them"),
+        ({"startingTimestamp": "6", "endingTimestamp": '{"a": 5}'}, "startingTimestamp of a is later"),
+        ({"startingTimestamp": '{"a": 6, "b": 4}', "endingTimestamp": '{"b": 5, "a": 5}'}, "startingTimestamp of a is"),
+        ({"endingTimestamp": '{"a": -1}'}, 'epoch milliseconds, or {"address": epoch milliseconds}'),
+        ({"endingTimestamp": '{"a": 1'}, 'epoch milliseconds, or {"address": epoch milliseconds}'),
+        ({"endingTimestamp": "{}"}, 'epoch milliseconds, or {"address": epoch milliseconds}'),
+        ({"endingTimestamp": '{"a": true}'}, 'epoch milliseconds, or {"address": epoch milliseconds}'),
+        (
+            {"subscribe": "orders", "endingTimestamp": '{"order": 5}'},
+            "endingTimestamp names order, which subscribe does",
+        ),
+        (
+            {"table": "queues", "endingTimestamp": '{"a": 5}'},
+            "endingTimestamp with addresses is for the tables messages",
+        ),
+        ({"table": "metrics", "startingTimestamp": '{"a": 5}'}, "startingTimestamp with addresses is for the tables"),
+        ({"endingOffsetsByTimestamp": "{}"}, 'endingTimestamp does it, for all addresses or as {"address"'),
         ({"interval": "1 minute"}, "interval is for table metrics"),
         ({"table": "queues", "startingOffsets": '{"b": 7}'}, "from its beginning: leave out startingOffsets"),
         ({"table": "pages", "startingTimestamp": "5"}, "from its beginning: leave out startingTimestamp"),
@@ -118,6 +134,7 @@ def test_what_is_wrong_is_told(more: dict[str, str], said: str) -> None:
         ({"table": "metrics"}, "table metrics cannot be streamed"),
         ({"endingOffsets": "latest"}, "a stream has no end"),
         ({"endingTimestamp": "5"}, "a stream has no end"),
+        ({"endingTimestamp": '{"a": 5}'}, "a stream has no end"),
     ],
 )
 def test_what_is_wrong_of_a_stream_is_told(more: dict[str, str], said: str) -> None:
@@ -174,6 +191,9 @@ def test_limits_and_times() -> None:
     assert (options.delay_max_ms, options.skips_unavailable, options.keeps_removed) == (120_000, True, True)
     assert (options.starting, options.starting_ms, options.starting_since) == ("earliest", 5, {"a": 7, "b": 5})
     assert read_options({**HERE, "startingTimestamp": '{"a": 7}'}).starting_ms is None
+    ended = read_options({**HERE, "subscribe": "a,b", "endingTimestamp": '{"a": 7, "b": 5}'})
+    assert (ended.ending_ms, ended.ending_until) == (7, {"a": 7, "b": 5})
+    assert read_options({**HERE, "subscribe": "a,b", "endingTimestamp": '{"a": 7}'}).ending_ms is None
     assert read_options({"path": "file:/a%20b/log"}).journal == "/a b/log"
 
 

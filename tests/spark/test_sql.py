@@ -151,3 +151,29 @@ def test_addresses_of_a_running_broker(tmp_path: Path, spark: SparkSession, data
         names = views(spark, broker.url, database)
         assert counted(spark, names["orders"]) == 3
         assert counted(spark, names["DLQ"]) == 0
+
+
+def test_rows_are_inserted_into_a_table(tmp_path: Path, spark: SparkSession, table: str) -> None:
+    """They are sent as messages, and the table has them: its log is the broker's."""
+    with live_broker(tmp_path / "broker") as broker, broker.client() as client:
+        send_many(client, "orders", 0, 3)
+        made = f"url '{broker.url}', subscribe 'orders', columns 'value,address'"
+        spark.sql(f"CREATE TABLE {table} USING artemis OPTIONS ({made})")
+        sink = f"WITH (url 'tcp://127.0.0.1:{broker.process.port}')"
+        spark.sql(f"INSERT INTO {table} {sink} VALUES (cast('7' AS BINARY), 'orders')")
+        spark.sql(f"INSERT INTO {table} {sink} (address, value) SELECT address, value FROM {table} WHERE value = '7'")
+        spark.table(table).where("value IN ('0', '1')").writeTo(table).option(
+            "url", f"tcp://127.0.0.1:{broker.process.port}"
+        ).append()
+        assert counted(spark, table) == 7
+        assert counted(spark, table, "WHERE value = '7'") == 2
+        with pytest.raises(Exception, match=r"INSERT INTO the_table WITH \(url 'tcp://host:61613'\)"):
+            spark.sql(f"INSERT INTO {table} VALUES (cast('7' AS BINARY), 'orders')")
+        with pytest.raises(Exception, match="cannot be overwritten"):
+            spark.sql(f"INSERT OVERWRITE {table} {sink} VALUES (cast('7' AS BINARY), 'orders')")
+        every = "SELECT * EXCEPT (partition) FROM"
+        spark.sql(f"DROP TABLE {table}")
+        spark.sql(f"CREATE TABLE {table} USING artemis OPTIONS (url '{broker.url}', subscribe 'orders')")
+        with pytest.raises(Exception, match="partition"):
+            spark.sql(f"INSERT INTO {table} {sink} SELECT * FROM {table}")
+        assert counted(spark, f"({every} {table})") == 7

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from artemis_py.server import log_view
 from artemis_py.server.log_view import LogView, NotInLogError
 from artemis_py.storage.disk import DiskError
 from artemis_py.storage.log_id import known_id, log_id
-from artemis_py.storage.segment_index import SegmentIndex, index_name, index_of
+from artemis_py.storage.segment_index import SegmentIndex, encode_index, index_name, index_of
 from tests.unit.storage_tools.parts import message
 from tests.unit.storage_tools.test_cursors import Shelf
 
@@ -288,3 +289,43 @@ def test_an_id_without_a_checksum_is_read(tmp_path: Path) -> None:
     """As older brokers wrote it."""
     (tmp_path / "log-id").write_text("0123456789abcdef" * 2 + "\n", "ascii")
     assert known_id([tmp_path]) == log_id([tmp_path]).text == "0123456789abcdef" * 2
+
+
+@pytest.mark.interpreted
+def test_what_is_sent_as_it_is_need_not_be_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a log with thousands of segments to decode their indexes was most of what a listing cost."""
+    desk = Desk(tmp_path)
+    desk.keep(12)
+    for segment in desk.journal.segments[:-1]:
+        segment.index = None
+        path = tmp_path / "journal" / segment.name
+        fields = index_of(path.read_bytes(), path.name).fields()
+        path.with_name(index_name(path.name)).write_bytes(encode_index(fields))
+    for number in range(1, 6):
+        desk.retention.retire(f"artemis-journal-{number:012}.log")
+    middle = desk.journal.segments[-3].first_lsn
+    wanted = {number: desk.view._described(one) for number, one in _closed(desk).items()}
+    decoded: list[Path] = []
+    true_index = log_view.index_beside
+
+    def counted(path: Path) -> dict[str, Any]:
+        decoded.append(path)
+        return true_index(path)
+
+    monkeypatch.setattr(log_view, "index_beside", counted)
+    found = {one["segment"]: one for one in desk.listed()}
+    assert not decoded
+    assert len(wanted) == 12
+    assert {number: found[number] for number in wanted} == wanted
+    behind = desk.listed(middle)
+    assert [one["segment"] for one in behind] == [number for number in found if found[number]["last_lsn"] > middle]
+    assert len(decoded) == 1  # the first one: does all of it lie before the lsn?
+    oldest = desk.retention.kept[0].file.path
+    damaged = oldest.with_name(index_name(oldest.name))
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    assert {one["segment"]: one for one in desk.listed()} == found
+
+
+def _closed(desk: Desk) -> dict[int, Any]:
+    kept = [log_view._listed(one) for one in desk.retention.kept]
+    return {one.number: one for one in [*desk.view._in_journal(), *kept] if one.fields is None}

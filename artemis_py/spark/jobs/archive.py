@@ -118,15 +118,19 @@ def _configured(spark: SparkSession) -> Iterator[None]:
 def _archive_step(
     spark: SparkSession, store: Store, feed: Feed, end: int, tables: Sequence[str], counts: dict[str, int]
 ) -> None:
-    after = store.archived_lsn(feed.broker)
+    """Rows are read from a log that may be replaced meanwhile: so before the step counts the log is looked at again."""
+    after, before = store.archived_lsn(feed.broker), store.mark(feed.broker)
+    mark = feed.mark(end)
 
     def write(staging: Path) -> None:
         for table in tables:
             dated = feed.frame(spark, table, after, end).withColumn("date", F.to_date(TIME_COLUMNS[table]))
             _write(dated, ["date", "address"], staging / table)
             counts[table] += _rows_in(staging / table)
+        feed.check(after, before)
+        feed.check(end, mark)
 
-    store.add(feed.broker, end, write, feed.mark(end))
+    store.add(feed.broker, end, write, mark)
 
 
 def _write(frame: DataFrame, keys: list[str], where: Path) -> None:

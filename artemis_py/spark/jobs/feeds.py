@@ -35,10 +35,20 @@ class LogFeed(Feed):
         self._cursor = cursor
         self._accepts_gap = accepts_gap
         self._step_bytes = step_bytes
+        self._log_id: str | None = None
+        """That of the log when it was looked at first."""
 
     def check(self, lsn: int, mark: Mark | None) -> None:
-        """Raises JobError for a log that was replaced, or restored from an older copy."""
-        what = difference(self._log.listing(max(0, lsn - 1)), lsn, mark)
+        """Raises JobError for a log that was replaced, before this run or during it, or restored from an older copy."""
+        listing = self._log.listing(max(0, lsn - 1))
+        self._log_id = self._log_id or listing.log_id
+        if listing.log_id != self._log_id:
+            raise JobError(
+                f"the log of {self.broker} was replaced by another one while it was archived: its id is"
+                f" {listing.log_id}, and was {self._log_id}. The archive has what was there before; archive the new log"
+                " into another directory"
+            )
+        what = difference(listing, lsn, mark)
         if what is not None:
             raise JobError(
                 f"the log of {self.broker} is another one than that in the archive, or an older copy: {what}. Archive"

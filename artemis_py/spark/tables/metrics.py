@@ -11,8 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from artemis_py.spark.columns import Mask, Numbers, by_number, constant, numbers, times
+from artemis_py.spark.digest import ACKED, EXPIRED, REPLACED, SUPERSEDED
 from artemis_py.spark.facts import DELIVERED, ROUTED, SCHEDULED, SETTLED, Facts, facts_of
-from artemis_py.spark.fold import ACKED, EXPIRED, REPLACED, SUPERSEDED
 from artemis_py.spark.reading import Names, unknown_name
 from artemis_py.spark.walk import Walk
 from artemis_py.storage import codec
@@ -106,6 +106,14 @@ class Series:
         """Leave out intervals that end before this time."""
         if time_ms is not None:
             self.rows = {key: row for key, row in self.rows.items() if key[1] + self.interval_ms > time_ms}
+
+    def keep_between(self, begin_ms: int | None, end_ms: int | None) -> None:
+        """Leave out intervals that begin before the one time, and at the other or later."""
+        self.rows = {
+            key: row
+            for key, row in self.rows.items()
+            if (begin_ms is None or key[1] >= begin_ms) and (end_ms is None or key[1] < end_ms)
+        }
 
     def keep(self, takes: Callable[[str], bool], names: Names) -> None:
         """Leave out queues of other addresses."""

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from artemis_py.spark.fold import Counts, Fold, Held
+from artemis_py.spark.digest import Counts
+from artemis_py.spark.fold import Fold, Held
 
 Row = dict[str, Any]
 _US_PER_MS: Final = 1000
@@ -67,8 +68,10 @@ def _time(value_ms: int | None) -> int | None:
 ROWS: Final[dict[str, Callable[[Fold, str, int], Iterator[Row]]]] = {"queues": queue_rows, "pages": page_rows}
 
 
-def batch_of(rows: Iterator[Row], schema: pa.Schema) -> pa.RecordBatch:
-    """The columns that are wanted of some rows."""
-    found = list(rows)
-    arrays = [pa.array([row[field.name] for row in found], field.type) for field in schema]
+def state_batch(
+    table: str, fold: Fold, broker: str, as_of_ms: int, schema: pa.Schema, takes: Callable[[str], bool]
+) -> pa.RecordBatch:
+    """The rows of one of the tables whose addresses are wanted."""
+    rows = [row for row in ROWS[table](fold, broker, as_of_ms) if takes(row["address"])]
+    arrays = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,0 +1,27 @@
+"""Tables that sum up a log, added up by many tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def queues(spark: SparkSession, source: str | Mapping[str, str]) -> DataFrame:
+    """The table ``queues``, row for row, added up in parallel: for queues so deep, or messages so old, that one task
+    reads for too long. ``source`` is the URL of a broker's HTTP acceptor, a directory, or options as of ``spark.read``.
+    """
+    from artemis_py.spark.catalog import options_of
+    from artemis_py.spark.spans import added_up
+
+    return added_up(spark, "queues", options_of(source))
+
+
+def pages(spark: SparkSession, source: str | Mapping[str, str]) -> DataFrame:
+    """The table ``pages`` in the same way."""
+    from artemis_py.spark.catalog import options_of
+    from artemis_py.spark.spans import added_up
+
+    return added_up(spark, "pages", options_of(source))

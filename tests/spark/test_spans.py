@@ -1,0 +1,149 @@
+"""Tables added up in spans: the same rows as if one task read the whole log, wherever the spans meet."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import artemis_py.spark
+from artemis_py.spark import holdings
+from artemis_py.spark.folded import FoldReader
+from artemis_py.spark.options import read_options
+from artemis_py.spark.spans import rows_of_broker
+from tests.e2e.stomp_socket import StompSocket
+from tests.spark.live import live_broker, send_many
+from tests.spark.made_log import survey
+from tests.spark.test_holdings import made
+from tests.unit.storage_tools.parts import START_MS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Row = dict[str, Any]
+
+
+def rows_of(folder: Path, table: str, **options: str) -> list[Row]:
+    """As one task after the other makes them."""
+    return read({"journal": str(folder), "broker": "b", "table": table, **options}).to_pylist()
+
+
+def read(given: dict[str, str]) -> pa.Table:
+    reader = FoldReader(read_options(given))
+    return pa.Table.from_batches([batch for share in reader.partitions() for batch in reader.read(share)])
+
+
+def in_spans(folder: Path, table: str, span_bytes: int, **options: str) -> tuple[list[Row], int]:
+    """The rows as Spark puts them together, and of how many spans; they come in any order."""
+    given = {"journal": str(folder), "broker": "b", "partitionBytes": str(span_bytes), **options}
+    spans = read({**given, "table": f"{table.removesuffix('s')}-spans"})
+    mixed = spans.take(random.Random(1).sample(range(len(spans)), len(spans)))
+    return rows_of_broker({**given, "table": table}, mixed).to_pylist(), len(spans)
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_a_log_of_every_kind_of_traffic(tmp_path: Path, rng: random.Random, *, stays: bool) -> None:
+    """Consumers that come and go, deliveries that fail, scheduled messages, copies that compaction made; at any time,
+    surveyed or not, in spans of any size down to a few records.
+    """
+    made(tmp_path, rng, stays=stays)
+    asked: list[dict[str, str]] = [{}, {"subscribe": "elsewhere"}]
+    asked += [{"asOf": str(START_MS + 1000 * rng.randrange(300))} for _ in range(4)]
+    for is_surveyed in (False, True):
+        for options in asked:
+            wanted = rows_of(tmp_path, "queues", **options)
+            for span_bytes in (1, 5000, 40_000, 1 << 30):
+                found, count = in_spans(tmp_path, "queues", span_bytes, **options)
+                assert found == wanted, (options, span_bytes, is_surveyed)
+                assert count > 20 or span_bytes > 1 or options
+        for folder in ("journal", "retained"):
+            survey(tmp_path / folder)
+
+
+@pytest.fixture(scope="module")
+def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A broker's log with a ring, pages that are read and purged, deleted queues, schedules and restarts."""
+    folder = tmp_path_factory.mktemp("lived")
+    with live_broker(folder, file_bytes="32K") as broker:
+        for life in range(3):
+            with broker.client() as client:
+                send_many(client, "orders", life * 100, 60, 300)
+                send_many(client, "ring", life * 100, 20, 200)
+                send_many(client, "paged", life * 100, 90, 600)
+                later = {"destination": "/queue/orders", "persistent": "true", "AMQ_SCHEDULED_DELAY": "3600000"}
+                client.ask("SEND", later, b"later")
+                for queue, count in (("orders", 25), ("paged", 70)):
+                    client.subscribe(f"/queue/{queue}", id=queue, consumer_window_size="0")
+                    for _ in range(count + life):
+                        client.acknowledge(client.message())
+                    client.ask("NACK", {"id": client.message().header("ack")})
+                    client.message()
+                    client.ask("UNSUBSCRIBE", {"id": queue})
+                client.subscribe("/queue/orders", id="3", ack="client")
+                client.message()
+            with StompSocket(broker.process.port) as client:
+                client.connect(client_id="c")
+                client.subscribe("/topic/paged", id="4", durable_subscription_name=f"for{life}")
+                send_to_topic(client, 60)
+                if life != 1:
+                    client.ask("UNSUBSCRIBE", {"id": "4", "durable-subscription-name": f"for{life}"})
+            broker.kill()
+            broker.start_again()
+    return folder
+
+
+def send_to_topic(client: StompSocket, count: int) -> None:
+    for number in range(count):
+        client.ask("SEND", {"destination": "/topic/paged", "persistent": "true"}, b"%d" % number * 300)
+
+
+@pytest.mark.parametrize("table", ["queues", "pages"])
+@pytest.mark.parametrize("span_bytes", [1, 30_000, 1 << 30])
+def test_the_log_of_a_broker(lived: Path, table: str, span_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(holdings, "_FIRST", 1 << 30)
+    wanted = rows_of(lived, table)
+    monkeypatch.undo()
+    assert len(wanted) > 2
+    assert table == "pages" or sum(row["scheduledCount"] for row in wanted) == 3
+    assert rows_of(lived, table) == wanted
+    found, count = in_spans(lived, table, span_bytes)
+    assert found == wanted
+    assert (count > 5) is (span_bytes == 1) or span_bytes == 30_000
+
+
+@pytest.mark.parametrize("interval", ["1 millisecond", "50 milliseconds", "1 second", "1 hour"])
+def test_metrics_are_cut_where_intervals_meet(lived: Path, interval: str) -> None:
+    wanted = rows_of(lived, "metrics", interval=interval)
+    for span_bytes in (1, 60_000):
+        found = rows_of(lived, "metrics", interval=interval, partitionBytes=str(span_bytes))
+        key = lambda row: (row["queue"], row["bucket"])  # noqa: E731
+        assert sorted(found, key=key) == sorted(wanted, key=key)
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_metrics_of_every_kind_of_traffic(tmp_path: Path, rng: random.Random, *, stays: bool) -> None:
+    made(tmp_path, rng, stays=stays)
+    for options in ({}, {"startingTimestamp": str(START_MS + 150_000)}, {"endingTimestamp": str(START_MS + 200_000)}):
+        given = {"journal": str(tmp_path), "table": "metrics", "interval": "5 seconds", **options}
+        wanted = read(given).to_pylist()
+        reader = FoldReader(read_options({**given, "partitionBytes": "5000"}))
+        shares = reader.partitions()
+        assert len(shares) > 3
+        found = [row for share in shares for batch in reader.read(share) for row in batch.to_pylist()]
+        assert sorted(found, key=lambda row: (row["queue"], row["bucket"])) == wanted
+
+
+def test_in_spark(spark: SparkSession, lived: Path, tmp_path: Path, rng: random.Random) -> None:
+    """Of two brokers, with the options of the tables."""
+    made(tmp_path / "other", rng, stays=True)
+    source = {"journal": f"one={lived},two={tmp_path / 'other'}", "partitionBytes": "30000"}
+    for table, added_up in (("queues", artemis_py.spark.queues), ("pages", artemis_py.spark.pages)):
+        wanted = spark.read.format("artemis").options(**source, table=table).load()
+        found = added_up(spark, source)
+        assert found.schema == wanted.schema
+        assert sorted(map(str, found.collect())) == sorted(map(str, wanted.collect()))
+    chosen = artemis_py.spark.queues(spark, {**source, "columns": "queue,messageCount", "subscribe": "ring"})
+    assert [row.asDict() for row in chosen.collect()] == [{"queue": "ring", "messageCount": 3}]
