@@ -146,6 +146,8 @@ def register(spark: SparkSession) -> None:
         return
     if "PYSPARK_PYTHON" not in os.environ:
         spark.sparkContext.pythonExec = sys.executable
+    if _is_found_by_spark(spark):
+        return
     # Spark looks whether the name is taken in the session that is active, not in this one, and refuses it when another
     # session of this process has it.
     before = spark.getActiveSession()
@@ -153,6 +155,13 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(ArtemisDataSource)
     if before is not None:
         _make_active(before)
+
+
+def _is_found_by_spark(spark: SparkSession) -> bool:
+    """Does Spark find the source by itself, because the package is installed where it looks? To register it once more
+    would only make Spark warn.
+    """
+    return spark.sparkContext.pythonExec == sys.executable and find_spec("pyspark_artemis") is not None
 
 
 def is_remote(spark: SparkSession) -> bool:

@@ -20,6 +20,7 @@ from artemis_py.spark import session
 import artemis_py.spark.sessions
 assert callable(artemis_py.spark.session) and artemis_py.spark.sessions.session is session
 spark = session("ours", **json.loads(os.environ["GIVEN"]))
+spark.read.format("artemis").load()
 pid = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
 names = ("spark.master", "spark.app.name", "spark.sql.shuffle.partitions", "spark.sql.session.timeZone",
          "spark.ui.showConsoleProgress", "spark.sql.python.filterPushdown.enabled")
@@ -43,8 +44,9 @@ def said_by(folder: Path, submit: list[str] | None, **given: object) -> dict[str
 
     submitted = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), *(submit or [])]
     command = [*([sys.executable] if submit is None else submitted), str(program)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=110, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
+    assert "statically registered" not in done.stderr
     found: dict[str, Any] = json.loads((folder / "said").read_text("utf-8"))
     return found
 
