@@ -95,4 +95,7 @@ class DiskWatch:
             limit = f"min-disk-free {self._config.min_disk_free:,} bytes"
         if is_short:
             limit = "a file found no room; what consumers acknowledge is written to what was kept in reserve"
-        return f"warning: the disk of {directory} is full ({figures}; {limit}): disk-full-policy applies to senders"
+        return (
+            f"warning: the disk of {directory} is full ({figures}; {limit}): new messages meet the disk-full-policy of"
+            " their address. Let consumers take some, or free room on the disk"
+        )
