@@ -35,6 +35,7 @@ from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.large import LargeStore
 from artemis_py.storage.log_id import log_id
 from artemis_py.storage.page_bodies import hold_bodies
+from artemis_py.storage.page_codec import page_name
 from artemis_py.storage.pages import PageFiles, delete_leftovers
 from artemis_py.storage.private import open_to_others
 from artemis_py.storage.recovery import Recovered, accept, weigh
@@ -225,9 +226,14 @@ class JournalStore(Store):
         opened.callback(self.log_view.stop)
         self.cursor_desk = CursorDesk(self._journal, retention, cursors, wall_clock_ms)
         told = hold_bodies(self._page_disk, index.pages, self._journal, self._bodies)
+        missing = missing_pages(index, [self._page_disk.directory])
+        is_unsure = is_unsure or any(
+            page.has_large and (page.damaged or page_name(page.stream, page.number) in missing)
+            for page in index.pages.pages()
+        )
         told += take_over(index, self._journal, self._bodies, keep_unused=is_unsure, given_up=given_up.names)
         self.report += [f"warning: {self._body_disk.directory}: {line}" for line in told]
-        note_given_up(self._disk, self._bodies.given_up.union(missing_pages(index, [self._page_disk.directory])))
+        note_given_up(self._disk, self._bodies.given_up.union(missing))
         self._journal.damaged_places = sum(not damage.torn for damage in recovered.damages) + len(identity.faults)
         self._journal.lost_records = recovered.lost_records
         self._disk.delete(REPAIRED_NAME)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from artemis_py.storage.absent import PAGE
 from artemis_py.storage.examination import Examined
 from artemis_py.storage.index import Index
 
@@ -56,7 +57,8 @@ def _next_steps(examined: Examined, directory: str) -> list[str]:
     steps = [f"mount or restore {one.directory} as it was, and start again" for one in examined.absent]
     if examined.reasons:
         steps.append("put the files back as they were, if there is a copy, and start again")
-    steps.append(f"artemis-py journal verify {directory}    tells of each file")
+    options = "".join(f" --{'paging' if one.kind == PAGE else 'large'} {one.directory}" for one in examined.absent)
+    steps.append(f"artemis-py journal verify {directory}{options}    tells of each file")
     if examined.reasons:
         repair = f"artemis-py journal repair {directory}"
         steps.append(f"{repair}    tells what a clean journal would have, and makes it with --write")

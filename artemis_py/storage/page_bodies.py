@@ -32,18 +32,24 @@ def hold_bodies(disk: Disk, pages: PageIndex, log: RecordLog, large: LargeStore)
 
 
 def large_messages(disk: Disk, page: Page) -> list[tuple[int, Kept]]:
-    """Persistent messages of a page with a large body, by place. Damage is left to those who read the page; what stands
-    behind it is whole.
+    """Persistent messages of a page with a large body, by place. A page that is not whole is marked as damaged; to tell
+    of it is left to those who read it, and what stands behind the damage is whole.
     """
     data = disk.read(page_codec.page_name(page.stream, page.number), 0, page.kept_bytes)
+    if len(data) < page.kept_bytes:
+        page.damaged = True
     found: list[tuple[int, Kept]] = []
-    for record, _ in whole_records(page, data, 0, lambda *_: None):
+    for record, _ in whole_records(page, data, 0, _note_damage):
         if record.type_code == codec.PAGED:
             with suppress(CodecError):
                 kept = page_codec.decode_paged(record.payload)[1]
                 if kept.flags & codec.FLAG_LARGE and not kept.flags & codec.FLAG_TRANSIENT:
                     found.append((record.lsn, kept))
     return found
+
+
+def _note_damage(page: Page, _offset: int, _reason: str) -> None:
+    page.damaged = True
 
 
 def _hold(page: Page, place: int, kept: Kept, queue_ids: list[int], log: RecordLog, large: LargeStore) -> list[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from artemis_py.core.broker import Broker
 from artemis_py.message import LargeBody, Message
 from artemis_py.paged import Page, PagedBody, Share
 from artemis_py.server.repair import accept_losses
@@ -214,6 +215,24 @@ def test_a_page_of_several_that_comes_back_is_put_aside(tmp_path: Path) -> None:
     assert lost.with_name(f"quarantined-{lost.name}").read_bytes() == data
 
 
+@pytest.mark.parametrize("harm", ["gone", "cut off", "flipped"])
+def test_bodies_of_a_page_that_cannot_be_read_are_put_aside(tmp_path: Path, harm: str) -> None:
+    """Only the page tells which bodies its messages need."""
+    Filled(tmp_path, both=2)
+    body = bodies_of(tmp_path)[0]
+    page = tmp_path / "paging" / "000000001-000000001.page"
+    if harm == "gone":
+        page.unlink()
+    else:
+        data = bytearray(page.read_bytes())
+        data[-1] ^= 1
+        page.write_bytes(data if harm == "flipped" else data[:-40])
+    report = Start(tmp_path).report
+    assert f"{body.name}: the journal has no message with this body: it was put aside" in report
+    assert body.with_name(f"quarantined-{body.name}").read_bytes() == b"large 1001"
+    assert report.count("it was put aside") == 1
+
+
 def test_what_is_accepted_as_lost_is_put_aside_when_it_comes_back(tmp_path: Path) -> None:
     Filled(tmp_path, bodies=3, pages=2)
     config = Life.config_of(tmp_path, retains=False)
@@ -222,16 +241,21 @@ def test_what_is_accepted_as_lost_is_put_aside_when_it_comes_back(tmp_path: Path
         folder.rename(tmp_path / f"{folder.name}-away")
     said = refused(tmp_path)
     assert f"{places[1]} and {places[0]} lack more than may go" in said
+    assert f"  artemis-py journal verify {tmp_path}/journal --paging {places[1]} --large {places[0]}  " in said
     assert len(accept_losses(config)) == 2
     assert accept_losses(config) == []
     first = Start(tmp_path)
     assert first.report.count("the message is DAMAGED") == 3
-    assert first.stream == 1, "no page gets the name of one that may come back"
-    assert first.next_number == first_number(2), "and no body"
+    assert first.stream == 1
+    assert first.next_number == first_number(2), "no body gets the name of one that may come back"
     store = opened(tmp_path)
     for page in store._journal.index.pages.pages():
         store._journal.page_dropped(page)
     turn(store)
+    store._opened.close()
+    store = opened(tmp_path)
+    broker = Broker(config, store.log, 0, store.keepsake(), store.pages)
+    assert broker.open_stream(broker.create_address("other", auto_created=True)).number == 2, "and no page"
     store._opened.close()
     for folder in places:
         shutil.rmtree(folder)
