@@ -28,8 +28,8 @@ from artemis_py.storage.cursors import Cursors
 from artemis_py.storage.disk import OPEN_FILES_MAX, DirectoryLock, DiskError, FileDisk
 from artemis_py.storage.examination import REPAIRED_NAME
 from artemis_py.storage.findings import damage_lines
-from artemis_py.storage.given_up import note_given_up, read_given_up
-from artemis_py.storage.index import Segment
+from artemis_py.storage.given_up import GivenUp, note_given_up, read_given_up
+from artemis_py.storage.index import Index, Segment
 from artemis_py.storage.journal import Journal, segment_name
 from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.large import LargeStore
@@ -225,6 +225,15 @@ class JournalStore(Store):
         )
         opened.callback(self.log_view.stop)
         self.cursor_desk = CursorDesk(self._journal, retention, cursors, wall_clock_ms)
+        self._take_back(index, given_up, is_unsure=is_unsure)
+        self._journal.damaged_places = sum(not damage.torn for damage in recovered.damages) + len(identity.faults)
+        self._journal.lost_records = recovered.lost_records
+        self._disk.delete(REPAIRED_NAME)
+
+    def _take_back(self, index: Index, given_up: GivenUp, *, is_unsure: bool) -> None:
+        """The large bodies that messages need are in use again, the others go. What is missing is noted before the
+        journal says that nobody needs it.
+        """
         told = hold_bodies(self._page_disk, index.pages, self._journal, self._bodies)
         missing = missing_pages(index, [self._page_disk.directory])
         is_unsure = is_unsure or any(
@@ -234,9 +243,6 @@ class JournalStore(Store):
         told += take_over(index, self._journal, self._bodies, keep_unused=is_unsure, given_up=given_up.names)
         self.report += [f"warning: {self._body_disk.directory}: {line}" for line in told]
         note_given_up(self._disk, self._bodies.given_up.union(missing))
-        self._journal.damaged_places = sum(not damage.torn for damage in recovered.damages) + len(identity.faults)
-        self._journal.lost_records = recovered.lost_records
-        self._disk.delete(REPAIRED_NAME)
 
     def keepsake(self) -> Keepsake:
         return replace(self._journal.index.keepsake(), stream=self._last_stream)
