@@ -64,6 +64,8 @@ class Keepsake:
     streams: list[KeptStream] = field(default_factory=list)
     message_id: int = 0
     queue_id: int = 0
+    stream: int = 0
+    """Pages of streams up to this number may come back: it is not given again."""
 
 
 class Actor:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +18,7 @@ from artemis_py.errors import ArtemisError
 from artemis_py.shown import as_json as json_text
 from artemis_py.shown import say, say_made, warn
 from artemis_py.storage import codec
+from artemis_py.storage.absent import Places
 from artemis_py.storage.codec import CodecError, Record, VersionError
 from artemis_py.storage.examination import MOVES_NAME
 from artemis_py.storage.extent import read_extent
@@ -54,6 +55,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="DIR",
         help="large-messages-directory; by default largemessages or large beside the first",
+    )
+    verify.add_argument(
+        "--paging",
+        type=Path,
+        metavar="DIR",
+        help="paging-directory; by default paging beside the first",
     )
     dump.add_argument("--format", choices=("table", "json"), default="table", help="json: one object on each line")
     dump.add_argument(
@@ -94,7 +101,11 @@ def run(args: argparse.Namespace) -> int:
         if holder is not None:
             warn(f"note: a broker{holder} is using {directory}: its last batch may be unfinished")
         if args.command == "verify":
-            return Verification(directory, files, _body_directories(directory, args.large)).run()
+            places = Places(
+                _directories(directory, args.large, ("largemessages", "large")),
+                _directories(directory, args.paging, ("paging",)),
+            )
+            return Verification(directory, files, places).run()
         return _dump(files, args.format == "json", args.type, args.lsn)
     except BrokenPipeError:
         raise
@@ -116,12 +127,12 @@ def _holder(directory: Path) -> str | None:
     return None
 
 
-def _body_directories(directory: Path, told: Path | None) -> list[Path]:
-    """Where large bodies may be."""
+def _directories(directory: Path, told: Path | None, names: Sequence[str]) -> list[Path]:
+    """Where other files of a broker may be: where somebody says, or in directories of these names beside the first."""
     if told is not None:
         return [told]
     beside = directory.absolute().parent
-    return [path for path in (beside / "largemessages", beside / "large") if path.is_dir()]
+    return [beside / name for name in names if (beside / name).is_dir()]
 
 
 # ---- dump ----------------------------------------------------------------------------------------

@@ -11,12 +11,14 @@ from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.message import LargeBody
 from artemis_py.shown import say
 from artemis_py.storage import codec
+from artemis_py.storage.absent import Absent, Places, absent_files, missing_pages
 from artemis_py.storage.bindings_copy import read_copy
 from artemis_py.storage.body_names import body_name, checksum_of, find_body
 from artemis_py.storage.codec import FILE_HEADER_BYTES, CodecError, VersionError
 from artemis_py.storage.disk import DirectoryLock
 from artemis_py.storage.examination import Examined, examine
 from artemis_py.storage.findings import messages_by_queue, orphan_lines, what_is_left
+from artemis_py.storage.given_up import read_given_up
 from artemis_py.storage.index import Segment
 from artemis_py.storage.repair import repair
 from artemis_py.storage.replay import Replayed, apply
@@ -29,10 +31,10 @@ EXIT_LOSS: Final = 4
 class Verification:
     """Goes through files and tells of each, then of what lives in all of them together."""
 
-    def __init__(self, directory: Path, files: list[LogFile], body_directories: list[Path]) -> None:
+    def __init__(self, directory: Path, files: list[LogFile], places: Places) -> None:
         self._directory = directory
         self._files = files
-        self._body_directories = body_directories
+        self._places = places
         self._is_retained = any(file.closed_ms is not None for file in files)
         self._examined: Examined | None = None
         self._damage_count = 0
@@ -53,13 +55,13 @@ class Verification:
         if examined is not None:
             self._tell_of_all(examined)
         verdict = f"{self._damage_count} DAMAGED places" if self._damage_count else "no damage"
-        reasons = [] if examined is None else examined.reasons
-        for reason in reasons:
-            say(f"LOST: {reason}")
-        if reasons:
-            verdict = f"{self._damage_count} DAMAGED places, {len(reasons)} losses with which a broker does not start"
+        losses = [] if examined is None else examined.losses
+        for loss in losses:
+            say(f"LOST: {loss}")
+        if losses:
+            verdict = f"{self._damage_count} DAMAGED places, {len(losses)} losses with which a broker does not start"
         say(f"in all: {len(self._files)} files, {self._record_count} records, {verdict}")
-        return EXIT_LOSS if reasons else EXIT_DAMAGED if self._damage_count or version is not None else 0
+        return EXIT_LOSS if losses else EXIT_DAMAGED if self._damage_count or version is not None else 0
 
     # ---- one file --------------------------------------------------------------------------------
 
@@ -131,7 +133,10 @@ class Verification:
     # ---- all of them -----------------------------------------------------------------------------
 
     def _tell_of_all(self, examined: Examined) -> None:
-        for fault in (*examined.told.faults, *read_copy(ReadOnlyDisk(self._directory))[1]):
+        disk = ReadOnlyDisk(self._directory)
+        given_up = read_given_up(disk)
+        faults = [*examined.told.faults, *read_copy(disk)[1], *([given_up.fault] if given_up.fault else ())]
+        for fault in faults:
             self._damage_count += 1
             say(f"DAMAGED: {fault}")
         for line in orphan_lines(examined):
@@ -139,7 +144,9 @@ class Verification:
         for name in examined.restored:
             say(f"only the copy of bindings tells of {name}")
         examined.index.drop_orphans()
+        examined.absent = absent_files(examined.index, self._places, given_up.names)
         self._tell_of_queues(examined)
+        self._tell_of_pages(examined)
         self._tell_of_bodies(examined)
 
     def _tell_of_queues(self, examined: Examined) -> None:
@@ -152,19 +159,33 @@ class Verification:
         for queue_id, count in counts.items():
             say(f"  {index.queues[queue_id].get('name', '?')} (queue {queue_id}): {count} messages")
 
+    def _tell_of_pages(self, examined: Examined) -> None:
+        """Pages that are not there. What is in the others is for ``artemis-py pages``."""
+        missing = missing_pages(examined.index, self._places.pages)
+        if missing and not self._places.pages:
+            say(f"pages: {len(missing)} with messages, not looked at: --paging DIR tells where they are")
+            return
+        for name in sorted(missing.keys() - _names_of(examined.absent)):
+            self._damage_count += 1
+            say(f"  DAMAGED: {name} is missing, which has {missing[name]} messages")
+
     def _tell_of_bodies(self, examined: Examined) -> None:
-        """Large bodies that living messages need."""
+        """Large bodies that living messages need. Where all are missing that is one loss, told later."""
         index = examined.index
         messages = [segment.live[message_id].message for message_id, segment in index.home.items()]
         large = [(message.id, message.body) for message in messages if isinstance(message.body, LargeBody)]
         if not large:
             return
-        if not self._body_directories:
+        if not self._places.bodies:
             say(f"large: {len(large)} bodies, not looked at: --large DIR tells where they are")
             return
         say(f"large: {len(large)} bodies, {sum(len(body) for _, body in large)} bytes")
+        absent = _names_of(examined.absent)
         for message_id, body in large:
-            path = find_body(body.number, self._body_directories)
+            name = body_name(body.number, durable=True)
+            if name in absent:
+                continue
+            path = find_body(body.number, self._places.bodies)
             found = 0 if path is None else path.stat().st_size
             fault = None
             if path is None or found < body.size_bytes:
@@ -173,8 +194,11 @@ class Verification:
                 fault = "is not as it was written: its checksum does not match"
             if fault is not None:
                 self._damage_count += 1
-                name = body_name(body.number, durable=True)
                 say(f"  DAMAGED: message {message_id} needs {body.size_bytes} bytes of {name}, which {fault}")
+
+
+def _names_of(absent: list[Absent]) -> set[str]:
+    return {name for one in absent for name in one.names}
 
 
 def run_repair(directory: Path, *, write: bool) -> int:

@@ -123,7 +123,7 @@ class Broker(Registry, Publisher):
                 entry.redelivered = survivor.attempts > 0
                 entries.append((entry, survivor.due_ms))
             take_back(queue, entries, now_ms)
-        self.restore_streams(kept.streams)
+        self.restore_streams(kept.streams, kept.stream)
 
     # ---- numbers ---------------------------------------------------------------------------------
 

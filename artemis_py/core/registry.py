@@ -214,14 +214,17 @@ class Registry(Bindings, Host):
         self.streams[stream.number] = stream
         return stream
 
-    def restore_streams(self, kept: Iterable[KeptStream]) -> None:
-        """Give addresses their pages back. To be done when all queues have what they had in memory."""
+    def restore_streams(self, kept: Iterable[KeptStream], number_max: int = 0) -> None:
+        """Give addresses their pages back. To be done when all queues have what they had in memory. New streams get
+        numbers above ``number_max``.
+        """
         by_id = {queue.id: queue for queue in self.queues.values()}
         for one in sorted(kept, key=lambda stream: stream.number):
             address = self.addresses.get(one.address) or self.create_address(one.address, auto_created=True)
             self._stream_number = one.number - 1
             stream = address.stream = self.open_stream(address)
             stream.restore(one, by_id)
+        self._stream_number = max(self._stream_number, number_max)
 
     def create_queue(
         self,

@@ -1,34 +1,43 @@
-"""``--accept-loss``: a journal that a broker must not start with is repaired before the broker starts."""
+"""``--accept-loss``: a journal that a broker must not start with is repaired before the broker starts, and what other
+directories lack is given up.
+"""
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 from artemis_py.config.settings import BrokerConfig
+from artemis_py.server.store import places_of
+from artemis_py.storage.absent import absent_files
 from artemis_py.storage.disk import DirectoryLock, FileDisk
 from artemis_py.storage.examination import examine
 from artemis_py.storage.findings import orphan_lines, what_is_left
+from artemis_py.storage.given_up import note_given_up, read_given_up
 from artemis_py.storage.repair import repair
 
 
 def accept_losses(config: BrokerConfig) -> list[str]:
-    """Repair the journal if it needs that; returns lines that tell of it. Raises DiskError, LockedError, and
-    VersionError.
+    """Repair the journal if it needs that, and note which other files a start goes without; returns lines that tell of
+    it. Raises DiskError, LockedError, and VersionError.
     """
     directory = Path(config.journal_directory)
     if not directory.is_dir():
         return []
     lock = DirectoryLock(directory)
     try:
-        examined = examine(FileDisk(directory))
-        if not examined.reasons:
-            return []
+        disk = FileDisk(directory)
+        examined = examine(disk)
+        examined.absent = absent_files(examined.index, places_of(config), read_given_up(disk).names)
+        lines = [f"warning: accepted: {loss}" for loss in examined.losses]
         left = what_is_left(examined)
-        repaired = repair(directory, config.journal_file_size)
-        return [
-            *(f"warning: accepted: {reason}" for reason in examined.reasons),
-            *orphan_lines(examined),
-            f"warning: {directory} was repaired: {left}. The files as they were are in {repaired.folder}",
-        ]
+        if examined.reasons:
+            repaired = repair(directory, config.journal_file_size)
+            lines += orphan_lines(examined)
+            lines.append(f"warning: {directory} was repaired: {left}. The files as they were are in {repaired.folder}")
+        if examined.absent:
+            with closing(disk):
+                note_given_up(disk, [name for one in examined.absent for name in one.names])
+        return lines
     finally:
         lock.release()

@@ -8,6 +8,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -19,22 +20,25 @@ from artemis_py.server.cursor_desk import CursorDesk
 from artemis_py.server.log_view import LogView
 from artemis_py.server.surveyor import Surveyor
 from artemis_py.shown import warn
+from artemis_py.storage.absent import Places, missing_pages
 from artemis_py.storage.body_recovery import take_over
 from artemis_py.storage.codec import CodecError
 from artemis_py.storage.committer import ThreadCommitter
 from artemis_py.storage.cursors import Cursors
-from artemis_py.storage.disk import OPEN_FILES_MAX, DirectoryLock, DiskError, FileDisk, LockedError
+from artemis_py.storage.disk import OPEN_FILES_MAX, DirectoryLock, DiskError, FileDisk
 from artemis_py.storage.examination import REPAIRED_NAME
 from artemis_py.storage.findings import damage_lines
-from artemis_py.storage.index import Segment
+from artemis_py.storage.given_up import GivenUp, note_given_up, read_given_up
+from artemis_py.storage.index import Index, Segment
 from artemis_py.storage.journal import Journal, segment_name
 from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.large import LargeStore
 from artemis_py.storage.log_id import log_id
 from artemis_py.storage.page_bodies import hold_bodies
+from artemis_py.storage.page_codec import page_name
 from artemis_py.storage.pages import PageFiles, delete_leftovers
 from artemis_py.storage.private import open_to_others
-from artemis_py.storage.recovery import Recovered, recover
+from artemis_py.storage.recovery import Recovered, accept, weigh
 from artemis_py.storage.retained_bodies import RetainedBodies
 from artemis_py.storage.retention import Retention, RetentionSettings, wall_clock_ms
 from artemis_py.storage.room import Room, is_full, space_of
@@ -111,7 +115,8 @@ def open_store(
 class JournalStore(Store):
     """The directories of journal, pages and large bodies in use; one broker at a time may have them.
 
-    Raises DiskError or LockedError when they cannot be opened.
+    Raises DiskError or LockedError when they cannot be opened, and LossError when too much is lost: before that no file
+    and no directory is made or changed but in the journal directory its lock.
     """
 
     def __init__(
@@ -123,28 +128,43 @@ class JournalStore(Store):
         data_only = config.journal_datasync
         open_disk = partial(FileDisk, data_only=data_only, open_files_max=open_files_max)
         self._disk = open_disk(directory)
-        self._body_disk = open_disk(Path(config.large_messages_directory))
-        self._page_disk = open_disk(Path(config.paging_directory))
-        self._disks = (self._disk, self._body_disk, self._page_disk)
         self._watched: list[FileDisk] = []
         """Directories that others write to by their paths, and that have to stay where they are all the same."""
         self._retention: Retention | None = None
         self._surveyor: Surveyor | None = None
         with ExitStack() as opened:
-            self._locks = _locked(*(disk.directory for disk in self._disks))
-            for held in (*(lock.release for lock in self._locks), *(disk.close for disk in self._disks)):
-                opened.callback(held)
+            opened.callback(self._disk.close)
+            self._locks: dict[Path, DirectoryLock] = {}
+            self._lock(directory, opened)
+            recovered = weigh(self._disk, _Progress(), places_of(config))
+            self._body_disk = open_disk(Path(config.large_messages_directory))
+            self._page_disk = open_disk(Path(config.paging_directory))
+            self._disks = (self._disk, self._body_disk, self._page_disk)
+            for disk in (self._body_disk, self._page_disk):
+                opened.callback(disk.close)
+                self._lock(disk.directory, opened)
             self.rooms = _rooms(self._disks, look, 2 * config.journal_file_size + _PAGES_BYTES)
             self._disk.draws = self._page_disk.draws = True
-            self._open(config, wake, opened)
+            self._open(config, wake, opened, recovered)
             self._opened = opened.pop_all()
 
-    def _open(self, config: BrokerConfig, wake: Callable[[], None], opened: ExitStack) -> None:
-        recovered = recover(self._disk, _Progress())
+    def _lock(self, directory: Path, opened: ExitStack) -> None:
+        """Keep others out of a directory, which may be one that is locked already. Raises LockedError or DiskError."""
+        place = directory.resolve()
+        if place not in self._locks:
+            lock = self._locks[place] = DirectoryLock(place)
+            opened.callback(lock.release)
+
+    def _open(self, config: BrokerConfig, wake: Callable[[], None], opened: ExitStack, recovered: Recovered) -> None:
+        accept(self._disk, recovered)
         index = recovered.index
+        given_up = read_given_up(self._disk)
+        self._last_stream = given_up.stream
         self.report = _without_reserve(self.rooms) + _report(recovered, self._disk.directory)
-        is_unsure = not recovered.tells_all
-        put_aside = delete_leftovers(self._page_disk, index.pages.pages(), keep=is_unsure)
+        is_unsure = not recovered.tells_all or given_up.fault is not None
+        if given_up.fault is not None:
+            self.report.append(f"warning: {self._disk.directory}: {given_up.fault}")
+        put_aside = delete_leftovers(self._page_disk, index.pages.pages(), keep=is_unsure, given_up=given_up.names)
         self.report += [f"warning: {self._page_disk.directory}: {line}" for line in put_aside]
         delete_orphans(self._disk)
         bodies = retention = cursors = None
@@ -189,7 +209,7 @@ class JournalStore(Store):
             wake,
             syncs=config.large_message_sync,
             retire=None if bodies is None else bodies.retire,
-            start_min=1 if bodies is None else bodies.start_min,
+            start_min=max(1 if bodies is None else bodies.start_min, given_up.start + 1),
         )
         opened.callback(self._bodies.close)
         directories = [self._disk.directory] + ([] if retention is None else [retention.directory])
@@ -205,15 +225,27 @@ class JournalStore(Store):
         )
         opened.callback(self.log_view.stop)
         self.cursor_desk = CursorDesk(self._journal, retention, cursors, wall_clock_ms)
-        given_up = hold_bodies(self._page_disk, index.pages, self._journal, self._bodies)
-        given_up += take_over(index, self._journal, self._bodies, keep_unused=is_unsure)
-        self.report += [f"warning: {self._body_disk.directory}: {line}" for line in given_up]
+        self._take_back(index, given_up, is_unsure=is_unsure)
         self._journal.damaged_places = sum(not damage.torn for damage in recovered.damages) + len(identity.faults)
         self._journal.lost_records = recovered.lost_records
         self._disk.delete(REPAIRED_NAME)
 
+    def _take_back(self, index: Index, given_up: GivenUp, *, is_unsure: bool) -> None:
+        """The large bodies that messages need are in use again, the others go. What is missing is noted before the
+        journal says that nobody needs it.
+        """
+        told = hold_bodies(self._page_disk, index.pages, self._journal, self._bodies)
+        missing = missing_pages(index, [self._page_disk.directory])
+        is_unsure = is_unsure or any(
+            page.has_large and (page.damaged or page_name(page.stream, page.number) in missing)
+            for page in index.pages.pages()
+        )
+        told += take_over(index, self._journal, self._bodies, keep_unused=is_unsure, given_up=given_up.names)
+        self.report += [f"warning: {self._body_disk.directory}: {line}" for line in told]
+        note_given_up(self._disk, self._bodies.given_up.union(missing))
+
     def keepsake(self) -> Keepsake:
-        return self._journal.index.keepsake()
+        return replace(self._journal.index.keepsake(), stream=self._last_stream)
 
     def directories(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(str(disk.directory) for disk in self._disks))
@@ -282,7 +314,7 @@ class JournalStore(Store):
         self._disk.confirm_again()
         for disk in (self._body_disk, self._page_disk, *self._watched):
             disk.confirm_directory()
-        for lock in self._locks:
+        for lock in self._locks.values():
             lock.confirm()
 
     def _write_index(self, segment: Segment) -> None:
@@ -381,17 +413,9 @@ class TransientStore(Store):
         self._opened.close()
 
 
-def _locked(*directories: Path) -> list[DirectoryLock]:
-    """Locks on directories, of which some may be the same. Raises LockedError or DiskError, and then none is locked."""
-    locks: list[DirectoryLock] = []
-    try:
-        for directory in dict.fromkeys(directory.resolve() for directory in directories):
-            locks.append(DirectoryLock(directory))
-    except (LockedError, DiskError):
-        for lock in locks:
-            lock.release()
-        raise
-    return locks
+def places_of(config: BrokerConfig) -> Places:
+    """Where large bodies and pages of a broker with a journal are."""
+    return Places([Path(config.large_messages_directory)], [Path(config.paging_directory)])
 
 
 def _file_system(directory: Path) -> int:

@@ -6,6 +6,8 @@ its body is kept aside under another name. No crash does that to a body whose fi
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from artemis_py.message import LargeBody
 from artemis_py.records import RecordLog
 from artemis_py.storage.codec import Kept
@@ -13,10 +15,17 @@ from artemis_py.storage.index import Index
 from artemis_py.storage.large import LargeStore
 
 
-def take_over(index: Index, log: RecordLog, large: LargeStore, *, keep_unused: bool = False) -> list[str]:
+def take_over(
+    index: Index,
+    log: RecordLog,
+    large: LargeStore,
+    *,
+    keep_unused: bool = False,
+    given_up: Collection[str] = (),
+) -> list[str]:
     """Bring the store in line with what lives; pages have taken hold of theirs already (``page_bodies``). Returns a
-    line for each message that had to be given up, and with ``keep_unused`` for each body that was put aside because no
-    message needs it. Raises DiskError.
+    line for each message that had to be given up, and for each body that was put aside although no message needs it:
+    with ``keep_unused``, and where an earlier start had ``given_up`` a file of that name. Raises DiskError.
     """
     broken: list[tuple[Kept, LargeBody, str]] = []
     for message_id, segment in index.home.items():
@@ -37,5 +46,5 @@ def take_over(index: Index, log: RecordLog, large: LargeStore, *, keep_unused: b
         )
         for queue_id in list(kept.queue_ids):
             log.settled(queue_id, [message], "damaged")
-        large.set_aside(body.number)
-    return report + large.remove_unused(keep=keep_unused)
+        large.give_up(body.number)
+    return report + large.remove_unused(keep=keep_unused, given_up=given_up)

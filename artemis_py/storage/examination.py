@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from artemis_py.storage import codec
+from artemis_py.storage.absent import Absent
 from artemis_py.storage.bindings_copy import read_copy
 from artemis_py.storage.codec import FILE_HEADER_BYTES, CodecError, FileHeader, Record, VersionError
 from artemis_py.storage.disk import Disk
@@ -77,6 +78,8 @@ class Examined(Replayed):
     restored: list[str] = field(default_factory=list)
     """Bindings that only their copy tells of."""
     copy_faults: list[str] = field(default_factory=list)
+    absent: list[Absent] = field(default_factory=list)
+    """What other directories lack altogether, when somebody has looked (``absent_files``)."""
 
     @property
     def segments(self) -> list[Segment]:
@@ -102,7 +105,7 @@ class Examined(Replayed):
 
     @property
     def reasons(self) -> list[str]:
-        """Why a broker must not start with this unless somebody says so: a line each. None: it may."""
+        """Why a broker must not start with this journal unless somebody says so: a line each. None: it may."""
         lines = ["a repair was interrupted: call it again"] if self.is_half_repaired else []
         lines += [f"{name} is missing: {self.whose_missing[name]}" for name in self.missing] + self.foreign
         lines += [
@@ -116,6 +119,11 @@ class Examined(Replayed):
         if self.lost_records > LOST_RECORDS_MAX:
             lines.append(f"up to {self.lost_records} records are lost")
         return lines
+
+    @property
+    def losses(self) -> list[str]:
+        """The same of everything that was looked at: the journal, large bodies, pages."""
+        return [*self.reasons, *map(str, self.absent)]
 
 
 def examine(disk: Disk, progress: Callable[[int, int], None] | None = None) -> Examined:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from artemis_py.storage.absent import PAGE
 from artemis_py.storage.examination import Examined
 from artemis_py.storage.index import Index
 
@@ -39,17 +40,31 @@ def orphan_lines(examined: Examined) -> list[str]:
 
 def loss_lines(examined: Examined, directory: str) -> list[str]:
     """Why a broker does not start, what would be left, and what can be done."""
+    lacking = [directory] if examined.reasons else []
+    lacking += [str(one.directory) for one in examined.absent]
+    verb = "lacks" if len(lacking) == 1 else "lack"
     return [
-        f"the broker does not start: {directory} lacks more than may go without asking",
-        *(f"  {reason}" for reason in examined.reasons),
+        f"the broker does not start: {' and '.join(lacking)} {verb} more than may go without asking",
+        *(f"  {loss}" for loss in examined.losses),
         *(f"  {damage}" for damage in examined.damages if not damage.torn),
         f"  without what is lost there would be {what_is_left(examined)}",
         "nothing was changed. What can be done:",
-        "  put the files back as they were, if there is a copy, and start again",
-        f"  artemis-py journal verify {directory}    tells of each file",
-        f"  artemis-py journal repair {directory}    tells what a clean journal would have, and makes it with --write",
-        "  artemis-py run FILE --accept-loss    does the same, and starts",
+        *_next_steps(examined, directory),
     ]
+
+
+def _next_steps(examined: Examined, directory: str) -> list[str]:
+    steps = [f"mount or restore {one.directory} as it was, and start again" for one in examined.absent]
+    if examined.reasons:
+        steps.append("put the files back as they were, if there is a copy, and start again")
+    options = "".join(f" --{'paging' if one.kind == PAGE else 'large'} {one.directory}" for one in examined.absent)
+    steps.append(f"artemis-py journal verify {directory}{options}    tells of each file")
+    if examined.reasons:
+        repair = f"artemis-py journal repair {directory}"
+        steps.append(f"{repair}    tells what a clean journal would have, and makes it with --write")
+    does = "starts without what is lost" if examined.absent else "does the same, and starts"
+    steps.append(f"artemis-py run FILE --accept-loss    {does}")
+    return [f"  {step}" for step in steps]
 
 
 def messages_by_queue(index: Index) -> dict[int, int]:
@@ -70,6 +85,9 @@ def what_is_left(examined: Examined) -> str:
     """How many messages there are on which queues."""
     index = examined.index
     counts = messages_by_queue(index)
+    for absent in examined.absent:
+        for queue_id, count in absent.messages.items():
+            counts[queue_id] -= count
     shown = [f"{index.queues[queue_id].get('name', '?')}: {count}" for queue_id, count in counts.items()]
     names = f" ({_some(shown)})" if shown else ""
     return f"{sum(counts.values())} messages on {len(counts)} durable queues{names}"

@@ -8,7 +8,7 @@ durable: no record that survives a crash needs a file that is gone.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -64,6 +64,8 @@ class LargeStore(BodyFiles):
         start_min: int = 1,
     ) -> None:
         self.intake = Intake(disk, writer, syncs=syncs)
+        self.given_up: set[str] = set()
+        """The files of bodies that a start had to go without."""
         self._disk = disk
         self._writer = writer
         self._reader = reader
@@ -124,14 +126,27 @@ class LargeStore(BodyFiles):
         if self._found.pop(number, None) is not None:
             put_aside(self._disk, body_name(number, durable=True))
 
-    def remove_unused(self, *, keep: bool = False) -> list[str]:
+    def give_up(self, number: int) -> None:
+        """A message has to go without this body: keep what there is of it. Raises DiskError."""
+        self.given_up.add(body_name(number, durable=True))
+        self.set_aside(number)
+
+    def remove_unused(self, *, keep: bool = False, given_up: Collection[str] = ()) -> list[str]:
         """At a start: what nobody has adopted goes. Durable files are retired: it may be that only the crash kept them
-        from it. With ``keep`` it may be that only the records that need them are lost: then they are put aside, and
-        each is told in a line. Raises DiskError.
+        from it. With ``keep`` it may be that only the records that need them are lost: then they are put aside, as are
+        those that an earlier start had ``given_up`` and that came back. Each of these is told in a line. Raises
+        DiskError.
         """
         left = [body for number, body in self._found.items() if number not in self._files]
-        kept = [body for body in left if keep and body.durable]
-        for body in kept:
+        kept = []
+        for body in left:
+            name = body_name(body.number, durable=body.durable)
+            if name in given_up:
+                kept.append(f"{name}: its message was given up while this body was missing: it was put aside")
+            elif keep and body.durable:
+                kept.append(f"{name}: the journal has no message with this body: it was put aside")
+            else:
+                continue
             self.set_aside(body.number)
         files: list[LargeFile] = []
         for body in left:
@@ -139,10 +154,7 @@ class LargeStore(BodyFiles):
                 files.append(LargeFile(body.number, 0, durable=body.durable))
         if files:
             self._writer.later(partial(self._remove, files))
-        return [
-            f"{body_name(body.number, durable=True)}: the journal has no message with this body: it was put aside"
-            for body in kept
-        ]
+        return kept
 
     # ---- holders ---------------------------------------------------------------------------------
 

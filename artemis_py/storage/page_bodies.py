@@ -24,26 +24,32 @@ def hold_bodies(disk: Disk, pages: PageIndex, log: RecordLog, large: LargeStore)
     names = set(disk.names())
     for page in pages.pages():
         if page.has_large and page_codec.page_name(page.stream, page.number) in names:
-            for place, kept in _large_messages(disk, page):
+            for place, kept in large_messages(disk, page):
                 queue_ids = [number for number in kept.queue_ids if pages.needs(number, page, place)]
                 if queue_ids:
                     report += _hold(page, place, kept, queue_ids, log, large)
     return report
 
 
-def _large_messages(disk: Disk, page: Page) -> list[tuple[int, Kept]]:
-    """Persistent messages of a page with a large body, by place. Damage is left to those who read the page; what stands
-    behind it is whole.
+def large_messages(disk: Disk, page: Page) -> list[tuple[int, Kept]]:
+    """Persistent messages of a page with a large body, by place. A page that is not whole is marked as damaged; to tell
+    of it is left to those who read it, and what stands behind the damage is whole.
     """
     data = disk.read(page_codec.page_name(page.stream, page.number), 0, page.kept_bytes)
+    if len(data) < page.kept_bytes:
+        page.damaged = True
     found: list[tuple[int, Kept]] = []
-    for record, _ in whole_records(page, data, 0, lambda *_: None):
+    for record, _ in whole_records(page, data, 0, _note_damage):
         if record.type_code == codec.PAGED:
             with suppress(CodecError):
                 kept = page_codec.decode_paged(record.payload)[1]
                 if kept.flags & codec.FLAG_LARGE and not kept.flags & codec.FLAG_TRANSIENT:
                     found.append((record.lsn, kept))
     return found
+
+
+def _note_damage(page: Page, _offset: int, _reason: str) -> None:
+    page.damaged = True
 
 
 def _hold(page: Page, place: int, kept: Kept, queue_ids: list[int], log: RecordLog, large: LargeStore) -> list[str]:
@@ -57,6 +63,6 @@ def _hold(page: Page, place: int, kept: Kept, queue_ids: list[int], log: RecordL
     message = page_codec.as_paged(kept, 0, Account(), page, place)
     for queue_id in queue_ids:
         log.page_settled(queue_id, [message], "damaged")
-    large.set_aside(body.number)
+    large.give_up(body.number)
     whose = f"the body of message {message.id} to {message.head.address} (file {body.number:016x})"
     return [f"{whose} {fault}: the message is DAMAGED and was taken from its queues"]

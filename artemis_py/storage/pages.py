@@ -7,7 +7,7 @@ once it is written. The file of a page that nobody needs goes when the log is du
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from typing import Final
 
@@ -309,10 +309,11 @@ def _whole_bytes(data: bytes, offset: int) -> int:
     return 0
 
 
-def delete_leftovers(disk: Disk, pages: list[Page], *, keep: bool = False) -> list[str]:
+def delete_leftovers(disk: Disk, pages: list[Page], *, keep: bool = False, given_up: Collection[str] = ()) -> list[str]:
     """Remove the files of pages that nobody needs (a crash brings deleted ones back, or leaves new ones unsaid). With
-    ``keep`` it may be that only what told of them is lost: then they get another name. Returns a line for each of them,
-    and for each page with more in it than was told.
+    ``keep`` it may be that only what told of them is lost: then they get another name, as do those that an earlier
+    start had ``given_up`` and that came back. Returns a line for each of them, and for each page with more in it than
+    was told.
     """
     needed = {(page.stream, page.number): page for page in pages}
     report: list[str] = []
@@ -324,7 +325,7 @@ def delete_leftovers(disk: Disk, pages: list[Page], *, keep: bool = False) -> li
                 page.damaged = True  # so its file is kept when nobody needs the rest
                 report.append(f"{name}: the page goes on behind what the journal tells of: its file will be kept")
             continue
-        if not keep:
+        if not keep and name not in given_up:
             disk.delete(name)
             continue
         page = Page(*numbers, 0)
@@ -332,5 +333,6 @@ def delete_leftovers(disk: Disk, pages: list[Page], *, keep: bool = False) -> li
         data = disk.read(name)
         count = sum(record.type_code == codec.PAGED for record, _ in whole_records(page, data, 0, lambda *_: None))
         put_aside(disk, name)
-        report.append(f"{name}: the journal does not tell of this page, which has {count} messages: it was put aside")
+        why = "was given up while it was missing" if name in given_up else "is none that the journal tells of"
+        report.append(f"{name}: this page, which has {count} messages, {why}: it was put aside")
     return report

@@ -1,29 +1,36 @@
 """Back from the files: what they say (``examination``) is taken over, or refused when whole files or queues would go.
 
-Nothing is changed before everything was read and accepted. Then the end of a write that a crash tore is cut off, a file
+Nothing is changed before everything was read and accepted (``weigh``): it is also looked whether large bodies and pages
+are where they should be. Then the end of a write that a crash tore is cut off, a file
 in which damage was found is copied aside (quarantine), and files that came back after they were deleted go again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from artemis_py.errors import ArtemisError
 from artemis_py.storage import codec
+from artemis_py.storage.absent import Places, absent_files
 from artemis_py.storage.codec import FileHeader
 from artemis_py.storage.disk import Disk, DiskError
 from artemis_py.storage.examination import Examined, Reading, examine, kept_extent
 from artemis_py.storage.extent import Extent, ExtentFiles
+from artemis_py.storage.given_up import read_given_up
 from artemis_py.storage.quarantine import keep_copy
 
 Recovered = Examined
+_NOWHERE: Final = Places()
 
 
 class LossError(ArtemisError):
-    """A journal lacks more than a broker may start without: files, queues, or many records. ``examined`` has all."""
+    """A broker may not start without what is lost: journal files, queues, many records, all large bodies, all pages.
+    ``examined`` has all.
+    """
 
     def __init__(self, examined: Examined) -> None:
-        super().__init__("; ".join(examined.reasons))
+        super().__init__("; ".join(examined.losses))
         self.examined = examined
 
 
@@ -31,17 +38,25 @@ def recover(disk: Disk, progress: Callable[[int, int], None] | None = None) -> R
     """Read all segments and make them ready for a journal that goes on. ``progress`` is told (files read, files in all)
     after each. Raises DiskError, VersionError, and LossError, which leaves every file as it was.
     """
-    examined = examine(disk, progress)
-    if examined.reasons:
-        raise LossError(examined)
-    _accept(disk, examined)
-    examined.index.drop_orphans()
+    examined = weigh(disk, progress)
+    accept(disk, examined)
     return examined
 
 
-def _accept(disk: Disk, examined: Examined) -> None:
+def weigh(disk: Disk, progress: Callable[[int, int], None] | None = None, places: Places = _NOWHERE) -> Examined:
+    """Read all segments, and see whether the other files that they speak of are in their ``places``. Raises DiskError,
+    VersionError and LossError. Nothing is changed, in no directory.
+    """
+    examined = examine(disk, progress)
+    examined.absent = absent_files(examined.index, places, read_given_up(disk).names)
+    if examined.losses:
+        raise LossError(examined)
+    return examined
+
+
+def accept(disk: Disk, examined: Examined) -> None:
     """Mend what has to be mended. Which files count is written down when each of them has a header, and before any of
-    them goes.
+    them goes. Raises DiskError.
     """
     for reading in examined.readings:
         if any(not damage.torn for damage in reading.damages):
@@ -53,6 +68,7 @@ def _accept(disk: Disk, examined: Examined) -> None:
     _mend_all(disk, [reading for reading in examined.readings if reading.header is not None or reading.is_empty])
     for name in examined.leftovers:
         disk.delete(name)
+    examined.index.drop_orphans()
 
 
 def _write_down(disk: Disk, extent: Extent, examined: Examined) -> None:

@@ -62,6 +62,22 @@ def _message(number: int, body: bytes | LargeBody) -> Message:
     return Message(head, body, number, 1000 + number, 0, Account(), 0)
 
 
+def turn(store: JournalStore, *, inline: bool = False) -> None:
+    """Make durable what a store was told, and let go what may."""
+    for _ in range(2):
+        store.log.poll()
+        store.log.inline = inline
+        store.log.seal()
+        store.large.poll()  # type: ignore[union-attr]
+        store.large.seal(store.log.last_lsn, store.log.durable_lsn)  # type: ignore[union-attr]
+        for committer in (store._committer, store._reader, store.large._writer):  # type: ignore[union-attr]
+            committer.stop()  # type: ignore[attr-defined]
+            if committer.failure is not None:
+                raise committer.failure
+    store.log.poll()
+    store.large.poll()  # type: ignore[union-attr]
+
+
 class Life:
     """A store with everything on one file system, from its opening to the fault."""
 
@@ -136,19 +152,7 @@ class Life:
         self.failure = self.failure or self.store.log.failure  # type: ignore[assignment]
 
     def _turn(self) -> None:
-        store = self.store
-        for _ in range(2):
-            store.log.poll()
-            store.log.inline = self._inline
-            store.log.seal()
-            store.large.poll()  # type: ignore[union-attr]
-            store.large.seal(store.log.last_lsn, store.log.durable_lsn)  # type: ignore[union-attr]
-            for committer in (store._committer, store._reader, store.large._writer):  # type: ignore[union-attr]
-                committer.stop()  # type: ignore[attr-defined]
-                if committer.failure is not None:
-                    raise committer.failure
-        store.log.poll()
-        store.large.poll()  # type: ignore[union-attr]
+        turn(self.store, inline=self._inline)
 
     def _is_durable(self, lsn: int) -> bool:
         self._turn()

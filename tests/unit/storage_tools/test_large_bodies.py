@@ -10,7 +10,7 @@ import pytest
 
 from artemis_py.cli.main import main
 from artemis_py.message import LargeBody
-from artemis_py.storage.body_names import body_name
+from artemis_py.storage.body_names import body_name, start_name
 from artemis_py.storage.reader import LogReader, Published
 from tests.unit.storage_tools.parts import Story, message
 
@@ -63,8 +63,25 @@ def test_verify_says_which_body_is_not_as_it_was_written(folder: Path, capsys: p
 
 def test_verify_says_what_is_missing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "largemessages" / NAME).rename(folder / "elsewhere.body")
+    (folder / "largemessages" / start_name(1)).touch()
     code, out = verified(folder, capsys)
     assert (code, f"{NAME}, which is missing" in out) == (1, True)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_verify_says_that_a_directory_is_empty_or_not_there(
+    folder: Path, is_there: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a start would (exit code 4)."""
+    place = folder / "largemessages"
+    (place / NAME).unlink()
+    if not is_there:
+        place.rmdir()
+    code, out = verified(folder, capsys, "--large", str(place))
+    assert code == 4
+    assert f"LOST: {place} lacks the only large body that the journal needs: 1 message of q1\n" in out
+    assert "1 losses with which a broker does not start" in out
+    assert "DAMAGED:" not in out
 
 
 def test_verify_is_told_where_bodies_are(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,153 @@
+"""Whether the directories of large bodies and of pages are those that a journal speaks of, or empty places: a file
+system that is not mounted, a folder that somebody moved. Nothing is changed, and no directory is made.
+
+A directory is taken for another one when the journal needs files of it and none of them is there. One large body alone
+may be missing from the directory that it was in: there is a file then that tells of its start of the broker, or of a
+later one (``body_names``). A page has as many messages as a journal file, so one alone is asked for, too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from artemis_py.message import LargeBody
+from artemis_py.storage.body_names import body_name, start_in, start_of
+from artemis_py.storage.disk import DiskError, FileDisk
+from artemis_py.storage.index import Index
+from artemis_py.storage.page_bodies import large_messages
+from artemis_py.storage.page_codec import page_name
+
+BODY: Final = "large body", "large bodies"
+PAGE: Final = "page", "pages"
+_QUEUES_SHOWN: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """All the files that a journal needs of a directory, none of which is there."""
+
+    directory: Path
+    kind: tuple[str, str]
+    """What they are: one of them, several."""
+    names: tuple[str, ...]
+    messages: dict[int, int]
+    """How many messages queues have in them, by number."""
+    queues: tuple[str, ...]
+
+    def __str__(self) -> str:
+        one, several = self.kind
+        what = f"the only {one}" if len(self.names) == 1 else f"all {len(self.names)} {several}"
+        count = sum(self.messages.values())
+        more = len(self.queues) - _QUEUES_SHOWN
+        shown = ", ".join(self.queues[:_QUEUES_SHOWN]) + (f" and {more} more queues" if more > 0 else "")
+        messages = "1 message" if count == 1 else f"{count} messages"
+        return f"{self.directory} lacks {what} that the journal needs: {messages} of {shown}"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where large bodies and pages may be. Of what has no place nothing is told."""
+
+    bodies: Sequence[Path] = ()
+    pages: Sequence[Path] = ()
+
+
+def absent_files(index: Index, places: Places, given_up: Collection[str] = ()) -> list[Absent]:
+    """What is wrong with the directories, as the journal of ``index`` sees it, but for files that were ``given_up``.
+    Raises DiskError when one cannot be looked at.
+    """
+    found = [_absent_pages(index, places.pages, given_up), _absent_bodies(index, places, given_up)]
+    return [one for one in found if one is not None]
+
+
+def missing_pages(index: Index, directories: Iterable[Path]) -> dict[str, int]:
+    """The pages that queues need and that are in none of the directories, by name: with how many messages. Raises
+    DiskError.
+    """
+    there = _names_in(directories)
+    return {name: sum(left.values()) for name, left in _needed_pages(index).items() if name not in there}
+
+
+def _needed_pages(index: Index) -> dict[str, Counter[int]]:
+    """What queues have left in each page, by its name."""
+    needed: dict[str, Counter[int]] = {}
+    for page in index.pages.pages():
+        known = [queue_id for queue_id in page.durable if queue_id in index.queues]
+        left = {queue_id: count for queue_id in known if (count := index.pages.left_of(queue_id, page)) > 0}
+        if left:
+            needed[page_name(page.stream, page.number)] = Counter(left)
+    return needed
+
+
+def _absent_pages(index: Index, directories: Sequence[Path], given_up: Collection[str]) -> Absent | None:
+    needed = {name: left for name, left in _needed_pages(index).items() if name not in given_up}
+    if not directories or not needed or not _names_in(directories).isdisjoint(needed):
+        return None
+    return _absent(index, directories[0], PAGE, needed)
+
+
+def _absent_bodies(index: Index, places: Places, given_up: Collection[str]) -> Absent | None:
+    """The first that is there ends the search."""
+    if not places.bodies:
+        return None
+    there = _names_in(places.bodies)
+    needed: dict[str, Counter[int]] = {}
+    start = 0
+    for number, queue_ids in _needed_bodies(index, places.pages):
+        name = body_name(number, durable=True)
+        if name in there:
+            return None
+        if name not in given_up:
+            needed.setdefault(name, Counter()).update(queue_ids)
+            start = start_in(number)
+    if not needed or (len(needed) == 1 and any((start_of(name) or 0) >= start for name in there)):
+        return None
+    return _absent(index, places.bodies[0], BODY, needed)
+
+
+def _needed_bodies(index: Index, page_directories: Iterable[Path]) -> Iterator[tuple[int, list[int]]]:
+    """The numbers of bodies that living messages have, each with the queues of its message."""
+    for message_id, segment in index.home.items():
+        kept = segment.live[message_id]
+        if isinstance(kept.message.body, LargeBody):
+            queue_ids = [queue_id for queue_id in kept.queue_ids if queue_id in index.queues]
+            if queue_ids:
+                yield kept.message.body.number, queue_ids
+    large = [page for page in index.pages.pages() if page.has_large]
+    for directory in page_directories if large else ():
+        there = _names_in([directory])
+        disk = FileDisk(directory, is_made=False)
+        for page in large:
+            if page_name(page.stream, page.number) not in there:
+                continue
+            for place, kept in large_messages(disk, page):
+                queue_ids = [number for number in kept.queue_ids if index.pages.needs(number, page, place)]
+                if queue_ids:
+                    assert isinstance(kept.message.body, LargeBody)
+                    yield kept.message.body.number, queue_ids
+
+
+def _absent(index: Index, directory: Path, kind: tuple[str, str], needed: dict[str, Counter[int]]) -> Absent:
+    messages: Counter[int] = Counter()
+    for left in needed.values():
+        messages.update(left)
+    queues = sorted(str(index.queues[queue_id].get("name")) for queue_id in messages if queue_id in index.queues)
+    return Absent(directory, kind, tuple(sorted(needed)), dict(messages), tuple(queues))
+
+
+def _names_in(directories: Iterable[Path]) -> set[str]:
+    """The names of the files in them; none where there is no directory. Raises DiskError."""
+    names: set[str] = set()
+    for directory in directories:
+        try:
+            names.update(entry.name for entry in os.scandir(directory) if entry.is_file())
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise DiskError(f"{directory}: {error.strerror or error}") from None
+    return names

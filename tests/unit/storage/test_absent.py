@@ -1,0 +1,303 @@
+"""Directories of large bodies and of pages that are not those that the journal speaks of: a start changes nothing, and
+what was given up is put aside when it comes back.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from artemis_py.core.broker import Broker
+from artemis_py.message import LargeBody, Message
+from artemis_py.paged import Page, PagedBody, Share
+from artemis_py.server.repair import accept_losses
+from artemis_py.server.store import JournalStore
+from artemis_py.storage.body_names import first_number, is_start, read_name, start_name
+from artemis_py.storage.findings import loss_lines
+from artemis_py.storage.given_up import NAME, note_given_up, read_given_up
+from artemis_py.storage.recovery import LossError
+from tests.sim.disk import PowerCut, SimDisk
+from tests.sim.prepared import QUEUE, QUEUE_ID, message
+from tests.unit.storage.test_room_to_the_end import Life, threads, turn
+
+__all__ = ["threads"]
+pytestmark = pytest.mark.usefixtures("threads", "without_syncs")
+
+
+@pytest.fixture
+def without_syncs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No machine crashes here."""
+    for name in ("fsync", "fdatasync"):
+        monkeypatch.setattr(os, name, lambda _: None)
+
+
+class Filled(Life):
+    """A store with messages that have large bodies, messages in pages of one each, and some that are both."""
+
+    def __init__(self, root: Path, *, bodies: int = 0, pages: int = 0, both: int = 0) -> None:
+        self._counts = bodies, pages, both
+        self._held: list[Message] = []
+        super().__init__(root, retains=False)
+        assert self.failure is None
+        self.close()
+
+    def _live(self) -> None:
+        bodies, pages, both = self._counts
+        self.store.log.queue_changed(dict(QUEUE))
+        for number in range(1, bodies + 1):
+            self._held.append(self._large(number))
+            self.store.log.published(self._held[-1], [QUEUE_ID], 0)
+        for number in range(1, pages + both + 1):
+            self._page(number, message(1000 + number) if number <= pages else self._large(1000 + number))
+        self._turn()
+
+    def _large(self, number: int) -> Message:
+        one = message(number)
+        upload = self.store.large.begin(durable=True)  # type: ignore[union-attr]
+        upload.append(b"large %d" % number)
+        upload.end()
+        self._turn()
+        one.body = upload.body
+        return one
+
+    def _page(self, number: int, one: Message) -> None:
+        self._held.append(one)
+        log, files = self.store.log, self.store.pages
+        assert files is not None
+        page = Page(1, number, number)
+        page.size_bytes = files.open(page, "q")
+        log.page_opened(page, "q")
+        record = files.encode(one, number, [QUEUE_ID], 0)
+        files.append(page, record, durable=True)
+        page.count, page.size_bytes = 1, page.size_bytes + len(record)
+        page.durable = {QUEUE_ID: Share(1, len(record))}
+        if isinstance(one.body, LargeBody):
+            page.has_large = True
+            page.large[number] = PagedBody(one.body, [QUEUE_ID])
+        log.paged(page)
+
+
+def opened(root: Path) -> JournalStore:
+    return JournalStore(Life.config_of(root, retains=False), lambda: None, lambda: None, 64)
+
+
+class Start:
+    """A start that is made durable, and its end."""
+
+    def __init__(self, root: Path) -> None:
+        store = opened(root)
+        self.report = "\n".join(store.report)
+        self.stream = store.keepsake().stream
+        self.next_number = store.large._next_number  # type: ignore[union-attr]
+        turn(store)
+        self.messages = set(store._journal.index.home)
+        store._opened.close()
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    """Every file but the journal's lock, and every directory."""
+    return {
+        str(path.relative_to(root)): b"" if path.is_dir() else path.read_bytes()
+        for path in root.rglob("*")
+        if path.name != "server.lock"
+    }
+
+
+def refused(root: Path) -> str:
+    """What a start says that has to be refused, and has to change nothing."""
+    before = tree(root)
+    with pytest.raises(LossError) as caught:
+        opened(root)
+    assert tree(root) == before
+    return "\n".join(loss_lines(caught.value.examined, str(root / "journal")))
+
+
+@pytest.mark.parametrize("is_empty", [False, True])
+@pytest.mark.parametrize(
+    ("filled", "place", "what"),
+    [
+        ({"bodies": 3}, "large", "all 3 large bodies that the journal needs: 3 messages of q"),
+        ({"bodies": 1}, "large", "the only large body that the journal needs: 1 message of q"),
+        ({"both": 2}, "large", "all 2 large bodies that the journal needs: 2 messages of q"),
+        ({"pages": 2}, "paging", "all 2 pages that the journal needs: 2 messages of q"),
+        ({"pages": 1}, "paging", "the only page that the journal needs: 1 message of q"),
+    ],
+)
+def test_a_start_without_a_directory_changes_nothing(
+    tmp_path: Path, filled: dict[str, int], place: str, what: str, is_empty: bool
+) -> None:
+    Filled(tmp_path, **filled)
+    folder, away = tmp_path / place, tmp_path / "away"
+    names = {path.name for path in folder.iterdir()}
+    folder.rename(away)
+    if is_empty:
+        folder.mkdir()
+    said = refused(tmp_path)
+    assert (
+        f"the broker does not start: {folder} lacks more than may go without asking\n  {folder} lacks {what}\n" in said
+    )
+    assert "without what is lost there would be 0 messages on 1 durable queues (q: 0)" in said
+    assert f"  mount or restore {folder} as it was, and start again\n" in said
+    assert "--accept-loss    starts without what is lost" in said
+    shutil.rmtree(folder, ignore_errors=True)
+    away.rename(folder)
+    start = Start(tmp_path)
+    assert len(start.messages) == filled.get("bodies", 0)
+    assert "DAMAGED" not in start.report
+    assert {name for name in names if name.endswith((".body", ".page"))} <= {path.name for path in folder.iterdir()}
+
+
+def bodies_of(root: Path) -> list[Path]:
+    return sorted(path for path in (root / "large").iterdir() if read_name(path.name) is not None)
+
+
+def test_one_body_alone_may_be_lost_in_the_directory_that_it_was_in(tmp_path: Path) -> None:
+    Filled(tmp_path, bodies=1)
+    [body] = bodies_of(tmp_path)
+    body.unlink()
+    start = Start(tmp_path)
+    assert f"(file {body.stem}) is missing: the message is DAMAGED" in start.report
+    assert not start.messages
+
+
+def test_a_place_of_an_earlier_start_is_not_the_directory(tmp_path: Path) -> None:
+    """A broker ran there once while nothing was mounted, before the body came."""
+    Filled(tmp_path)
+    (tmp_path / "large" / start_name(4)).touch()
+    Filled(tmp_path, bodies=1)
+    assert [path.name for path in (tmp_path / "large").iterdir() if is_start(path.name)] == [start_name(5)]
+    shutil.rmtree(tmp_path / "large")
+    (tmp_path / "large").mkdir()
+    (tmp_path / "large" / start_name(4)).touch()
+    assert "lacks the only large body" in refused(tmp_path)
+
+
+def test_all_of_several_bodies_are_asked_for_in_their_directory_too(tmp_path: Path) -> None:
+    Filled(tmp_path, bodies=2)
+    for body in bodies_of(tmp_path):
+        body.unlink()
+    assert "lacks all 2 large bodies" in refused(tmp_path)
+
+
+def test_one_body_of_several_that_comes_back_is_put_aside(tmp_path: Path) -> None:
+    Filled(tmp_path, bodies=2, both=2)
+    for lost in (bodies_of(tmp_path)[0], bodies_of(tmp_path)[2]):
+        data = lost.read_bytes()
+        lost.unlink()
+        assert f"(file {lost.stem}) is missing" in Start(tmp_path).report
+        lost.write_bytes(data)
+        assert f"{lost.name}: its message was given up while this body was missing" in Start(tmp_path).report
+        assert lost.with_name(f"quarantined-{lost.name}").read_bytes() == data
+    assert Start(tmp_path).report.count("warning") == 0
+
+
+def test_a_page_of_several_that_comes_back_is_put_aside(tmp_path: Path) -> None:
+    Filled(tmp_path, pages=2)
+    lost = tmp_path / "paging" / "000000001-000000001.page"
+    data = lost.read_bytes()
+    lost.unlink()
+    store = opened(tmp_path)
+    page = store._journal.index.pages.find(1, 1)
+    assert page is not None
+    store._journal.page_dropped(page)  # its messages were killed when they were read
+    turn(store)
+    store._opened.close()
+    lost.write_bytes(data)
+    report = Start(tmp_path).report
+    assert (
+        f"{lost.name}: this page, which has 1 messages, was given up while it was missing: it was put aside" in report
+    )
+    assert lost.with_name(f"quarantined-{lost.name}").read_bytes() == data
+
+
+@pytest.mark.parametrize("harm", ["gone", "cut off", "flipped"])
+def test_bodies_of_a_page_that_cannot_be_read_are_put_aside(tmp_path: Path, harm: str) -> None:
+    """Only the page tells which bodies its messages need."""
+    Filled(tmp_path, both=2)
+    body = bodies_of(tmp_path)[0]
+    page = tmp_path / "paging" / "000000001-000000001.page"
+    if harm == "gone":
+        page.unlink()
+    else:
+        data = bytearray(page.read_bytes())
+        data[-1] ^= 1
+        page.write_bytes(data if harm == "flipped" else data[:-40])
+    report = Start(tmp_path).report
+    assert f"{body.name}: the journal has no message with this body: it was put aside" in report
+    assert body.with_name(f"quarantined-{body.name}").read_bytes() == b"large 1001"
+    assert report.count("it was put aside") == 1
+
+
+def test_what_is_accepted_as_lost_is_put_aside_when_it_comes_back(tmp_path: Path) -> None:
+    Filled(tmp_path, bodies=3, pages=2)
+    config = Life.config_of(tmp_path, retains=False)
+    places = [tmp_path / "large", tmp_path / "paging"]
+    for folder in places:
+        folder.rename(tmp_path / f"{folder.name}-away")
+    said = refused(tmp_path)
+    assert f"{places[1]} and {places[0]} lack more than may go" in said
+    assert f"  artemis-py journal verify {tmp_path}/journal --paging {places[1]} --large {places[0]}  " in said
+    assert len(accept_losses(config)) == 2
+    assert accept_losses(config) == []
+    first = Start(tmp_path)
+    assert first.report.count("the message is DAMAGED") == 3
+    assert first.stream == 1
+    assert first.next_number == first_number(2), "no body gets the name of one that may come back"
+    store = opened(tmp_path)
+    for page in store._journal.index.pages.pages():
+        store._journal.page_dropped(page)
+    turn(store)
+    store._opened.close()
+    store = opened(tmp_path)
+    broker = Broker(config, store.log, 0, store.keepsake(), store.pages)
+    assert broker.open_stream(broker.create_address("other", auto_created=True)).number == 2, "and no page"
+    store._opened.close()
+    for folder in places:
+        shutil.rmtree(folder)
+        (tmp_path / f"{folder.name}-away").rename(folder)
+    Start(tmp_path)
+    kept = [path for folder in places for path in folder.glob("quarantined-*")]
+    assert len(kept) == 5
+    assert sorted(path.read_bytes() for path in kept if path.suffix == ".body") == [b"large 1", b"large 2", b"large 3"]
+
+
+def test_with_a_list_that_is_damaged_nothing_is_removed(tmp_path: Path) -> None:
+    Filled(tmp_path)
+    body = tmp_path / "large" / "0000000100000009.body"
+    body.write_bytes(b"perhaps it came back")
+    (tmp_path / "journal" / NAME).write_bytes(b"not what was written")
+    report = Start(tmp_path).report
+    assert f"{NAME} is DAMAGED" in report
+    assert body.with_name(f"quarantined-{body.name}").exists()
+
+
+def test_the_list_grows_and_is_whole_after_a_crash() -> None:
+    for cut in range(1, 8):
+        disk = SimDisk(random.Random(cut))
+        note_given_up(disk, ["0000000300000001.body"])
+        operations = disk.operations
+        note_given_up(disk, ["0000000300000001.body"])
+        assert disk.operations == operations, "nothing new"
+        disk.cut_at = disk.operations + cut
+        with suppress(PowerCut):
+            note_given_up(disk, ["000000007-000000001.page"])
+        disk.crash()
+        disk.cut_at = None
+        told = read_given_up(disk)
+        assert told.fault is None
+        assert (told.start, told.stream) in {(3, 0), (3, 7)}
+    assert (told.start, told.stream) == (3, 7)
+
+
+def test_a_damaged_list_is_kept_beside_the_new_one() -> None:
+    disk = SimDisk(random.Random(1))
+    note_given_up(disk, ["0000000300000001.body"])
+    disk.files[NAME].data[20] ^= 1
+    note_given_up(disk, ["0000000400000001.body"])
+    assert read_given_up(disk).names == {"0000000400000001.body"}
+    assert f"quarantined-{NAME}" in disk.names()
