@@ -21,6 +21,11 @@ def escaped(text: str) -> str:
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
+def many(count: int, one: str) -> str:
+    """A count and what it counts: ``1 file``, ``2 files``."""
+    return f"{count} {one}" if count == 1 else f"{count} {one}s"
+
+
 def as_json(value: Any, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> str:
     """JSON that reads as it is: letters of all scripts stay, what cannot be printed is ``\\u...``. ``default`` makes
     something of what JSON does not know.

@@ -9,7 +9,7 @@ from typing import Final
 from artemis_py.cli.journal_records import shown_time
 from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.message import LargeBody
-from artemis_py.shown import say
+from artemis_py.shown import many, say
 from artemis_py.storage import codec
 from artemis_py.storage.absent import Absent, Places, absent_files, missing_pages
 from artemis_py.storage.bindings_copy import read_copy
@@ -54,12 +54,13 @@ class Verification:
         self._tell_of_gaps()
         if examined is not None:
             self._tell_of_all(examined)
-        verdict = f"{self._damage_count} DAMAGED places" if self._damage_count else "no damage"
+        damage = many(self._damage_count, "DAMAGED place")
+        verdict = damage if self._damage_count else "no damage"
         losses = [] if examined is None else examined.losses
         for loss in losses:
             say(f"LOST: {loss}")
         if losses:
-            verdict = f"{self._damage_count} DAMAGED places, {len(losses)} losses with which a broker does not start"
+            verdict = f"{damage}; a broker does not start with what is LOST"
         say(f"in all: {len(self._files)} files, {self._record_count} records, {verdict}")
         return EXIT_LOSS if losses else EXIT_DAMAGED if self._damage_count or version is not None else 0
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.message import LargeBody
+from artemis_py.shown import many
 from artemis_py.storage.body_names import body_name, start_in, start_of
 from artemis_py.storage.disk import DiskError, FileDisk
 from artemis_py.storage.index import Index
@@ -45,8 +46,7 @@ class Absent:
         count = sum(self.messages.values())
         more = len(self.queues) - _QUEUES_SHOWN
         shown = ", ".join(self.queues[:_QUEUES_SHOWN]) + (f" and {more} more queues" if more > 0 else "")
-        messages = "1 message" if count == 1 else f"{count} messages"
-        return f"{self.directory} lacks {what} that the journal needs: {messages} of {shown}"
+        return f"{self.directory} lacks {what} that the journal needs: {many(count, 'message')} of {shown}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from artemis_py.shown import many
 from artemis_py.storage import codec
 from artemis_py.storage.absent import Absent
 from artemis_py.storage.bindings_copy import read_copy
@@ -117,7 +118,7 @@ class Examined(Replayed):
             for queue_id, count in self.orphans.items():
                 lines.append(f"{count} messages are of queue number {queue_id}, of which nothing tells the name")
         if self.lost_records > LOST_RECORDS_MAX:
-            lines.append(f"up to {self.lost_records} records are lost")
+            lines.append(f"up to {many(self.lost_records, 'record')} lost")
         return lines
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from artemis_py.shown import many
 from artemis_py.storage.absent import PAGE
 from artemis_py.storage.examination import Examined
 from artemis_py.storage.index import Index
@@ -22,8 +23,9 @@ def damage_lines(examined: Examined, directory: str) -> list[str]:
     if damaged:
         files = len({damage.name for damage in damaged})
         lines.append(
-            f"warning: DAMAGE in {len(damaged)} places of {files} journal files: at most {examined.lost_records}"
-            " records are lost. A message whose record is lost is gone; one whose acknowledgement is lost comes again."
+            f"warning: DAMAGE in {many(len(damaged), 'place')} of {many(files, 'journal file')}: at most"
+            f" {many(examined.lost_records, 'record')} lost. A message whose record is lost is gone; one whose"
+            " acknowledgement is lost comes again."
             f" Copies of the files as they were are in {directory}, named quarantined-…"
         )
     lines += orphan_lines(examined)

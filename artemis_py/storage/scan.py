@@ -60,7 +60,8 @@ class Damage:
     def cost(self) -> str:
         """What it costs, to be put behind the reason; empty for nothing."""
         whose = f": {self.whose}" if self.whose else ""
-        return f" (at most {self.lost} records are lost{whose})" if self.lost else ""
+        records = "record" if self.lost == 1 else "records"
+        return f" (at most {self.lost} {records} lost{whose})" if self.lost else ""
 
     def __str__(self) -> str:
         what = "an unfinished write was cut off" if self.torn else "DAMAGED"

@@ -72,9 +72,9 @@ def test_verify_names_the_place_of_damage(story: Story, capsys: pytest.CaptureFi
     before = snapshot(story.folder)
     assert cli.main(["journal", "verify", str(story.folder)]) == 1
     printed = capsys.readouterr().out
-    told = f"  at byte {place['offset']}: DAMAGED: a record whose checksum does not match (at most 1 records are lost: "
+    told = f"  at byte {place['offset']}: DAMAGED: a record whose checksum does not match (at most 1 record lost: "
     assert told + "messages of q" in printed
-    assert printed.endswith("1 DAMAGED places\n")
+    assert printed.endswith("1 DAMAGED place\n")
     assert snapshot(story.folder) == before
 
 

@@ -49,7 +49,7 @@ def test_verify_says_what_is_too_short(folder: Path, capsys: pytest.CaptureFixtu
     code, out = verified(folder, capsys)
     assert code == 1
     assert f"DAMAGED: message 1 needs 10 bytes of {NAME}, which has 9 bytes" in out
-    assert "1 DAMAGED places" in out
+    assert "1 DAMAGED place" in out
 
 
 def test_verify_says_which_body_is_not_as_it_was_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,7 +80,7 @@ def test_verify_says_that_a_directory_is_empty_or_not_there(
     code, out = verified(folder, capsys, "--large", str(place))
     assert code == 4
     assert f"LOST: {place} lacks the only large body that the journal needs: 1 message of q1\n" in out
-    assert "1 losses with which a broker does not start" in out
+    assert "a broker does not start with what is LOST" in out
     assert "DAMAGED:" not in out
 
 
