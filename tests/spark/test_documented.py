@@ -61,7 +61,9 @@ class Reader:
         return found
 
     def sql(self, statement: str) -> DataFrame:
-        return self.spark.sql(statement.replace("http://localhost:8161", self._places["http://localhost:8161"]))
+        for shown, own in self._places.items():
+            statement = statement.replace(shown, own)
+        return self.spark.sql(statement)
 
     def send(self, address: str, first: int, count: int) -> None:
         with connected(self.broker.port) as client:
@@ -124,17 +126,26 @@ def test_reading_and_streaming(reader: Reader, tmp_path: Path) -> None:
 
 def test_sql_and_views_and_lag(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
     reader.send("orders", 200, 3)
-    [statements] = blocks("docs/pipeline.md", "### In SQL", "sql")
+    statements, inserted = blocks("docs/pipeline.md", "### In SQL", "sql")
     [views] = blocks("docs/pipeline.md", "### In SQL", "python")
     [read] = blocks("docs/pipeline.md", "## Read", "python")
     count = reader.run(read)["orders"].count()
     try:
         *made, counted, all_of_it = [reader.sql(one) for one in statements.split(";") if one.strip()]
         assert (len(made), counted.first()[0], all_of_it.count()) == (2, count, count)
+        for one in filter(str.strip, inserted.split(";")):
+            reader.sql(one)
+        assert reader.sql("SELECT count(*) FROM outbox").first()[0] == count + 1
+        count = reader.run(read)["orders"].count()
         assert reader.run(views, artemis_py=artemis_py)["names"]["orders"] == "artemis.orders"
         assert re.search(rf"\|\s*{count}\|", capsys.readouterr().out)
     finally:
-        for one in ("VIEW IF EXISTS recent", "TABLE IF EXISTS orders", "DATABASE IF EXISTS artemis CASCADE"):
+        for one in (
+            "VIEW IF EXISTS recent",
+            "TABLE IF EXISTS orders",
+            "TABLE IF EXISTS outbox",
+            "DATABASE IF EXISTS artemis CASCADE",
+        ):
             reader.sql(f"DROP {one}")
     [stream] = blocks("docs/pipeline.md", "### Streams", "python")
     query = reader.run(stream)["query"]

@@ -12,11 +12,11 @@ import pytest
 from pyspark.sql.datasource import EqualTo, Filter, In, IsNotNull, StringStartsWith
 
 from artemis_py.message import Account, Head, Message, encode_headers
-from artemis_py.spark import batch, excerpt
+from artemis_py.spark import batch, excerpt, pieces
 from artemis_py.spark.batch import RowReader
+from artemis_py.spark.digest import counted
 from artemis_py.spark.directory_log import DirectoryLog
 from artemis_py.spark.facts import facts_of
-from artemis_py.spark.fold import Fold
 from artemis_py.spark.log import Segment
 from artemis_py.spark.options import read_options
 from artemis_py.spark.plan import Share
@@ -151,11 +151,9 @@ def test_a_survey_says_what_is_in_the_segment(busy: Path) -> None:
         assert all(segment.may_have(number) for number in spoken_of)
         told = sum(high - low + 1 for low, high in segment.ids or ())
         assert len(spoken_of) <= told <= len(spoken_of) + (max(spoken_of) - min(spoken_of)) // 2
-        fold = Fold()
-        fold.take(found, every)
         counts = {
             str(queue): [one.added, one.acked, one.replaced, one.expired, one.killed]
-            for queue, one in fold.counts.items()
+            for queue, one in counted(found, every).counts.items()
         }
         assert segment.counts == counts
         places = file.path.with_name(places_name(file.path.name)).read_bytes()
@@ -201,7 +199,7 @@ class Work:
             return found
 
         monkeypatch.setattr(DirectoryLog, "read", read)
-        monkeypatch.setattr(batch, "walk", walked)
+        monkeypatch.setattr(pieces, "walk", walked)
         monkeypatch.setattr(excerpt, "walk", walked)
 
     def of(self, step: Callable[[], object]) -> tuple[int, int]:
