@@ -18,7 +18,7 @@ help: ## list the targets
 install: $(VENV)/.installed ## create .venv with the command artemis-py
 	@echo "Ready: $(VENV)/bin/artemis-py"
 
-compile: $(VENV)/.installed-dev ## compile the hot modules with mypyc: twice as fast (needs a C compiler, one minute)
+compile: $(VENV)/.installed-dev ## compile the hot modules with mypyc: twice as fast (needs a C compiler, some minutes)
 	@$(PY) tools/compile.py
 
 interpreted: ## go back from compiled modules to the sources

@@ -109,7 +109,7 @@ def main() -> int:
             print("The sources are newer than what was compiled, so they run now; `make compile` compiles again.")
     elif not compiled() or is_stale():
         remove()
-        print(f"Compiling {len(sources())} modules, which takes about a minute …", flush=True)
+        print(f"Compiling {len(sources())} modules, which takes some minutes …", flush=True)
         try:
             compile_to(ROOT)
         except RuntimeError as error:
