@@ -104,7 +104,7 @@ class Queue(QueueGroups):
             self.watch([entry.message for entry in entries], now_ms)
 
     def after_growth(self, added: int, now_ms: int) -> None:
-        """Entries came to stand on the queue: who has room is asked first, then what is too much goes."""
+        """Entries were added: consumers with room are served first, then the queue is trimmed to its limit."""
         self.wake_dry()
         if self.is_held and self.works is not None:
             self.works.late_count += added
@@ -126,7 +126,7 @@ class Queue(QueueGroups):
         self.note_dropped(excess)
 
     def fit_again(self, restored: int) -> None:
-        """Entries are back at their places: what is too much goes."""
+        """Trim to the limit after entries are put back."""
         if not self.overflow.sheds:
             self._trim(restored)
         elif restored:

@@ -78,12 +78,12 @@ class QueueDepth(QueueState):
         what = f"a message of {size_bytes} bytes" if count == 1 else f"{count} messages of {size_bytes} bytes at once"
         if depth is not None and not depth.holds(count, size_bytes):
             return (
-                f"Queue {self.name} can never take {what}: it may have {depth}; send less at once, or give the queue a "
-                "greater max-depth"
+                f"Queue {self.name} can never take {what}: its limit is {depth}; send less at once, or give the queue "
+                "a greater max-depth"
             )
         return (
-            f"Queue {self.name} is full: it has {self.message_count} messages of {self.size_bytes} bytes together and "
-            f"may have {depth}, so {what} must wait; send again when consumers have taken some"
+            f"Queue {self.name} is full: it has {self.message_count} messages of {self.size_bytes} bytes together, its "
+            f"limit is {depth}, and there is no room for {what}; retry when consumers have taken some"
         )
 
     def is_too_deep(self) -> bool:

@@ -2,7 +2,7 @@
 
 A consumer that takes any message is fed in order: the queue reads ahead, as much as ``ReadAhead`` allows. A consumer
 that wants only some, or only looks, has a reader of its own, which goes through the pages and leaves what it does not
-want where it is; so nobody starves behind messages that he does not want, and what nobody wants fills no memory.
+want where it is. So no consumer waits behind messages it does not want, and those use no memory.
 """
 
 from __future__ import annotations

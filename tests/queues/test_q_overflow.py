@@ -353,7 +353,7 @@ def test_Q_60_the_error_tells_what_to_do(limit: str, bodies: list[str], says: st
     bench.write("p", "COMMIT", "transaction:t")
     told = refusal(bench, "p").body.decode()
     assert says in told
-    assert ("send less at once" if "never" in says else "send again when consumers have taken some") in told
+    assert ("send less at once" if "never" in says else "retry when consumers have taken some") in told
     if len(bodies) == 1:
         bench.send(bodies[0])
         assert says in refusal(bench).body.decode()
