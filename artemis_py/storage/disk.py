@@ -111,6 +111,7 @@ class FileDisk(Disk):
         self, directory: Path, *, data_only: bool = True, is_made: bool = True, open_files_max: int = OPEN_FILES_MAX
     ) -> None:
         self.directory = directory
+        self._path = str(directory)
         self.room: Room | None = None
         self.draws = False
         self._sync = os.fdatasync if data_only else os.fsync
@@ -121,6 +122,8 @@ class FileDisk(Disk):
         self._nameless: set[str] = set()
         """Files whose names a crash would lose."""
         self._identity: tuple[int, int] | None = None
+        self._identities: dict[str, tuple[int, int]] = {}
+        """Which files the open ones are."""
         self._confirmed = ""
         try:
             if is_made:
@@ -150,7 +153,7 @@ class FileDisk(Disk):
         else:
             descriptor = open_private(self.directory / name, os.O_RDWR | (os.O_CREAT if is_new else 0))
             try:
-                size = os.fstat(descriptor).st_size
+                found = os.fstat(descriptor)
             except OSError:
                 os.close(descriptor)
                 raise
@@ -158,12 +161,14 @@ class FileDisk(Disk):
                 oldest = list(self._descriptors)[0]  # noqa: RUF015 - one step: another thread may delete a file
                 self._close(oldest)
             self._descriptors[name] = descriptor
-            self._sizes[name] = size
+            self._sizes[name] = found.st_size
+            self._identities[name] = _identity(found)
         return descriptor
 
     def _close(self, name: str) -> None:
         descriptor = self._descriptors.pop(name, None)
         self._sizes.pop(name, None)
+        self._identities.pop(name, None)
         if descriptor is not None:
             os.close(descriptor)
 
@@ -279,13 +284,15 @@ class FileDisk(Disk):
             raise DiskError(f"{self.directory / name}: {error.strerror or error}") from None
 
     def confirm(self, name: str) -> None:
-        self.confirm_directory()
-        path = f"{self.directory}/{name}"
+        path = f"{self._path}/{name}"
         try:
-            is_there = _identity(os.stat(path)) == _identity(os.fstat(self._descriptor(name)))
+            self._descriptor(name)
+            is_there = _identity(os.stat(path)) == self._identities[name]
         except OSError as error:
+            self.confirm_directory()
             raise DiskError(f"{path}: {error.strerror}: {_GONE}") from None
         if not is_there:
+            self.confirm_directory()
             raise DiskError(f"{path}: another file is in its place: {_GONE}")
         self._confirmed = name
 
@@ -321,6 +328,7 @@ class FileDisk(Disk):
             if descriptor is not None:
                 self._descriptors[new_name] = descriptor
                 self._sizes[new_name] = size
+                self._identities[new_name] = self._identities.pop(name)
             sync_directory(self.directory)
         except OSError as error:
             raise self._failed_change(name, error) from None
