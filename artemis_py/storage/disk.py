@@ -286,7 +286,8 @@ class FileDisk(Disk):
     def confirm(self, name: str) -> None:
         path = f"{self._path}/{name}"
         try:
-            self._descriptor(name)
+            if name not in self._identities:
+                self._descriptor(name)
             is_there = _identity(os.stat(path)) == self._identities[name]
         except OSError as error:
             self.confirm_directory()
