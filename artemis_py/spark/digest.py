@@ -19,7 +19,7 @@ from artemis_py.spark.columns import Mask, Numbers, field_numbers
 from artemis_py.spark.facts import ATTEMPTED, DELIVERED, DUE, ROUTED, SCHEDULED, SETTLED, Facts, facts_of
 from artemis_py.spark.published import MESSAGE_FIELDS, Published
 from artemis_py.spark.walk import Walk
-from artemis_py.storage import codec
+from artemis_py.storage import codec, page_codec
 
 ACKED, REPLACED, EXPIRED, SUPERSEDED = (
     SETTLED + codec.REASONS.index(name) for name in ("acked", "replaced", "expired", "superseded")
@@ -87,6 +87,16 @@ class Digest:
     start: int = -1
     """So are all consumers with lower numbers, as the broker started; -1: it did not."""
     last_ms: int = 0
+
+    def opened_pages(self) -> list[tuple[int, int]]:
+        """Stream and number of each page that it tells of as opened."""
+        told = (codec.decode_fields(payload) for payload, kind, _ in self.pages if kind == codec.PAGE_OPENED)
+        return [(fields["stream"], fields["page"]) for fields in told]
+
+    def dropped_pages(self) -> list[tuple[int, int]]:
+        """The same of those that every queue is done with."""
+        dropped = (payload for payload, kind, _ in self.pages if kind == codec.PAGE_DROPPED)
+        return [page_codec.decode_page_dropped(payload) for payload in dropped]
 
 
 def digest_of(found: Walk, wanted: Mask) -> Digest:

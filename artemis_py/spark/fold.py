@@ -121,9 +121,7 @@ class Fold:
 
     def _take_page(self, payload: bytes, kind: int, time_ms: int) -> None:
         if kind == codec.PAGE_OPENED:
-            told = codec.decode_fields(payload)
-            at = told["stream"], told["page"]
-            self.pages.setdefault(at, PageState(told["address"], *at, told["first_place"], time_ms))
+            self._open_page(codec.decode_fields(payload), time_ms)
         elif kind == codec.PAGE_GREW:
             self._grow(page_codec.decode_grew(payload))
         elif kind == codec.PAGE_SETTLED:
@@ -140,6 +138,17 @@ class Fold:
             page = self.pages.get(page_codec.decode_page_dropped(payload))
             if page is not None:
                 page.dropped_ms = time_ms
+
+    def _open_page(self, told: dict[str, Any], time_ms: int) -> None:
+        """A page is new, or told of again. After a restart a number may be that of a page that was dropped."""
+        at = told["stream"], told["page"]
+        known = self.pages.get(at)
+        if known is not None:
+            if known.dropped_ms is None:
+                return
+            for queue in known.shares:
+                self._page_settled.pop((queue, *at), None)
+        self.pages[at] = PageState(told["address"], *at, told["first_place"], time_ms)
 
     def _grow(self, grown: Page) -> None:
         page = self.pages.get((grown.stream, grown.number))

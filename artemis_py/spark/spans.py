@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
@@ -62,14 +62,24 @@ def spans_of(share: Share, read: Read, share_bytes: int) -> list[Span]:
 
 
 def span_batch(span: Span, table: str, broker: str, read: Read, schema: pa.Schema) -> pa.RecordBatch:
-    """The row of one span."""
+    """The row of one span. Where a restarted broker gives the numbers of dropped pages again, another digest begins:
+    in one alone nobody could tell whose messages a page had when it was purged.
+    """
     make = digest_of if SPANS[table] == "queues" else pages_of
-    whole = span.early
+    parts = [span.early]
+    dropped: set[tuple[int, int]] = set()
     for one in span.ranges:
         found = read(one)
-        if found is not None:
-            whole = joined([whole, make(found, span.wanted.records(found))])
-    row = {"broker": broker, "span": span.number, "digest": pickle.dumps(whole, pickle.HIGHEST_PROTOCOL)}
+        if found is None:
+            continue
+        more = make(found, span.wanted.records(found))
+        if dropped.isdisjoint(more.opened_pages()):
+            parts[-1] = joined([parts[-1], more])
+        else:
+            parts.append(more)
+            dropped.clear()
+        dropped.update(more.dropped_pages())
+    row = {"broker": broker, "span": span.number, "digest": pickle.dumps(parts, pickle.HIGHEST_PROTOCOL)}
     return pa.RecordBatch.from_pylist([{name: row[name] for name in schema.names}], schema=schema)
 
 
@@ -103,5 +113,4 @@ def rows_of_broker(given: Mapping[str, str], rows: pa.Table) -> pa.Table:
 def _digests(rows: pa.Table) -> Iterator[Digest]:
     numbers: list[int] = rows["span"].to_pylist()
     for place in sorted(range(len(numbers)), key=numbers.__getitem__):
-        found: Any = pickle.loads(rows["digest"][place].as_py())
-        yield found
+        yield from pickle.loads(rows["digest"][place].as_py())

@@ -14,6 +14,7 @@ from artemis_py.storage.reader import (
     Delivered,
     Depths,
     Event,
+    PageDropped,
     PageOpened,
     Published,
     Purged,
@@ -81,6 +82,8 @@ class Telling:
                 self._settled(event)
             case PageOpened(stream=stream, page=page, first_place=place, address=address):
                 self._pages[stream, page] = place, address
+            case PageDropped(stream=stream, page=page):
+                self._pages.pop((stream, page), None)  # after a restart its number and places may come again
             case Purged():
                 self._purged(event)
             case Refused(session=session):
@@ -153,10 +156,14 @@ class Archive:
         self._retired.setdefault(name, disk.read(name))
         delete_segment(disk, name)
 
+    def files(self, disk: SimDisk) -> dict[str, bytes]:
+        """All segments by their names."""
+        there = {name: disk.read(name) for name in disk.names() if segment_number(name) is not None}
+        return there | self._retired
+
     def read(self, disk: SimDisk) -> Telling:
         """All of it, from the beginning. Raises Untrue."""
-        files = {name: disk.read(name) for name in disk.names() if segment_number(name) is not None}
-        files.update(self._retired)
+        files = self.files(disk)
         telling = Telling()
         for name in sorted(files):
             if any(files[name]):

@@ -167,7 +167,7 @@ def test_columns_and_bodies(spark: SparkSession, day: Path) -> None:
 
 def test_a_schema_of_the_user_is_refused(spark: SparkSession, day: Path) -> None:
     asked = spark.read.schema("offset int").format("artemis").option("columns", "offset")
-    with pytest.raises(Exception, match=r"leave out schema\(…\), and name those that are wanted with option columns"):
+    with pytest.raises(Exception, match=r"leave out schema\(…\), and choose columns with option columns"):
         asked.load(str(day)).count()
     stream = spark.readStream.schema("value string").format("artemis").load(str(day))
     query = stream.writeStream.format("noop").start()

@@ -15,7 +15,7 @@ from artemis_py.spark.folded import FoldReader
 from artemis_py.spark.options import read_options
 from artemis_py.spark.spans import rows_of_broker
 from tests.e2e.stomp_socket import StompSocket
-from tests.spark.live import live_broker, send_many
+from tests.spark.live import SETTINGS, live_broker, send_many
 from tests.spark.made_log import survey
 from tests.spark.test_holdings import made
 from tests.unit.storage_tools.parts import START_MS
@@ -147,3 +147,23 @@ def test_in_spark(spark: SparkSession, lived: Path, tmp_path: Path, rng: random.
         assert sorted(map(str, found.collect())) == sorted(map(str, wanted.collect()))
     chosen = artemis_py.spark.queues(spark, {**source, "columns": "queue,messageCount", "subscribe": "ring"})
     assert [row.asDict() for row in chosen.collect()] == [{"queue": "ring", "messageCount": 3}]
+
+
+def test_pages_whose_numbers_come_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A queue is purged with its pages; the broker starts again and gives their numbers and places to others."""
+    purged = "<default-purge-on-no-consumers>true</default-purge-on-no-consumers><page-size-bytes>"
+    with live_broker(tmp_path, settings=SETTINGS.replace("<page-size-bytes>", purged)) as broker:
+        for count in (60, 61, 62):
+            with broker.client() as client:
+                client.subscribe("/queue/paged", id="1", ack="client", consumer_window_size="0")
+                send_many(client, "paged", 0, count, 600)
+                if count < 62:
+                    client.ask("UNSUBSCRIBE", {"id": "1"})
+                broker.kill()
+            broker.start_again()
+        broker.kill()
+    there = [row for row in rows_of(tmp_path, "pages") if row["droppedAt"] is None]
+    assert 20 < sum(row["messages"] for row in there) < 62
+    monkeypatch.setattr(holdings, "_FIRST", 1 << 30)
+    for found in (rows_of(tmp_path, "queues"), *(in_spans(tmp_path, "queues", size)[0] for size in (1, 1 << 30))):
+        assert {row["queue"]: row["messageCount"] for row in found}["paged"] == 62
