@@ -32,8 +32,12 @@ MODULES: Final = (
     "storage/page_index.py",
     "storage/segment_index.py",
     "storage/journal.py",
+    "server/blocked.py",
+    "server/clocks.py",
+    "server/rota.py",
+    "server/watches.py",
 )
-"""What runs per message. Packages' `__init__.py` stay as they are."""
+"""What runs per message and per turn. Packages' `__init__.py` stay as they are."""
 _SETUP: Final = """
 import sys
 from mypyc.build import mypycify

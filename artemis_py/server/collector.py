@@ -10,11 +10,10 @@ import gc
 from asyncio import AbstractEventLoop
 from typing import Final
 
-_YOUNG_MAX: Final = 4_000
-"""After so many new objects those are looked through."""
-_ROUNDS: Final = 3
-"""After so many of these all that are left are looked through once more, and count as old then: 20,000 objects, one or
-two milliseconds where the processor's caches are not shared, and four where they are."""
+_YOUNG_MAX: Final = 20_000
+"""When there are so many more objects than before, these are looked through, once, and count as old then: one or two
+milliseconds where the processor's caches are not shared, and four where they are. What comes and goes with fewer is
+never looked through."""
 _NEVER: Final = 1_000_000
 _LOOK_EVERY_S: Final = 60.0
 _OBJECTS_MAX: Final = 100_000
@@ -33,7 +32,7 @@ class Collector:
     def begin(self) -> None:
         """What is there now is old."""
         gc.callbacks.append(_collected)
-        gc.set_threshold(_YOUNG_MAX, _ROUNDS, _NEVER)
+        gc.set_threshold(_YOUNG_MAX, _NEVER, _NEVER)
         gc.freeze()
         gc.enable()
         self._loop.call_later(_LOOK_EVERY_S, self._look)
@@ -47,5 +46,5 @@ class Collector:
 
 
 def _collected(phase: str, info: dict[str, int]) -> None:
-    if phase == "stop" and info["generation"] == 1:
+    if phase == "stop":
         gc.freeze()

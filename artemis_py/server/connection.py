@@ -10,7 +10,7 @@ from time import perf_counter_ns
 from typing import Any, Final, cast
 
 from artemis_py.errors import StorageError
-from artemis_py.server.memory_guard import NOTHING, Weight
+from artemis_py.server.memory_guard import LIGHT_BYTES, NOTHING, Weight
 from artemis_py.server.outflow import HIGH_BYTES, Outflow
 from artemis_py.server.transports import break_cycle
 from artemis_py.server.turns import Turns
@@ -22,8 +22,6 @@ from artemis_py.stomp.session import Session
 WRITE_HIGH_BYTES: Final = 262144
 """How much may wait in memory for a client to read before its consumers are given no more."""
 WRITE_LOW_BYTES: Final = 65536
-_PART_BYTES: Final = 100
-"""A part of a frame that waits for the disk, beside the message's own bytes, which the message counts."""
 INBOX_BYTES_MAX: Final = 65536
 """While so much waits for the connection's turn nothing more is read."""
 LINGER_MS: Final = 2000
@@ -305,19 +303,22 @@ class Connection(asyncio.BufferedProtocol):
 
     def weigh(self) -> None:
         """Find out what the connection makes the broker hold, and tell if that has changed."""
-        session, transport, flow = self.session, self._transport, self._flow
         if not self._is_held:
             return
-        output_bytes = 0 if transport is None else transport.get_write_buffer_size()
+        transport, flow, before = self._transport, self._flow, self.weight
+        input_bytes, output_bytes, kept_bytes = self.session.held_bytes
+        input_bytes += len(self._inbox)
+        if transport is not None:
+            output_bytes += transport.get_write_buffer_size()
         if flow is not None:
             output_bytes += flow.waiting_bytes
-        for _, parts in session.out.segments:
-            output_bytes += _PART_BYTES * len(parts)
-        input_bytes = session.unfinished_bytes + len(self._inbox)
-        kept_bytes = session.kept_bytes if session.transactions else 0
-        before = self.weight
-        if (input_bytes, output_bytes, kept_bytes) != before:
+        if input_bytes + output_bytes + kept_bytes <= LIGHT_BYTES:
+            if before is NOTHING:
+                return
+            self.weight = NOTHING
+        else:
             self.weight = Weight(input_bytes, output_bytes, kept_bytes)
+        if self.weight != before:
             self._turns.guard.weighed(self, before, self.weight)
 
     def cut_off(self, reason: str, now_ms: int) -> None:

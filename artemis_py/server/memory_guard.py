@@ -39,6 +39,10 @@ class Weight(NamedTuple):
 
 
 NOTHING: Final = Weight()
+LIGHT_BYTES: Final = 1024
+"""Up to this much is part of what every connection counts for (``CONNECTION_BYTES``): a sender that waits for a receipt
+moves nothing in the account.
+"""
 
 
 @final

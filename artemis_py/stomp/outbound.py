@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from artemis_py.message import LargeBody
 
 Part: TypeAlias = bytes | LargeBody
 """A large body stands for its bytes, which are still in its file."""
+PART_BYTES: Final = 100
+"""A part of a frame that waits for the disk, beside the message's own bytes, which the message counts."""
 
 
 class Outbound:
@@ -24,6 +26,14 @@ class Outbound:
 
     def __bool__(self) -> bool:
         return bool(self.segments)
+
+    @property
+    def part_count(self) -> int:
+        """How many parts wait."""
+        count = 0
+        for _, parts in self.segments:
+            count += len(parts)
+        return count
 
     def clear(self) -> None:
         """Nobody is there any more to send it to."""

@@ -11,7 +11,7 @@ from artemis_py.errors import ArtemisError, LimitError, StorageError
 from artemis_py.stomp import writer
 from artemis_py.stomp.frames import AckRun, Frame, FrameError, LargeSend, Refused, Send
 from artemis_py.stomp.greeting import Greeting, greet
-from artemis_py.stomp.outbound import Part
+from artemis_py.stomp.outbound import PART_BYTES, Part
 from artemis_py.stomp.parser import AnyFrame, BodiedFrame, Parser
 from artemis_py.stomp.sending import Sending
 from artemis_py.stomp.service import StompService, turn_bytes
@@ -67,12 +67,15 @@ class Session(Sending):
         return self._parser.in_frame
 
     @property
-    def unfinished_bytes(self) -> int:
-        """What is held of frames that are not complete, or have to wait."""
-        waiting_bytes = self._parser.waiting_bytes
+    def held_bytes(self) -> tuple[int, int, int]:
+        """What is held of frames that are not complete or have to wait, of those that wait to be written, and of open
+        transactions.
+        """
+        unfinished_bytes = self._parser.waiting_bytes
         if self._pending:
-            waiting_bytes += sum([frame.size_bytes + len(body) for frame, body in self._pending])
-        return waiting_bytes
+            unfinished_bytes += sum([frame.size_bytes + len(body) for frame, body in self._pending])
+        unwritten_bytes = self.out.part_count * PART_BYTES
+        return unfinished_bytes, unwritten_bytes, self.kept_bytes if self.transactions else 0
 
     @property
     def has_more(self) -> bool:

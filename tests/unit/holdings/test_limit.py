@@ -29,7 +29,7 @@ from artemis_py.core.holdings import (
 from artemis_py.message import Account
 from artemis_py.server.connection import Connection
 from artemis_py.server.http.memory_routes import CONNECTIONS_SHOWN
-from artemis_py.server.memory_guard import CUT_OFF_BYTES_MIN, NOTHING, MemoryGuard, Weight
+from artemis_py.server.memory_guard import CUT_OFF_BYTES_MIN, LIGHT_BYTES, NOTHING, MemoryGuard, Weight
 from tests.unit.holdings.stage import Client, Stage, frame
 
 LIMIT = 1_000_000
@@ -260,7 +260,7 @@ def test_who_holds_what_is_told(stage: Stage) -> None:
     client.send(frame("SUBSCRIBE", "id:1", "destination:/queue/q") + b"SEND\ndestination:/queue/q\n\n" + b"x" * 30_000)
     others = [stage.greeted() for _ in range(25)]
     for other in others:
-        other.send(b"SEND\nx")
+        other.send(b"SEND\nx:" + b"y" * LIGHT_BYTES)
     stage.until(lambda: len(stage.server.turns.guard.largest(100)) == 26, "all are counted")
     http = stage.client(http=True)
     http.send(b"GET /memory HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -310,3 +310,20 @@ def test_what_waits_for_its_client_is_weighed_again_at_most_every_10_ms() -> Non
     now_ms = 10**12
     assert [looks(now_ms + after_ms) for after_ms in (0, 1, 9, 10, 19, 20)] == [1, 1, 1, 2, 2, 3]
     assert looks(now_ms - 3_600_000) == 4
+
+
+def test_what_every_connection_counts_for_holds_a_little_more(stage: Stage) -> None:
+    """A frame that has just begun moves nothing in the account; a greater one is counted whole, and goes whole."""
+    holdings = stage.broker.holdings
+    client = stage.greeted()
+    stage.until(lambda: not stage.server.turns.guard.largest(100), "nothing is held")
+    before, came = holdings.total_bytes, stage.server.stats.bytes_in
+    client.send(b"SEND\ndestination:/queue/q\nreceipt:1\n\n" + b"x" * 50)
+    stage.until(lambda: stage.server.stats.bytes_in > came + 50, "some of it came")
+    assert holdings.total_bytes == before
+    client.send(b"x" * LIGHT_BYTES)
+    stage.until(lambda: holdings.total_bytes > before + LIGHT_BYTES, "all that came is counted")
+    client.send(b"\0")
+    client.expect(b"RECEIPT")
+    stage.until(lambda: not stage.server.turns.guard.largest(100), "nothing is held again")
+    client.close()

@@ -92,7 +92,7 @@ class TightSystem:
     def stat(self, path: str | Path) -> Any:
         """What is allocated here has no blocks there."""
         found = os.stat(path)
-        of = {name: getattr(found, name) for name in ("st_dev", "st_ino", "st_mode", "st_size")}
+        of = {name: getattr(found, name) for name in ("st_dev", "st_ino", "st_mode", "st_size", "st_mtime_ns")}
         return SimpleNamespace(**of, st_blocks=found.st_size // 512 + 1)
 
     def statvfs(self, path: str) -> Any:

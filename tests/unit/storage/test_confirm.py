@@ -1,0 +1,121 @@
+"""A file is confirmed to be where others look for it: by its directory while no name changes, else by itself."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from artemis_py.storage import disk
+from artemis_py.storage.disk import DiskError, FileDisk
+
+NAMES = ("one.log", "two.log")
+SECOND_NS = 10**9
+HOUR_NS = 3600 * SECOND_NS
+
+
+class Watched:
+    """``os`` that notes what is looked at."""
+
+    def __init__(self) -> None:
+        self.looked_at: list[str] = []
+
+    def stat(self, path: str | Path) -> os.stat_result:
+        self.looked_at.append(Path(path).name)
+        return os.stat(path)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(os, name)
+
+
+def made(folder: Path) -> FileDisk:
+    """Two files that were written to."""
+    files = FileDisk(folder)
+    for name in NAMES:
+        files.create(name, 4096)
+        files.write(name, 0, b"data")
+    return files
+
+
+def age(folder: Path) -> None:
+    """No name changed for an hour."""
+    then = time.time_ns() - HOUR_NS
+    os.utime(folder, ns=(then, then))
+
+
+def test_a_file_is_looked_at_again_only_when_names_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files, watched = made(tmp_path), Watched()
+    age(tmp_path)
+    monkeypatch.setattr(disk, "os", watched)
+    for _ in range(5):
+        for name in NAMES:
+            files.confirm(name)
+    for name in NAMES:
+        assert watched.looked_at.count(name) == 1
+    (tmp_path / "other").touch()
+    for name in NAMES:
+        files.confirm(name)
+    for name in NAMES:
+        assert watched.looked_at.count(name) == 2
+
+
+def test_two_changes_with_one_time(tmp_path: Path) -> None:
+    """Where a file system counts in seconds the second cannot be seen: so soon after one nothing is believed."""
+    files = made(tmp_path)
+    now_ns = (time.time_ns() // SECOND_NS - 1) * SECOND_NS
+    os.utime(tmp_path, ns=(now_ns, now_ns))
+    files.confirm(NAMES[0])
+    (tmp_path / NAMES[0]).unlink()
+    os.utime(tmp_path, ns=(now_ns, now_ns))
+    with pytest.raises(DiskError, match=r"one\.log: No such file"):
+        files.confirm(NAMES[0])
+
+
+def remove(folder: Path) -> None:
+    (folder / NAMES[0]).unlink()
+
+
+def replace(folder: Path) -> None:
+    (folder / "new").write_bytes((folder / NAMES[0]).read_bytes())
+    (folder / "new").rename(folder / NAMES[0])
+
+
+def move(folder: Path) -> None:
+    folder.rename(folder.with_name("elsewhere"))
+
+
+def move_and_replace(folder: Path) -> None:
+    move(folder)
+    folder.mkdir()
+
+
+@pytest.mark.parametrize("vanish", [remove, replace, move, move_and_replace])
+@pytest.mark.parametrize("again", [False, True])
+def test_what_vanishes_after_a_quiet_hour(tmp_path: Path, vanish: Callable[[Path], None], *, again: bool) -> None:
+    folder = tmp_path / "journal"
+    files = made(folder)
+    age(folder)
+    for _ in range(3):
+        files.confirm(NAMES[0])
+    vanish(folder)
+    confirm = files.confirm_again if again else partial(files.confirm, NAMES[0])
+    with pytest.raises(DiskError, match="removed or replaced while the broker ran"):
+        confirm()
+
+
+def test_a_directory_that_tells_nothing_of_its_names(tmp_path: Path) -> None:
+    """On a file system without times of directories it is noticed all the same, when nothing is written."""
+    files = made(tmp_path)
+    age(tmp_path)
+    told = os.stat(tmp_path)
+    for name in NAMES:
+        files.confirm(name)
+    (tmp_path / NAMES[1]).unlink()
+    os.utime(tmp_path, ns=(told.st_atime_ns, told.st_mtime_ns))
+    files.confirm(NAMES[1])
+    with pytest.raises(DiskError, match=r"two\.log: No such file"):
+        files.confirm_again()
