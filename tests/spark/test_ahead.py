@@ -20,6 +20,7 @@ from artemis_py.spark.options import read_options
 from artemis_py.spark.stream import LAG, LogStreamReader
 from tests.spark.live import live_broker, send_many
 from tests.spark.made_log import START_MS, MadeLog
+from tests.spark.readers import rows_read
 
 Send = Callable[[str, int], None]
 
@@ -263,14 +264,7 @@ def test_a_time_for_each_address(tmp_path: Path, streaming: bool) -> None:
 
     def read(**options: str) -> list[int]:
         given = {"journal": str(tmp_path), "broker": "x", "columns": "value", **options}
-        if streaming:
-            reader = LogStreamReader(read_options(given, streaming=True))
-            at = reader.initialOffset()
-            shares = reader.partitions(at, reader.latestOffset(at, ReadAllAvailable()))
-        else:
-            reader = RowReader(read_options(given))  # type: ignore[assignment]
-            shares = reader.partitions()  # type: ignore[call-arg]
-        return [int(row["value"]) for share in shares for one in reader.read(share) for row in one.to_pylist()]
+        return [int(row["value"]) for row in rows_read(given, streaming=streaming)]
 
     since = json.dumps({"a": START_MS + 3, "b": START_MS + 2})
     assert read(subscribe="a,b", startingTimestamp=since) == [8, 10, 11]

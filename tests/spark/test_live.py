@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql.datasource import IsNotNull
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark.batch import FoldReader, RowReader
 from artemis_py.spark.options import read_options
 from artemis_py.spark.plan import Range, Share
-from artemis_py.spark.stream import LogStreamReader
 from tests.e2e.stomp_socket import StompSocket
 from tests.spark.live import LiveBroker, live_broker, send_many
+from tests.spark.readers import rows_read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -220,14 +219,7 @@ def test_a_time_for_each_address(traffic: Traffic, source: dict[str, str]) -> No
 
     def read(*, streaming: bool = False, **options: str) -> list[tuple[str, int, int]]:
         given = {**source, "columns": "address,offset,publishedAt", **options}
-        if streaming:
-            reader = LogStreamReader(read_options(given, streaming=True))
-            at = reader.initialOffset()
-            shares = reader.partitions(at, reader.latestOffset(at, ReadAllAvailable()))
-        else:
-            reader = RowReader(read_options(given))  # type: ignore[assignment]
-            shares = reader.partitions()  # type: ignore[call-arg]
-        rows = [row for share in shares for batch in reader.read(share) for row in batch.to_pylist()]
+        rows = rows_read(given, streaming=streaming)
         return [(row["address"], row["offset"], round(row["publishedAt"].timestamp() * 1000)) for row in rows]
 
     everything = read()
@@ -246,8 +238,7 @@ def test_a_time_for_each_address(traffic: Traffic, source: dict[str, str]) -> No
         startingTimestamp=json.dumps(since), endingTimestamp=json.dumps({"tx": until["tx"]}), subscribe="orders,tx"
     )
     assert both == [row for row in begun if row[0] in since]
-    events = RowReader(read_options({**source, "table": "events", "endingTimestamp": json.dumps({"orders": 5})}))
-    rows = [row for share in events.partitions() for batch in events.read(share) for row in batch.to_pylist()]
+    rows = rows_read({**source, "table": "events", "endingTimestamp": json.dumps({"orders": 5})})
     assert {row["address"] for row in rows} >= {"tx"}
     assert "orders" not in {row["address"] for row in rows}
 
