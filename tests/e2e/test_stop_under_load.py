@@ -19,7 +19,7 @@ from tests.e2e.test_journal_files import PERSISTENT, configured, started
 
 pytestmark = pytest.mark.e2e
 
-STOPS = 20
+STOPS = 12
 STOPS_SOAK = 200
 LARGE = bytes(200_000)
 
@@ -161,7 +161,7 @@ LONG = pytest.mark.skipif("'slow' not in config.option.markexpr", reason="two hu
 
 @pytest.mark.parametrize("stops", [STOPS, pytest.param(STOPS_SOAK, marks=(pytest.mark.slow, LONG))])
 def test_many_stops_under_load(tmp_path: Path, rng: random.Random, stops: int) -> None:
-    """A turn ran after the store was closed, in six of twenty."""
+    """Once a turn ran after the store was closed, in six of twenty stops."""
     file = _configured(tmp_path)
     confirmed: set[bytes] = set()
     for life in range(stops):

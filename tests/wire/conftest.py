@@ -25,7 +25,9 @@ def _is_about_one_turn(item: pytest.Item) -> bool:
 
 
 @pytest.fixture(params=["whole turns", "tiny turns"], autouse=True)
-def turns_of_any_size(request: pytest.FixtureRequest, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run each test twice."""
-    if request.param == "tiny turns":
+def turns_of_any_size(request: pytest.FixtureRequest, seed: int, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run each test twice; says with which turns."""
+    turns: str = request.param
+    if turns == "tiny turns":
         make_turns_tiny(monkeypatch, seed)
+    return turns

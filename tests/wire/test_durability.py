@@ -96,6 +96,16 @@ def test_check_18_nothing_overtakes() -> None:
     assert world.messages() == [b"one", b"two"]
 
 
+def test_check_18_a_receipt_stands_for_what_was_sent_before() -> None:
+    """A client that asks for the receipt of its last frame alone; that frame needs no record of its own."""
+    world = SlowWorld()
+    world.send("durable", "persistent:true")
+    world.send("transient", "receipt:1")
+    assert world.receipts() == []
+    world.sync(1)
+    assert world.receipts() == ["1"]
+
+
 def test_check_18_what_leaves_together_waits_for_all_of_its_records() -> None:
     """A transient message behind a durable one depends on nothing itself; both are in one turn's output."""
     world = SlowWorld()

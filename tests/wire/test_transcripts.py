@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tests.wire.player import Player
 from tests.wire.transcript import Transcript, read_transcript
 from tests.wire.world import World, configuration
 
+TINY_PLACES = 10
 DIRECTORY = Path(__file__).parent / "transcripts"
 FILES = sorted(DIRECTORY.rglob("*.stomp"))
 CASES = [
@@ -64,12 +66,15 @@ def test_byte_by_byte(path: Path, version: str) -> None:
 
 
 @pytest.mark.parametrize(("path", "version"), CASES)
-def test_divided_in_two(path: Path, version: str) -> None:
-    """Each write arrives in two pieces, wherever it is divided."""
+def test_divided_in_two(path: Path, version: str, turns_of_any_size: str, rng: random.Random) -> None:
+    """Each write arrives in two pieces, wherever it is divided; with tiny turns at some places, others in each run."""
     transcript = _read(path)
     whole = Whole()
     play(transcript, version, whole)
-    for size in places(whole.longest_bytes, transcript.splits):
+    sizes = places(whole.longest_bytes, transcript.splits)
+    if turns_of_any_size == "tiny turns":
+        sizes = rng.sample(sizes, min(TINY_PLACES, len(sizes)))
+    for size in sizes:
         try:
             play(transcript, version, AtOnePlace(size))
         except AssertionError as error:
