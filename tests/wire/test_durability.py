@@ -96,11 +96,13 @@ def test_check_18_nothing_overtakes() -> None:
     assert world.messages() == [b"one", b"two"]
 
 
-def test_check_18_a_receipt_stands_for_what_was_sent_before() -> None:
+@pytest.mark.parametrize("header", ["plain:1", "_AMQ_DUPL_ID:1", "AMQ_SCHEDULED_DELAY:1000", "transaction:t"])
+def test_check_18_a_receipt_stands_for_what_was_sent_before(header: str) -> None:
     """A client that asks for the receipt of its last frame alone; that frame needs no record of its own."""
     world = SlowWorld()
+    world.client("p").send(b"BEGIN\ntransaction:t\n\n\0")
     world.send("durable", "persistent:true")
-    world.send("transient", "receipt:1")
+    world.send("transient", "receipt:1", header)
     assert world.receipts() == []
     world.sync(1)
     assert world.receipts() == ["1"]
