@@ -210,8 +210,10 @@ def test_an_earlier_state_of_the_last_file_is_seen() -> None:
     disk = made.disk()
     _, *_, end = batches(made, name)
     overwrite(disk, name, end, bytes(len(made.files[name]) - end))
+    whole = recover(made.disk())
     recovered = judge(made, disk, _behind(made, name, end), "an earlier state")
-    assert recovered.lost_records
+    assert recovered.lost_records == whole.record_count - recovered.record_count - 1, "and the BATCH before it"
+    assert recovered.next_lsn == whole.next_lsn, "no number is given again"
 
 
 # ---- after a crash -------------------------------------------------------------------------------

@@ -222,6 +222,8 @@ class World:
         life.settle()
         while rng.random() < self._patience and life.step(rng):
             life.settle()
+        if life.journal.durable_lsn > life.journal.last_lsn:
+            raise Broken(f"durable up to {life.journal.durable_lsn}, written up to {life.journal.last_lsn}")
         if rng.random() < 0.05 and life.failure is None:
             records_match(life)
 

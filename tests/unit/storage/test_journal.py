@@ -92,14 +92,50 @@ def test_what_was_synced_outlives_a_power_cut_also_where_it_was_moved_unsynced(c
         number = 1
         while segment_name(1) in disk.names():
             number += 1
-            one = message(number, BODY)
-            journal.published(one, [QUEUE_ID], 0)
-            journal.settled(QUEUE_ID, [one], "acked")
-            commit(journal, committer)
+            _pass_through(journal, committer, number)
         disk.crash()
         recovered = recover(disk)
         assert QUEUE_ID in recovered.index.queues, f"seed {seed}"
         assert kept_ids(recovered) == [1] * compacts, f"seed {seed}"
+
+
+def test_a_message_that_is_moved_unsynced_outlives_a_power_cut_wherever_the_bindings_are() -> None:
+    """Bindings that are written again are synced, and what was moved in the same batch with them. Here a message is
+    moved from a file without any.
+    """
+    settings = JournalSettings(
+        file_bytes=4000, compact_files_min=5, compact_percentage=50, sync_non_transactional=False
+    )
+    bare = 0
+    for before in range(40):
+        disk = SimDisk(random.Random(before))
+        journal, committer, _ = open_journal(disk, settings)
+        journal.queue_changed(dict(QUEUE))
+        journal.published(message(1), [QUEUE_ID], 0)  # stays, too: the bindings are in its file, or behind the other
+        for number in range(2, before + 2):
+            _pass_through(journal, committer, number)
+        number = stays = before + 2
+        journal.begin_group(transactional=True)
+        journal.published(message(number), [QUEUE_ID], 0)
+        journal.end_group()
+        commit(journal, committer)
+        segment = journal.index.home[number]
+        home = segment_name(segment.number)
+        bare += not segment.has_bindings
+        while home in disk.names():
+            number += 1
+            _pass_through(journal, committer, number)
+        disk.crash()
+        assert stays in kept_ids(recover(disk))
+    assert bare > 10
+
+
+def _pass_through(journal: Journal, committer: SimCommitter, number: int) -> None:
+    """A message comes and goes."""
+    one = message(number, BODY)
+    journal.published(one, [QUEUE_ID], 0)
+    journal.settled(QUEUE_ID, [one], "acked")
+    commit(journal, committer)
 
 
 def test_disk_use_follows_what_lives() -> None:
