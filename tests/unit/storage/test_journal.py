@@ -130,7 +130,7 @@ def test_a_message_that_is_moved_unsynced_outlives_a_power_cut_wherever_the_bind
     assert bare > 10
 
 
-def _pass_through(journal: Journal, committer: SimCommitter, number: int) -> None:
+def _pass_through(journal: Journal, committer: SteppedCommitter, number: int) -> None:
     """A message comes and goes."""
     one = message(number, BODY)
     journal.published(one, [QUEUE_ID], 0)
