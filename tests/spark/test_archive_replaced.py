@@ -106,7 +106,8 @@ def _at_step(place: Place, number: int) -> Callable[[str], None]:
     return on_step
 
 
-@pytest.mark.parametrize(("kind", "step"), [("journal", 1), ("url", 2)])
+@pytest.mark.parametrize("kind", ["journal", "url"])
+@pytest.mark.parametrize("step", [1, 2])
 def test_between_two_steps(spark: SparkSession, tmp_path: Path, kind: str, step: int) -> None:
     where = tmp_path / "archive"
     with _place(kind, tmp_path / "broker") as place, pytest.raises(PipelineError, match=r"another|had the log|planned"):

@@ -15,6 +15,7 @@ from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.messages import Answer, FileBody
 from artemis_py.server.http.ranges import file_response, wanted_range
 from artemis_py.server.http.routing import Routes
+from tests.loops import until
 from tests.unit.test_http import World, answer, answers
 
 HEAD = b"%s %s HTTP/1.1\r\nHost: broker\r\n%s\r\n"
@@ -131,11 +132,9 @@ def test_an_answer_may_come_later_and_keeps_its_place() -> None:
 
     async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(HEAD % (b"GET", b"/later", b"") + HEAD % (b"GET", b"/fails", b"") + HEAD % (b"GET", b"/none", b""))
-        while not waiting:
-            await asyncio.sleep(0)
+        await until(lambda: len(waiting) == 1)
         waiting[0].set_result(Response(200, "text/plain", b"later"))
-        while len(waiting) < 2:
-            await asyncio.sleep(0)
+        await until(lambda: len(waiting) == 2)
         waiting[1].set_exception(ZeroDivisionError("secret"))
         writer.write_eof()
         found = answers(await reader.read(), "GET", "GET", "GET")
@@ -155,8 +154,7 @@ def test_a_client_that_leaves_does_not_wait_for_its_answer() -> None:
 
     async def client(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(HEAD % (b"GET", b"/later", b""))
-        while not waiting:
-            await asyncio.sleep(0)
+        await until(lambda: len(waiting) == 1)
 
     asyncio.run(talking([Route("/later", {"GET": later})], client))
     assert waiting[0].cancelled()
@@ -273,8 +271,7 @@ def test_a_client_that_does_not_read_holds_up_nobody_and_is_ended(tmp_path: Path
         address = server.sockets[0].getsockname()
         lazy = socket.create_connection(address)
         lazy.sendall(HEAD % (b"GET", b"/file", b""))
-        while service.connections_open < 1:
-            await asyncio.sleep(0)
+        await until(lambda: service.connections_open == 1)
         reader, writer = await asyncio.open_connection(*address)
         writer.write(HEAD % (b"GET", b"/file", b"Range: bytes=0-99\r\n"))
         head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)

@@ -7,7 +7,7 @@ import errno
 import os
 import resource
 import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any
 
 import pytest
@@ -17,9 +17,9 @@ from artemis_py.server.complaints import LINES_MAX, WINDOW_S, Complaints
 from artemis_py.server.descriptors import Descriptors, lowest_free, raise_limit
 from artemis_py.server.faults import Faults
 from artemis_py.server.listener import Listener
+from tests.loops import called_back, until
 
 LOOPBACK = "127.0.0.1"
-WAIT_S = 10.0
 
 
 class Desk:
@@ -60,17 +60,7 @@ class Desk:
             client.close()
         for transport in self.taken:
             transport.close()
-        await asyncio.sleep(0)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Lets the loop run until the condition holds."""
-
-    async def look() -> None:
-        while not condition():
-            await asyncio.sleep(0)
-
-    await asyncio.wait_for(look(), WAIT_S)
+        await called_back()
 
 
 def run(test: Coroutine[Any, Any, None]) -> None:
@@ -222,7 +212,7 @@ def test_what_nobody_caught_is_one_line_and_limited() -> None:
         loop.set_exception_handler(Faults(said.complaints).caught_by_loop)
         for _ in range(50):
             loop.call_soon(_break_off)
-        await asyncio.sleep(0)
+        await called_back()
 
     run(test())
     assert len(said.lines) == LINES_MAX

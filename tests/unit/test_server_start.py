@@ -14,6 +14,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.server import lifecycle
 from artemis_py.server.lifecycle import Server
 from artemis_py.storage.body_names import body_name
+from tests.loops import called_back, until
 
 CONFIGURATION = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
 <journal-directory>{folder}/journal</journal-directory>
@@ -47,8 +48,7 @@ def test_files_that_nobody_needs_may_go_before_the_broker_is_there(
     async def start_and_stop() -> None:
         server = Server(loads(CONFIGURATION.format(folder=tmp_path)), asyncio.get_running_loop(), asyncio.Event())
         await server.listen()
-        await asyncio.sleep(0)
-        assert server.turns.stats.turns
+        await until(lambda: server.turns.stats.turns > 0)
         await server.stop()
 
     asyncio.run(start_and_stop())
@@ -65,7 +65,7 @@ def test_no_turn_runs_when_the_store_is_closed(tmp_path: Path) -> None:
         turns = server.stats.turns
         server.turns.schedule()
         server.turns.run()
-        await asyncio.sleep(0)
+        await called_back()
         assert server.stats.turns == turns
 
     asyncio.run(start_and_stop())

@@ -46,7 +46,7 @@ class Stage:
         return ours
 
     def settle(self) -> None:
-        """Let the loop make some rounds."""
+        """Let the loop make some rounds, by a timer: it has nothing else at hand meanwhile, which is what is tested."""
         for _ in range(5):
             self.loop.run_until_complete(asyncio.sleep(0.001))
 
