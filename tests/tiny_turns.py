@@ -73,6 +73,6 @@ class TinySteps:
             self.refill(broker)
             broker.dispatch(now_ms)
             self.finish(broker, now_ms)
-            if not broker.agenda and not broker._ready:
+            if not broker.agenda and not broker.host.ready:
                 return
         raise AssertionError("dispatch does not come to an end")

@@ -8,9 +8,11 @@ from typing import Final, final
 
 from artemis_py.config.settings import AddressSettings
 from artemis_py.core.holdings import ID_BYTES, IDS, Holdings
-from artemis_py.core.paging import PageStream
+from artemis_py.core.home import Home
+from artemis_py.core.memory import Memory
+from artemis_py.core.pages.stream import PageStream
 from artemis_py.core.plan_cost import PLAIN, PlanCost
-from artemis_py.core.queue import Queue
+from artemis_py.core.queue.queue import Queue
 from artemis_py.core.spreading import Spread
 from artemis_py.message import Account
 from artemis_py.selector import Selector
@@ -41,40 +43,6 @@ class Divert:
         self.selector = selector
         self.routing_type = routing_type
         """STRIP, PASS, ANYCAST or MULTICAST."""
-
-
-class Memory:
-    """What all addresses hold in memory together, and may (``global-max-size``, ``global-max-messages``; -1: no
-    limit). As in Artemis the number of messages counts only where there is a limit on bytes. ``holdings`` is what there
-    is beside messages; when that leaves no room every address is full, too.
-    """
-
-    __slots__ = ("account", "bytes_max", "disk_full", "holdings", "messages_max")
-
-    def __init__(self, bytes_max: int = -1, messages_max: int = -1) -> None:
-        self.account = Account()
-        self.holdings = Holdings(self.account)
-        self.disk_full = False
-        """Is the disk too full to take messages in? Then every address is full, and ``disk-full-policy`` says what that
-        means.
-        """
-        self.bytes_max = bytes_max
-        self.messages_max = messages_max if bytes_max > 0 else -1
-
-    @property
-    def is_full(self) -> bool:
-        """Is a limit reached?"""
-        account = self.account
-        if 0 < self.bytes_max <= account.size_bytes or 0 < self.messages_max <= account.message_count:
-            return True
-        return self.holdings.leaves_no_room
-
-    def has_room_for(self, count: int, size_bytes: int) -> bool:
-        """Would ``count`` messages of ``size_bytes`` together stay under the limits?"""
-        account = self.account
-        if 0 < self.bytes_max < account.size_bytes + size_bytes or self.holdings.leaves_no_room:
-            return False
-        return not 0 < self.messages_max < account.message_count + count
 
 
 class DuplicateIds:
@@ -168,7 +136,7 @@ class Plan:
             self.anycast = _with(self.anycast, queue)
         else:
             self.multicast = _with(self.multicast, queue)
-        if queue.limits_senders:
+        if queue.flow.limits_senders:
             self.limited = _with(self.limited, queue)
 
     def forget(self) -> None:
@@ -194,15 +162,15 @@ def _with(queues: list[Queue], queue: Queue) -> list[Queue]:
     return queues
 
 
-class Address:
+@final
+class Address(Home):
     """One address. It counts and limits what its messages hold in memory; the router decides where they go."""
 
     __slots__ = (
         "_own_policy", "account", "anycast_count", "anycast_turn", "auto_created", "bytes_max", "can_page", "changes",
         "changes_expiry", "deleted", "diverts", "dropped_message_count", "duplicate_ids", "empty_since_ms",
-        "had_binding", "has_page_limit", "is_wildcard", "losses", "memory", "messages_max", "name", "plan", "queues",
-        "retention", "routed_message_count", "routing_types", "settings", "spread", "stream", "temporary",
-        "unrouted_message_count",
+        "had_binding", "has_page_limit", "losses", "messages_max", "plan", "queues", "retention",
+        "routed_message_count", "routing_types", "spread", "stream", "unrouted_message_count",
     )  # fmt: skip
 
     def __init__(
@@ -216,13 +184,9 @@ class Address:
         can_page: bool = False,
         is_wildcard: bool = False,
     ) -> None:
-        self.name = name
-        self.settings = settings
-        self.memory = memory or Memory()
+        super().__init__(name, settings, memory or Memory(), temporary=temporary, is_wildcard=is_wildcard)
         self.can_page = can_page
         """Are there files for pages? Without them the policy PAGE lets everything stay in memory."""
-        self.is_wildcard = is_wildcard
-        """Do its queues get messages of other addresses, too?"""
         self.routing_types = _NO_TYPES
         self.queues: dict[int, Queue] = {}
         """By number, in the order in which they came."""
@@ -242,9 +206,8 @@ class Address:
         self.stream: PageStream | None = None
         """Its pages; None while it never needed one."""
         self.spread: Spread | None = None
-        """What was published and is not on all of its queues yet; None when that is nothing."""
+        """What was published last and was more than a turn has units for; it may be on all of its queues by now."""
         self.auto_created = auto_created
-        self.temporary = temporary
         self.deleted = False
         self.had_binding = False
         self.empty_since_ms = 0
@@ -347,6 +310,11 @@ class Address:
     def number_of_pages(self) -> int:
         """Pages that some queue is not done with."""
         return 0 if self.stream is None else len(self.stream.pages)
+
+    @property
+    def is_spreading(self) -> bool:
+        """Is something published here that is not on all of its queues yet?"""
+        return self.spread is not None and not self.spread.may_go_on
 
     @property
     def is_paging(self) -> bool:

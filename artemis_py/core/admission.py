@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Plan
 from artemis_py.core.batch import Batch
-from artemis_py.core.queue import Queue
+from artemis_py.core.queue.queue import Queue
 from artemis_py.core.verdicts import Verdicts
 from artemis_py.message import Message
 
@@ -26,7 +26,7 @@ def next_in_turn(address: Address, queues: list[Queue], verdicts: Verdicts) -> i
         place = (address.anycast_turn + step) % len(queues)
         queue = queues[place]
         if accepts(queue, verdicts):
-            if queue.admits(verdicts.message.size_bytes):
+            if queue.flow.admits(verdicts.message.size_bytes):
                 return place
             if accepting < 0:
                 accepting = place
@@ -85,9 +85,9 @@ def obstacle(queues: list[Queue], size_bytes: int, now_ms: int) -> Queue | None:
     room.
     """
     for queue in queues:
-        if not queue.admits(size_bytes):
+        if not queue.flow.admits(size_bytes):
             queue.offer_first(now_ms)
-            if not queue.admits(size_bytes):
+            if not queue.flow.admits(size_bytes):
                 return queue
     return None
 
@@ -99,8 +99,8 @@ def must_page(address: Address, queues: list[Queue], size_bytes: int, now_ms: in
     if not address.can_page:
         return False
     for queue in queues:
-        if queue.overflow.pages and not queue.fits(1, size_bytes):
+        if queue.flow.overflow.pages and not queue.flow.fits(1, size_bytes):
             queue.offer_first(now_ms)
-            if not queue.fits(1, size_bytes):
+            if not queue.flow.fits(1, size_bytes):
                 return True
     return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from artemis_py.core.address import Address
-from artemis_py.core.queue import Queue
+from artemis_py.core.queue.queue import Queue
 from artemis_py.core.spreading import Spread
 from artemis_py.core.verdicts import Verdicts
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Message

@@ -9,7 +9,7 @@ from mypy_extensions import mypyc_attr, trait
 from artemis_py.core.address import Address, Plan
 from artemis_py.core.agenda import Agenda
 from artemis_py.core.budget import Budget
-from artemis_py.core.paging import PageStream
+from artemis_py.core.pages.stream import PageStream
 from artemis_py.core.wildcard_addresses import WildcardAddresses
 from artemis_py.records import RecordLog
 
@@ -30,10 +30,6 @@ class Bindings(ABC):
         """Where messages to the address go now: queues bound to the address itself and to wildcard addresses that match
         it, and diverts.
         """
-
-    @abstractmethod
-    def next_message_id(self) -> int:
-        """A number that no message has had."""
 
     @abstractmethod
     def open_stream(self, address: Address) -> PageStream:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Final
 
 from mypy_extensions import mypyc_attr
 
 from artemis_py.config.settings import BrokerConfig, QueueConfig
 from artemis_py.core.address import MULTICAST, Address
-from artemis_py.core.agenda import Agenda
 from artemis_py.core.budget import Budget
-from artemis_py.core.clock import Clock
 from artemis_py.core.commits import NO_ADDRESS
-from artemis_py.core.consumer import Consumer
 from artemis_py.core.depths import depths_of
-from artemis_py.core.entry import Entry
+from artemis_py.core.due import Due
 from artemis_py.core.events import (
     DEAD,
     DISCARDED,
@@ -29,14 +25,16 @@ from artemis_py.core.events import (
 )
 from artemis_py.core.forward import Forward
 from artemis_py.core.holdings import ADDRESS_BYTES, ADDRESSES, QUEUE_BYTES, QUEUES, SELECTORS, Holdings, selector_bytes
-from artemis_py.core.queue import Queue
-from artemis_py.core.queue_work import QueueWork
+from artemis_py.core.host import Host
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.queue.entry import Entry
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.reference import QueueReference
+from artemis_py.core.queue.works import QueueWork
 from artemis_py.core.recipe import overflow_for
 from artemis_py.core.registry import Registry
-from artemis_py.core.restored import take_back
 from artemis_py.core.router import Batch, Route, Router
 from artemis_py.core.sweep import Sweep
-from artemis_py.core.timers import Timers
 from artemis_py.core.transaction import Publisher
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.message import Head, HeaderName, LargeBody, Message
@@ -66,30 +64,19 @@ class Broker(Registry, Publisher):
         global_max_bytes: int | None = None,
     ) -> None:
         limit = config.global_max_size if global_max_bytes is None else global_max_bytes
-        self.budget = Budget()
-        """What the turn that runs may still do."""
-        super().__init__(config, pages, limit)
+        host = Host(log)
+        super().__init__(config, host, pages, limit)
         self.name = config.name
-        self.log = log
-        self.clock = Clock()
-        """How dates and how long something takes belong together; the server tells it when the wall clock was set."""
         self.started = False
-        self.agenda = Agenda()
-        """What was decided and is larger than a turn."""
         self.router = Router(self, config.id_cache_size, self.memory.holdings, keeps_ids=config.persist_id_cache)
-        self.outgoing: list[Consumer] = []
-        """Consumers whose outbox is to be written out in this turn."""
-        self._ready: deque[Queue] = deque()
-        """Queues that may have something to dispatch, in the order in which it is their turn."""
-        self.timers = Timers()
-        self._dead: list[tuple[Queue, Entry]] = []
-        self._expired: list[tuple[Queue, Entry]] = []
-        self._copying = False
+        self.timers = host.timers
+        self.happenings = host.events
+        """What the operational log is to tell."""
+        self._due = Due(host, self.by_id)
         self._sweep = Sweep(config.address_queue_scan_period, config.message_expiry_scan_period, now_ms)
-        self._message_id = 0
         self._consumer_id = 0
         kept = kept or Keepsake()
-        self._message_id = kept.message_id
+        host.message_id = kept.message_id
         self.queue_id = kept.queue_id
         self.deploy(kept.queues, kept.addresses)
         self._take_back(kept, now_ms)
@@ -101,7 +88,6 @@ class Broker(Registry, Publisher):
 
     def _take_back(self, kept: Keepsake, now_ms: int) -> None:
         """Put what survived a restart on its queues again."""
-        by_id = {queue.id: queue for queue in self.queues.values()}
         for address_name, seen in kept.duplicate_ids.items():
             if address_name == NO_ADDRESS:
                 self.router.commits.take_back(seen)
@@ -109,37 +95,37 @@ class Broker(Registry, Publisher):
             if address is not None:
                 self.router.remember_duplicates(address, seen)
         for queue_id, survivors in kept.messages.items():
-            queue = by_id.get(queue_id)
+            queue = self.by_id.get(queue_id)
             if queue is None:
                 continue
             entries: list[tuple[Entry, int]] = []
             for survivor in survivors:
                 message = survivor.message
                 if not message.refs:
-                    message.account = self._address_of(message, queue).account
+                    message.account = self._address_of(message, queue.reference).account
                     message.account.charge(1, message.memory_bytes)
                 entry = Entry(message)
                 entry.attempts = survivor.attempts
                 entry.redelivered = survivor.attempts > 0
                 entries.append((entry, survivor.due_ms))
-            take_back(queue, entries, now_ms)
+            queue.arrivals.take_back(entries, now_ms)
         self.restore_streams(kept.streams, kept.stream)
 
     # ---- numbers ---------------------------------------------------------------------------------
 
     def next_message_id(self) -> int:
-        self._message_id += 1
-        return self._message_id
+        """A number that no message has had."""
+        return self.host.next_message_id()
 
     @property
     def last_message_id(self) -> int:
         """The highest id that a message has."""
-        return self._message_id
+        return self.host.message_id
 
     def take_message_ids(self, count: int) -> int:
         """Reserve ``count`` ids; returns the first."""
-        first = self._message_id + 1
-        self._message_id += count
+        first = self.host.message_id + 1
+        self.host.message_id += count
         return first
 
     @property
@@ -149,7 +135,7 @@ class Broker(Registry, Publisher):
 
     def give_back_message_ids(self, count: int) -> None:
         """Of the ids that were reserved just now the last ones are not needed."""
-        self._message_id -= count
+        self.host.message_id -= count
 
     # ---- sending ---------------------------------------------------------------------------------
 
@@ -179,24 +165,24 @@ class Broker(Registry, Publisher):
         """Connect a consumer to a queue. Raises LimitError at ``max-consumers``, and where the queue belongs to
         others.
         """
-        owner = queue.exclusivity.owner
+        owner = queue.seats.exclusivity.owner
         queue.attach(consumer, now_ms)
         kind = "browser" if consumer.browses else "consumer"
         selector = "" if consumer.selector is None else consumer.selector.text
         self.note_event(
             SUBSCRIBED, queue, {"consumer": consumer.id, "kind": kind, "selector": selector}, kind=str(consumer.id)
         )
-        if queue.exclusivity.outlives_consumers and owner is None:
+        if queue.seats.exclusivity.outlives_consumers and owner is None:
             self.note_queue(queue)
         if queue.gate.opens_at_ms:
-            self.timers.note_gate(queue.gate.opens_at_ms, queue)
+            self.timers.note_gate(queue.gate.opens_at_ms, queue.id)
 
     def detach(self, queue: Queue, consumer: Consumer, *, failed: bool, now_ms: int) -> QueueWork | None:
         """Disconnect a consumer; a temporary queue goes with its last one. Returns what is not done yet of what comes
         of it.
         """
         if queue.deleted:
-            queue.tell_left(consumer, failed=failed)
+            queue.parts.tell_left(consumer, failed=failed)
             return None
         unfinished: QueueWork | None = None
         try:
@@ -215,13 +201,13 @@ class Broker(Registry, Publisher):
         an overflow-policy.
         """
         queue = self._queue(queue_name)
-        if queue.overflow.depth is not None:
+        if queue.flow.overflow.depth is not None:
             raise BrokerError(f"Queue {queue_name} has an overflow-policy, which a ring-size would take the place of")
         if ring_size < -1:
             raise BrokerError(f"ring-size must be -1 (no ring), 0 (keeps nothing) or more, not {ring_size}")
-        queue.overflow = overflow_for(ring_size)
+        queue.flow.overflow = overflow_for(ring_size)
         queue.ring_size_changed = ring_size
-        queue.use_room()
+        queue.parts.aftermath.use_room()
         self.note_queue(queue)
         self.note_event(OPERATION, queue, {"operation": f"set ring-size to {ring_size}"}, kind="ring-size")
 
@@ -243,26 +229,12 @@ class Broker(Registry, Publisher):
             raise NotFoundError(f"Queue {name} does not exist")
         return queue
 
-    # ---- host of queues --------------------------------------------------------------------------
-
-    def note_ready(self, queue: Queue) -> None:
-        if not queue.noted_ready:
-            queue.noted_ready = True
-            self._ready.append(queue)
-
-    def note_output(self, consumer: Consumer) -> None:
-        if not consumer.listed:
-            consumer.listed = True
-            self.outgoing.append(consumer)
-
-    def note_due(self, due_ms: int, queue: Queue, entry: Entry, *, is_date: bool) -> None:
-        if is_date:
-            self.timers.note_date(due_ms, queue, entry.message.id)
-        else:
-            self.timers.note_span(self.clock.steady_ms(due_ms), queue, entry.message.id)
-
-    def note_alarm(self, due_ms: int, queue: Queue) -> None:
-        self.timers.note_alarm(due_ms, queue)
+    def take_outgoing(self) -> list[Consumer]:
+        """Consumers whose outbox is to be written out; they are forgotten here."""
+        outgoing = self.host.outgoing
+        if outgoing:
+            self.host.outgoing = []
+        return outgoing
 
     # ---- what exists -----------------------------------------------------------------------------
 
@@ -296,8 +268,8 @@ class Broker(Registry, Publisher):
 
     def delete_queue(self, queue: Queue, now_ms: int) -> QueueWork | None:
         unfinished = super().delete_queue(queue, now_ms)
-        self.timers.forget(queue)
-        queue.forget_groups()
+        self.timers.forget(queue.id)
+        queue.grouping.forget()
         if self.started:
             self._count_queue(queue, -1)
         return unfinished
@@ -309,29 +281,8 @@ class Broker(Registry, Publisher):
             address.duplicate_ids.forget()
             address.duplicate_ids = None  # a sender's shape may know the address a while longer
 
-    def note_event(
-        self, code: str, queue: Queue, fields: dict[str, str | int], *, kind: str = "", count: int = 1
-    ) -> None:
-        self.happenings.note(code, queue.name, fields, kind=kind, count=count)
-
     def note_looped(self, address: Address, target: str) -> None:
         self.happenings.note(LOOPED, address.name, {"target": target})
-
-    def note_dead(self, queue: Queue, entry: Entry) -> None:
-        self._begin_copying()
-        self._dead.append((queue, entry))
-
-    def note_expired(self, queue: Queue, entry: Entry) -> None:
-        self._begin_copying()
-        self._expired.append((queue, entry))
-
-    def _begin_copying(self) -> None:
-        """From here to ``flush_forwards`` the log is one group: the end of the original and its copy survive
-        together.
-        """
-        if not self._copying:
-            self._copying = True
-            self.log.begin_group()
 
     # ---- turn ------------------------------------------------------------------------------------
 
@@ -342,11 +293,13 @@ class Broker(Registry, Publisher):
         for chunk in self.pages.arrivals():
             stream = self.streams.get(chunk.page.stream)
             for reader in () if stream is None else stream.arrived(chunk):
-                if not reader.queue.deleted:
-                    try:
-                        reader.queue.page_arrived(reader.consumer)
-                    except Exception as error:
-                        self.set_aside(reader.queue, "page", error)
+                queue = self.by_id.get(reader.queue.id)
+                if queue is None:
+                    continue
+                try:
+                    queue.page_arrived(reader.consumer)
+                except Exception as error:
+                    self.set_aside(queue, "page", error)
 
     def tick(self, now_ms: int) -> None:
         """Whatever is due at ``now_ms``: schedules, redelivery delays, gates, expiry scans, deletions."""
@@ -359,7 +312,7 @@ class Broker(Registry, Publisher):
         self._work_off(self.budget, now_ms)
 
     def _begin_what_is_due(self, now_ms: int) -> None:
-        if self.timers.run(self, now_ms):
+        if self._due.run(now_ms):
             self._sweep.run(self, now_ms)
 
     def _work_off(self, budget: Budget, now_ms: int) -> None:
@@ -374,20 +327,21 @@ class Broker(Registry, Publisher):
     def dispatch(self, now_ms: int) -> None:
         """Offer what is ready to consumers, and publish the copies that this and the turn so far brought forth."""
         self.budget.allow(_DISPATCH_PARTS)
-        ready = self._ready
+        ready = self.host.ready
         for _ in range(len(ready)):
-            queue = ready.popleft()
-            queue.noted_ready = False
-            if not queue.deleted:
+            reference = ready.popleft()
+            reference.noted_ready = False
+            queue = self.by_id.get(reference.id)
+            if queue is not None:
                 try:
                     queue.dispatch(now_ms)
                 except Exception as error:
                     self.set_aside(queue, "dispatch", error)
             if self.budget.is_spent:
                 break
-        if self._dead or self._expired or self.router.forwards:
+        if self.host.copies.are_due or self.router.forwards:
             self.flush_forwards(now_ms)
-        self.log.message_id = self._message_id
+        self.log.message_id = self.host.message_id
         self.log.queue_id = self.queue_id
 
     def _give_up(self, queue_name: str, step: str, error: Exception) -> None:
@@ -423,7 +377,8 @@ class Broker(Registry, Publisher):
     @property
     def has_ready(self) -> bool:
         """Is there something left to do in another turn?"""
-        return bool(self._ready or self.agenda or self.timers.is_behind(self))
+        now_ms = self.log.now_ms
+        return bool(self.host.ready or self.agenda) or self.timers.is_behind(now_ms, self.clock.steady_ms(now_ms))
 
     def next_due_ms(self) -> int | None:
         """The date at which ``tick`` has something to do next if nobody sets the clock until then, or None."""
@@ -451,51 +406,51 @@ class Broker(Registry, Publisher):
                     self._publish_forward(forward, now_ms)
                 except Exception as error:
                     self._give_up("", f"copy to {forward.address}", error)
-        if self._copying:
-            self._copying = False
-            self.log.end_group()
+        self.host.copies.close()
 
     def _make_copies(self, now_ms: int) -> None:
-        dead, self._dead = self._dead, []
-        for queue, entry in dead:
+        copies = self.host.copies
+        dead, copies.dead = copies.dead, []
+        for queue, message in dead:
             try:
-                self._forward_dead(queue, entry.message)
+                self._forward_dead(queue, message)
             except Exception as error:
                 self._give_up(queue.name, "dead letter", error)
-        expired, self._expired = self._expired, []
-        for queue, entry in expired:
+        expired, copies.expired = copies.expired, []
+        for queue, message in expired:
             try:
-                self._forward_expired(queue, entry.message, now_ms)
+                self._forward_expired(queue, message, now_ms)
             except Exception as error:
                 self._give_up(queue.name, "expiry", error)
 
-    def _forward_dead(self, queue: Queue, message: Message) -> None:
+    def _forward_dead(self, queue: QueueReference, message: Message) -> None:
         source = self._address_of(message, queue)
         target = _dead_letter_address(queue, source)
         if target:
             self.obtain_resources(source, target, dead=True)
-            self.router.forward_dead(target, source, queue, message)
+            self.router.forward_dead(target, source, queue.name, message)
         self._tell_dead(queue, message, target)
 
-    def _forward_expired(self, queue: Queue, message: Message, now_ms: int) -> None:
+    def _forward_expired(self, queue: QueueReference, message: Message, now_ms: int) -> None:
         source = self._address_of(message, queue)
         target = _expiry_address(queue, source)
         if target and not (target == source.name and message.head.first(_ACTUAL_EXPIRY) is not None):
             self.obtain_resources(source, target, dead=False)
-            self.router.forward_expired(target, source, queue, message, now_ms)
+            self.router.forward_expired(target, source, queue.name, message, now_ms)
 
-    def _tell_dead(self, queue: Queue, message: Message, target: str | None) -> None:
+    def _tell_dead(self, queue: QueueReference, message: Message, target: str | None) -> None:
         """What became of a message after its last attempt, for the operational log."""
         fields: dict[str, str | int] = {"message": message.id}
         if target:
             fields["dead_letter_address"] = target
         address = self.addresses.get(target) if target else None
         reached = address is not None and (bool(address.diverts) or self.has_queues(address))
-        self.note_event(DEAD if reached else NOT_ROUTED if target else DISCARDED, queue, fields)
+        self.host.note_event(DEAD if reached else NOT_ROUTED if target else DISCARDED, queue, fields)
 
-    def _address_of(self, message: Message, queue: Queue) -> Address:
+    def _address_of(self, message: Message, queue: QueueReference) -> Address:
         """The address that the message was sent to (its settings count); the queue's when that one is gone."""
-        return self.addresses.get(message.head.address, queue.address)
+        found = self.addresses.get(message.head.address) or self.addresses.get(queue.address.name)
+        return Address(queue.address.name, queue.address.settings) if found is None else found
 
     def obtain_resources(self, source: Address, target: str, *, dead: bool) -> None:
         """Make the queue for what is dead (or has expired) of an address, where its settings ask for one."""
@@ -578,13 +533,13 @@ def _address_bytes(address: Address) -> int:
     return ADDRESS_BYTES + len(address.name)
 
 
-def _dead_letter_address(queue: Queue, source: Address) -> str | None:
+def _dead_letter_address(queue: QueueReference, source: Address) -> str | None:
     """Where dead messages of a queue go; what the queue says itself counts before the address-setting."""
     own = queue.rules.dead_letter_address
     return source.settings.dead_letter_address if own is None else own
 
 
-def _expiry_address(queue: Queue, source: Address) -> str | None:
+def _expiry_address(queue: QueueReference, source: Address) -> str | None:
     """Where expired messages of a queue go (``expiry-policy``; Qpid's alternate is the dead-letter address)."""
     if queue.rules.expiry_policy == "DELETE":
         return None

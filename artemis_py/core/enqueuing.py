@@ -7,9 +7,10 @@ from typing import Final, final
 
 from artemis_py.core.batch import Batch
 from artemis_py.core.bindings import Bindings
-from artemis_py.core.entry import Entry
-from artemis_py.core.paging import PageStream
-from artemis_py.core.queue import Queue
+from artemis_py.core.pages.stream import PageStream
+from artemis_py.core.queue.entry import Entry
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.reference import QueueReference
 from artemis_py.core.spreading import Placing, Spread, put
 from artemis_py.message import Message
 
@@ -38,7 +39,7 @@ class Enqueuer:
         if not batch.plain:
             self.record(batch, shares)
         later = _NO_SHARES
-        if batch.route.address.spread is not None or self._is_too_much(shares):
+        if batch.route.address.is_spreading or self._is_too_much(shares):
             shares, later = self._part(batch, shares)
         waiting = self._hand_over(batch, shares)
         if len(waiting) == 1 and waiting[0][1] is batch.messages:
@@ -61,15 +62,15 @@ class Enqueuer:
         """
         if not batch.limited:
             return [], shares
-        limited = [share for share in shares if share[0].limits_senders]
-        return limited, [share for share in shares if not share[0].limits_senders]
+        limited = [share for share in shares if share[0].flow.limits_senders]
+        return limited, [share for share in shares if not share[0].flow.limits_senders]
 
     def _put_off(self, batch: Batch, shares: list[Share]) -> None:
         """Have messages that are written down put on their queues as turns have room for that."""
         address, budget = batch.route.address, self._bindings.budget
         spread = address.spread
-        if spread is None:
-            spread = address.spread = Spread(address)
+        if spread is None or spread.may_go_on:
+            spread = address.spread = Spread()
             self._spreads = [each for each in self._spreads if not each.may_go_on]
             self._spreads.append(spread)
             self._bindings.agenda.add(spread)
@@ -99,24 +100,25 @@ class Enqueuer:
         shared: list[Entry] | None = None
         waiting: list[Share] = []
         for queue, taken in shares:
-            consumer = queue.direct_consumer(taken)
+            consumer = queue.arrivals.direct_consumer(taken)
             if consumer is None:
                 waiting.append((queue, taken))
             elif taken is messages:
                 if shared is None:
                     shared = [Entry(message) for message in messages]
-                queue.hand_over(consumer, shared, batch.size_bytes)
+                queue.arrivals.hand_over(consumer, shared, batch.size_bytes)
             else:
                 size_bytes = sum(message.size_bytes for message in taken)
-                queue.hand_over(consumer, [Entry(message) for message in taken], size_bytes)
+                queue.arrivals.hand_over(consumer, [Entry(message) for message in taken], size_bytes)
         return waiting
 
     def _enqueue_paged(self, batch: Batch, shares: list[Share]) -> None:
         """Put messages into pages, each once with the queues that it goes to. Paging begins with the first of them:
         what came before it has to be on its queues then.
         """
-        if batch.route.address.spread is not None:
-            batch.route.address.spread.finish(batch.now_ms)
+        spread = batch.route.address.spread
+        if spread is not None:
+            spread.finish(batch.now_ms)
         if not self._bindings.log.retains or batch.plain:
             self._put_into_pages(batch, shares)
             return
@@ -126,13 +128,13 @@ class Enqueuer:
         self._bindings.log.end_group()
 
     def _put_into_pages(self, batch: Batch, shares: list[Share]) -> None:
-        refusing = [share for share in shares if share[0].overflow.keeps_none]
+        refusing = [share for share in shares if share[0].flow.overflow.keeps_none]
         if refusing:
             if not self._bindings.log.retains and not batch.plain:
                 self.record(batch, refusing)
             for queue, taken in refusing:
-                queue.refuse(taken)
-            shares = [share for share in shares if not share[0].overflow.keeps_none]
+                queue.arrivals.refuse(taken)
+            shares = [share for share in shares if not share[0].flow.overflow.keeps_none]
         waiting = self._hand_over(batch, shares)
         if not waiting:
             return
@@ -142,20 +144,20 @@ class Enqueuer:
             stream = address.stream = self._bindings.open_stream(address)
         stream.begin()
         for queue, _ in waiting:
-            queue.prepare_paged(stream)
+            queue.parts.pages.prepare(stream)
         if all(taken is batch.messages for _, taken in waiting):
-            stream.append(batch.messages, [queue for queue, _ in waiting], batch.due_ms)
+            stream.append(batch.messages, [queue.reference for queue, _ in waiting], batch.due_ms)
         else:
             self._append_each(batch, waiting, stream)
         for queue, taken in waiting:
             size_bytes = batch.size_bytes if taken is batch.messages else sum(one.size_bytes for one in taken)
-            queue.arrive_paged(stream, taken, size_bytes, batch.now_ms)
+            queue.arrivals.arrive_paged(stream, taken, size_bytes, batch.now_ms)
 
     def _record_paged(self, batch: Batch, shares: list[Share]) -> None:
         """Write messages that go to pages to a log that retains, each with the place that it will have there."""
         stream = batch.route.address.stream
         place = 1 if stream is None else stream.next_place
-        kept = {message.id for queue, taken in shares if not queue.overflow.keeps_none for message in taken}
+        kept = {message.id for queue, taken in shares if not queue.flow.overflow.keeps_none for message in taken}
         staying = [message.id for message in batch.messages if message.id in kept]
         places = dict(zip(staying, range(place, place + len(staying)), strict=True))
         log = self._bindings.log
@@ -169,10 +171,10 @@ class Enqueuer:
 
     def _append_each(self, batch: Batch, shares: list[Share], stream: PageStream) -> None:
         """Messages of one batch that go to different queues."""
-        targets: dict[int, list[Queue]] = {}
+        targets: dict[int, list[QueueReference]] = {}
         for queue, taken in shares:
             for message in taken:
-                targets.setdefault(message.id, []).append(queue)
+                targets.setdefault(message.id, []).append(queue.reference)
         for message in batch.messages:
             if message.id in targets:
                 stream.append([message], targets[message.id], batch.due_ms)
@@ -185,9 +187,9 @@ class Enqueuer:
         elif not batch.plain:
             log.published_run([one for one in batch.messages if one.head.persistent], queue.id, batch.due_ms)
         elif not batch.due_ms:
-            consumer = queue.direct_consumer(batch.messages)
+            consumer = queue.arrivals.direct_consumer(batch.messages)
             if consumer is not None:
-                queue.hand_over(consumer, [Entry(message) for message in batch.messages], batch.size_bytes)
+                queue.arrivals.hand_over(consumer, [Entry(message) for message in batch.messages], batch.size_bytes)
                 return
         _put_all(queue, batch)
 

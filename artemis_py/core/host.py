@@ -1,70 +1,65 @@
-"""What a queue needs of the broker around it."""
+"""What all queues share: the log, the time, the turn's budget, and where they note work for later in the turn."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
-
-from mypy_extensions import mypyc_attr, trait
+from collections import deque
+from typing import final
 
 from artemis_py.core.agenda import Agenda
 from artemis_py.core.budget import Budget
 from artemis_py.core.clock import Clock
+from artemis_py.core.copies import Copies
+from artemis_py.core.events import Events
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.queue.reference import QueueReference
+from artemis_py.core.timers import Timers
 from artemis_py.records import RecordLog
 
-if TYPE_CHECKING:
-    from artemis_py.core.consumer import Consumer
-    from artemis_py.core.entry import Entry
-    from artemis_py.core.queue import Queue
 
+@final
+class Host:
+    """One for each broker. It runs no queue."""
 
-@trait
-@mypyc_attr(allow_interpreted_subclasses=True)
-class Host(ABC):
-    """None of these runs any queue: they only note work for later in the turn."""
+    __slots__ = ("agenda", "budget", "clock", "copies", "events", "log", "message_id", "outgoing", "ready", "timers")
 
-    log: RecordLog
-    clock: Clock
-    budget: Budget
-    """What the turn that runs may still do."""
-    agenda: Agenda
-    """What was decided and is larger than a turn."""
-
-    @property
-    @abstractmethod
-    def last_message_id(self) -> int:
+    def __init__(self, log: RecordLog) -> None:
+        self.log = log
+        self.clock = Clock()
+        """How dates and how long something takes belong together; the server tells it when the wall clock was set."""
+        self.budget = Budget()
+        """What the turn that runs may still do."""
+        self.agenda = Agenda()
+        """What was decided and is larger than a turn."""
+        self.timers = Timers()
+        self.copies = Copies(log)
+        self.events = Events()
+        """What the operational log is to tell."""
+        self.ready: deque[QueueReference] = deque()
+        """Queues that may have something to dispatch, in the order in which it is their turn."""
+        self.outgoing: list[Consumer] = []
+        """Consumers whose outbox is to be written out in this turn."""
+        self.message_id = 0
         """The highest id that a message has."""
 
-    @abstractmethod
-    def note_ready(self, queue: Queue) -> None:
+    def note_ready(self, queue: QueueReference) -> None:
         """The queue may have something to dispatch."""
+        if not queue.noted_ready:
+            queue.noted_ready = True
+            self.ready.append(queue)
 
-    @abstractmethod
     def note_output(self, consumer: Consumer) -> None:
         """The consumer's outbox has entries."""
+        if not consumer.listed:
+            consumer.listed = True
+            self.outgoing.append(consumer)
 
-    @abstractmethod
-    def note_due(self, due_ms: int, queue: Queue, entry: Entry, *, is_date: bool) -> None:
-        """The entry is scheduled and falls due at ``due_ms``: at that date whenever it comes (``is_date``), or when the
-        time until then has passed, whatever date it is.
-        """
-
-    @abstractmethod
-    def note_alarm(self, due_ms: int, queue: Queue) -> None:
-        """The queue has something to look at when the date ``due_ms`` comes. It looks earlier when somebody has set the
-        clock.
-        """
-
-    @abstractmethod
     def note_event(
-        self, code: str, queue: Queue, fields: dict[str, str | int], *, kind: str = "", count: int = 1
+        self, code: str, queue: QueueReference, fields: dict[str, str | int], *, kind: str = "", count: int = 1
     ) -> None:
         """Something happened to the queue that belongs into the operational log (``core/events.py``)."""
+        self.events.note(code, queue.name, fields, kind=kind, count=count)
 
-    @abstractmethod
-    def note_dead(self, queue: Queue, entry: Entry) -> None:
-        """The entry failed for the last time; a copy belongs on the dead-letter address."""
-
-    @abstractmethod
-    def note_expired(self, queue: Queue, entry: Entry) -> None:
-        """The entry expired; a copy belongs on the expiry address."""
+    def next_message_id(self) -> int:
+        """A number that no message has had."""
+        self.message_id += 1
+        return self.message_id

@@ -12,24 +12,29 @@ from typing import Final
 from artemis_py.config.queue_settings import QueueSettings, queue_settings, written_attributes
 from artemis_py.config.queue_types import PRIORITY
 from artemis_py.config.settings import AddressSettings, QueueConfig
-from artemis_py.core.address import Address
-from artemis_py.core.alerts import Alerts
-from artemis_py.core.backlog import ReadAhead
-from artemis_py.core.consumer import ConsumerDefaults
-from artemis_py.core.distribution import Distribution, RoundRobin
-from artemis_py.core.exclusivity import Exclusivity
-from artemis_py.core.gate import Gate
-from artemis_py.core.groups import GroupRule
+from artemis_py.core.groups.rule import GroupRule
+from artemis_py.core.home import Home
 from artemis_py.core.host import Host
-from artemis_py.core.lifetime import Lifetime
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
 from artemis_py.core.order.priority import PRIORITIES, PriorityOrder
 from artemis_py.core.order.sorted import SortedOrder
-from artemis_py.core.overflow import Depth, DepthRing, FlowControl, FlowToDisk, Overflow, Reject, Ring, Unbounded
-from artemis_py.core.queue import Queue
-from artemis_py.core.redelivery import Redelivery
-from artemis_py.core.rules import MessageRules
+from artemis_py.core.pages.backlog import ReadAhead
+from artemis_py.core.queue.alerts import Alerts
+from artemis_py.core.queue.basis import QueueBasis
+from artemis_py.core.queue.consumer import ConsumerDefaults
+from artemis_py.core.queue.contents import Contents
+from artemis_py.core.queue.distribution import Distribution, RoundRobin
+from artemis_py.core.queue.exclusivity import Exclusivity
+from artemis_py.core.queue.gate import Gate
+from artemis_py.core.queue.grouping import Grouping
+from artemis_py.core.queue.lifetime import Lifetime
+from artemis_py.core.queue.overflow import Depth, DepthRing, FlowControl, FlowToDisk, Overflow, Reject, Ring, Unbounded
+from artemis_py.core.queue.parts import QueueParts
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.redelivery import Redelivery
+from artemis_py.core.queue.reference import QueueReference
+from artemis_py.core.queue.rules import MessageRules
 from artemis_py.selector import compile_selector
 
 _SHARED_MAX: Final = 1024
@@ -138,33 +143,34 @@ def _consumer_defaults_for(own: QueueSettings) -> ConsumerDefaults:
 
 
 def build_queue(
-    id: int, config: QueueConfig, address: Address, host: Host, *, auto_created: bool = False, temporary: bool = False
+    id: int, config: QueueConfig, address: Home, host: Host, *, auto_created: bool = False, temporary: bool = False
 ) -> Queue:
     """Compose a queue. Raises SelectorError for a filter or consumer-selector that does not parse.
 
     A temporary queue has one reader, and nothing to group."""
     settings = address.settings
     own = queue_settings(config, settings, declared=not auto_created)
-    return Queue(
-        id,
-        config.name,
-        address,
+    reference = QueueReference(id, config.name, address, durable=own.durable, rules=_rules_for(own, config))
+    order, distribution = _order_for(own), _distribution_for(own)
+    rule = None if temporary else GroupRule.of(own)
+    grouping = Grouping(rule, order, distribution, address.memory.holdings)
+    basis = QueueBasis(
+        reference,
         host,
-        order=_order_for(own),
-        last_values=_last_values_for(own),
-        group_rule=None if temporary else GroupRule.of(own),
+        Contents(reference, host, order, grouping, last_values=_last_values_for(own)),
+        grouping,
+        overflow=_overflow_by_policy(own),
+        distribution=distribution,
+        gate=_gate_for(own),
+    )
+    redelivery = redelivery_for(settings, own.max_delivery_attempts)
+    return Queue(
+        QueueParts(basis, redelivery=redelivery, read_ahead=ReadAhead.of(settings)),
         exclusivity=Exclusivity(own.exclusivity_policy),
         consumer_defaults=_consumer_defaults_for(own),
-        distribution=_distribution_for(own),
-        overflow=_overflow_by_policy(own),
-        gate=_gate_for(own),
-        redelivery=redelivery_for(settings, own.max_delivery_attempts),
-        read_ahead=ReadAhead.of(settings),
         routing_type=config.routing_type,
-        durable=own.durable,
         selector=compile_selector(own.filter) if own.filter else None,
         non_destructive=own.non_destructive,
-        rules=_rules_for(own, config),
         consumers_max=own.max_consumers,
         purge_on_no_consumers=own.purge_on_no_consumers,
         enabled=own.enabled,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -11,15 +10,17 @@ from typing import Any, Final
 from mypy_extensions import mypyc_attr
 
 from artemis_py.config.queue_settings import known_attributes
-from artemis_py.config.settings import BrokerConfig, DivertConfig, QueueConfig
+from artemis_py.config.settings import AddressSettings, BrokerConfig, DivertConfig, QueueConfig
 from artemis_py.config.wildcards import is_wildcard
 from artemis_py.core import events, retroactive
-from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, Memory, Plan
-from artemis_py.core.entry import DELETED
+from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, Plan
+from artemis_py.core.faults import set_aside
 from artemis_py.core.host import Host
-from artemis_py.core.paging import PageStream
-from artemis_py.core.queue import Queue
-from artemis_py.core.queue_work import QueueWork
+from artemis_py.core.memory import Memory
+from artemis_py.core.pages.stream import PageStream
+from artemis_py.core.queue.entry import DELETED
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.works import QueueWork
 from artemis_py.core.quota import Quota
 from artemis_py.core.recipe import build_queue, overflow_for
 from artemis_py.core.router import Bindings, Route, Router
@@ -42,15 +43,18 @@ plans as there are addresses.
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Registry(Bindings, Host):
-    """Creates, finds and deletes addresses and queues. Subclassed once, by the broker, which gives queues their
-    host.
-    """
+class Registry(Bindings):
+    """Creates, finds and deletes addresses and queues. Subclassed once, by the broker."""
 
     router: Router
 
-    def __init__(self, config: BrokerConfig, pages: PageLog | None, global_max_bytes: int) -> None:
+    def __init__(self, config: BrokerConfig, host: Host, pages: PageLog | None, global_max_bytes: int) -> None:
         self.config = config
+        self.host = host
+        self.log = host.log
+        self.budget = host.budget
+        self.agenda = host.agenda
+        self.clock = host.clock
         self.memory = Memory(global_max_bytes, config.global_max_messages)
         self.pages = pages
         """Files for what finds no room in memory; without them nothing is paged."""
@@ -58,13 +62,13 @@ class Registry(Bindings, Host):
         self._stream_number = 0
         self.addresses: dict[str, Address] = {}
         self.queues: dict[str, Queue] = {}
+        self.by_id: dict[int, Queue] = {}
+        """All queues, by number."""
         self.queue_id = 0
         self.queue_walk: Walk[Queue] = Walk()
         self.address_walk: Walk[Address] = Walk()
         """Both for the regular rounds."""
-        self.happenings = events.Events()
-        """What the operational log is to tell."""
-        self.quota = Quota(config, self.happenings)
+        self.quota = Quota(config, host.events)
         self._deployed = False
         self._born: list[Queue] = []
         """Queues that have just been created, and have not been given what their addresses keep."""
@@ -72,16 +76,15 @@ class Registry(Bindings, Host):
         self._mixed: deque[Address] = deque()
         """Addresses of which the plan has queues of wildcard addresses, too."""
 
-    @abstractmethod
-    def next_message_id(self) -> int: ...
-
     def set_aside(self, queue: Queue, step: str, error: Exception) -> None:
-        """A queue's own step broke off: it is paused until somebody resumes it or the broker starts again, all others
-        go on. Raises the error when the disk failed, for which no queue can stand.
-        """
-        fields = events.described(step, error)
-        queue.pause()
-        self.note_event(events.SET_ASIDE, queue, fields, kind=step)
+        """A queue's own step broke off; see ``faults``."""
+        set_aside(self.host, queue, step, error)
+
+    def note_event(
+        self, code: str, queue: Queue, fields: dict[str, str | int], *, kind: str = "", count: int = 1
+    ) -> None:
+        """Something happened to a queue that belongs into the operational log."""
+        self.host.note_event(code, queue.reference, fields, kind=kind, count=count)
 
     # ---- declared --------------------------------------------------------------------------------
 
@@ -109,9 +112,28 @@ class Registry(Bindings, Host):
         for divert_config in self.config.diverts:
             self._deploy_divert(divert_config)
         for address in list(self.addresses.values()):
-            retroactive.arrange(self, address)
+            self._arrange_retention(address)
         self._forget_retained()
         self._deployed = True
+
+    def _arrange_retention(self, address: Address) -> None:
+        """Give an address what its settings ask for, and take away what they no longer ask for. Rings that a restart
+        brought back are used again.
+        """
+        wanted = retroactive.retention_of(address)
+        if wanted is None:
+            return
+        name = wanted.inner_address
+        inner = self.addresses.get(name) or self.create_address(name, auto_created=False)
+        inner.keep_in_memory(AddressSettings())
+        for config in wanted.rings:
+            queue = self.queues.get(config.name)
+            if queue is None:
+                self.create_queue(inner, config, auto_created=False)
+            elif config.ring_size is not None:
+                queue.flow.overflow = overflow_for(config.ring_size)
+        address.retention = wanted.divert
+        address.plan = None
 
     def _forget_retained(self) -> None:
         """What was kept for an address that is not retroactive any more, or not there."""
@@ -127,7 +149,7 @@ class Registry(Bindings, Host):
         if fields is None or fields["address"] != address.name or not config.durable:
             self.create_queue(address, config, auto_created=False)
             return
-        queue = build_queue(fields["id"], config, address, self)
+        queue = build_queue(fields["id"], config, address, self.host)
         self._bind(queue)
         self._restore_changes(queue, fields)
         self.note_event(events.OPENED, queue, _facts(queue))
@@ -146,7 +168,7 @@ class Registry(Bindings, Host):
             filter=fields["filter"],
             **known_attributes(fields.get("attributes", {})),
         )
-        queue = build_queue(fields["id"], config, address, self, auto_created=fields["auto_created"])
+        queue = build_queue(fields["id"], config, address, self.host, auto_created=fields["auto_created"])
         self._bind(queue)
         self.quota.queue_came(queue.id, fields.get("user"))
         self._restore_changes(queue, fields)
@@ -155,11 +177,11 @@ class Registry(Bindings, Host):
     def _restore_changes(self, queue: Queue, fields: dict[str, Any]) -> None:
         queue.gate.paused = fields["paused"]
         # Under another policy the owner's client-id would be taken for a user.
-        if fields.get("owner_by") == queue.exclusivity.policy:
-            queue.exclusivity.owner = fields.get("owner")
-        if fields["ring_size"] is not None and queue.overflow.depth is None:
+        if fields.get("owner_by") == queue.seats.exclusivity.policy:
+            queue.seats.exclusivity.owner = fields.get("owner")
+        if fields["ring_size"] is not None and queue.flow.overflow.depth is None:
             queue.ring_size_changed = fields["ring_size"]
-            queue.overflow = overflow_for(fields["ring_size"])
+            queue.flow.overflow = overflow_for(fields["ring_size"])
 
     def _deploy_divert(self, config: DivertConfig) -> None:
         address = self.addresses.get(config.address) or self.create_address(config.address, auto_created=False)
@@ -202,7 +224,7 @@ class Registry(Bindings, Host):
         if address.is_wildcard:
             self.wildcards.add(address)
         if self._deployed:
-            retroactive.arrange(self, address)
+            self._arrange_retention(address)
         return address
 
     def open_stream(self, address: Address) -> PageStream:
@@ -218,12 +240,12 @@ class Registry(Bindings, Host):
         """Give addresses their pages back. To be done when all queues have what they had in memory. New streams get
         numbers above ``number_max``.
         """
-        by_id = {queue.id: queue for queue in self.queues.values()}
         for one in sorted(kept, key=lambda stream: stream.number):
             address = self.addresses.get(one.address) or self.create_address(one.address, auto_created=True)
             self._stream_number = one.number - 1
             stream = address.stream = self.open_stream(address)
-            stream.restore(one, by_id)
+            for share in stream.restore(one, self.by_id):
+                self.by_id[share.queue_id].parts.pages.restore(stream, share)
         self._stream_number = max(self._stream_number, number_max)
 
     def create_queue(
@@ -247,7 +269,7 @@ class Registry(Bindings, Host):
             raise
         self.budget.spend(_CREATION_UNITS)
         self.queue_id += 1
-        queue = build_queue(self.queue_id, config, address, self, auto_created=auto_created, temporary=temporary)
+        queue = build_queue(self.queue_id, config, address, self.host, auto_created=auto_created, temporary=temporary)
         self._bind(queue)
         self.quota.queue_came(queue.id, by)
         self.note_queue(queue)
@@ -267,14 +289,19 @@ class Registry(Bindings, Host):
         """Queues that were created get what their addresses keep for them."""
         born, self._born = self._born, []
         for queue in born:
-            messages = retroactive.kept_for(self, queue)
+            address = self.address_of(queue)
+            ring = self.queues.get(retroactive.ring_name(address.name, queue.routing_type))
+            if address.retention is None or ring is None:
+                continue
+            messages = retroactive.copies_of(ring, queue, address.account, self.host)
             if messages:
-                self.router.give(queue, messages, self.log.now_ms)
+                self.router.give(address, queue, messages, self.log.now_ms)
 
     def _bind(self, queue: Queue) -> None:
         self.queues[queue.name] = queue
+        self.by_id[queue.id] = queue
         self.queue_walk.add(queue)
-        queue.address.bind(queue)
+        self.address_of(queue).bind(queue)
         if queue.address.is_wildcard:
             self.wildcards.changes += 1
 
@@ -294,8 +321,8 @@ class Registry(Bindings, Host):
                     "paused": queue.gate.paused,
                     "ring_size": queue.ring_size_changed,
                     "attributes": queue.attributes,
-                    "owner": queue.exclusivity.owner if queue.exclusivity.outlives_consumers else None,
-                    "owner_by": queue.exclusivity.policy,
+                    "owner": queue.seats.exclusivity.owner if queue.seats.exclusivity.outlives_consumers else None,
+                    "owner_by": queue.seats.exclusivity.policy,
                 }
             )
 
@@ -311,15 +338,16 @@ class Registry(Bindings, Host):
         returns what is not done yet.
         """
         self.note_event(events.DELETED, queue, {"address": queue.address.name, "killed": queue.message_count})
-        queue.remove_paged(DELETED)
-        queue.deleted = True
+        queue.parts.pages.remove_all(DELETED)
+        queue.reference.deleted = True
         if queue.durable and not queue.temporary:
             self.log.queue_deleted(queue.id)
-        queue.forget_pages()
+        queue.parts.pages.forget_all()
         del self.queues[queue.name]
+        del self.by_id[queue.id]
         self.queue_walk.discard(queue)
         self.quota.queue_went(queue.id)
-        address = queue.address
+        address = self.address_of(queue)
         address.unbind(queue, self.clock.steady_ms(now_ms))
         if address.is_wildcard:
             self.wildcards.changes += 1
@@ -338,9 +366,21 @@ class Registry(Bindings, Host):
         del self.addresses[address.name]
         self.address_walk.discard(address)
         if address.retention is not None:
-            retroactive.give_up(self, address, self.log.now_ms)
+            self._give_up_retained(address)
         if address.is_wildcard:
             self.wildcards.remove(address)
+
+    def _give_up_retained(self, address: Address) -> None:
+        """The address is gone: so is what was kept of it."""
+        inner = self.addresses.get(retroactive.internal_address(address.name))
+        if inner is not None:
+            for queue in list(inner.queues.values()):
+                self.delete_queue(queue, self.log.now_ms)
+            self.delete_address(inner)
+
+    def address_of(self, queue: Queue) -> Address:
+        """The address that a queue is on."""
+        return self.addresses[queue.address.name]
 
     def plan_for(self, address: Address) -> Plan:
         """Where messages to the address go now."""
@@ -379,7 +419,7 @@ class Registry(Bindings, Host):
         """
         if queue_name is not None:
             queue = self.obtain_queue(name, queue_name, routing_type, by)
-            return self.route_to(queue.address, queue, None)
+            return self.route_to(self.address_of(queue), queue, None)
         address = self.obtain_address(name, routing_type, by)
         wants_anycast = routing_type == ANYCAST or (routing_type is None and ANYCAST in address.routing_types)
         if wants_anycast and not self._has_anycast(address):

@@ -14,7 +14,7 @@ from artemis_py.core.enqueuing import Enqueuer, Share
 from artemis_py.core.forward import HOPS_HEADER, HOPS_MAX, Forward, copy_headers, hops_of
 from artemis_py.core.holdings import Holdings
 from artemis_py.core.plan_cost import PLAIN, PlanCost
-from artemis_py.core.queue import Queue
+from artemis_py.core.queue.queue import Queue
 from artemis_py.core.spreading import Placing
 from artemis_py.core.verdicts import Verdicts
 from artemis_py.message import Message
@@ -91,10 +91,10 @@ class Router:
         self._bindings.budget.spend(cost.places_of(len(batch.messages)) if asked else cost.of_all(batch.messages))
         limited = _limited(batch.route, plan)
         batch.limited = len(limited) > 0
-        if batch.route.address.spread is not None and not admitted and self._must_wait(batch, limited):
+        if batch.route.address.is_spreading and not admitted and self._must_wait(batch, limited):
             return 0
         if limited and not all(
-            queue.fits(len(batch.messages), batch.size_bytes) and not queue.flow_stopped for queue in limited
+            queue.flow.fits(len(batch.messages), batch.size_bytes) and not queue.flow.stopped for queue in limited
         ):
             return self._publish_to_limited(batch, plan, admitted)
         return self._publish_admitted(batch, admitted)
@@ -104,7 +104,7 @@ class Router:
         there.
         """
         address = batch.route.address
-        pages = any(queue.overflow.pages for queue in limited)
+        pages = any(queue.flow.overflow.pages for queue in limited)
         if pages or not address.has_room_for(len(batch.messages), batch.memory_bytes):
             batch.behind = address.spread
         return batch.behind is not None
@@ -121,7 +121,7 @@ class Router:
             if refusing is not None:
                 batch.refused_by = refusing
                 batch.refused_bytes = size_bytes
-                if refusing.overflow.refuses:
+                if refusing.flow.overflow.refuses:
                     self.note_refused(address, "reject", message)
                 return index
             one = replace(batch, messages=[message], size_bytes=size_bytes)
@@ -142,7 +142,7 @@ class Router:
         if not _limited(route, plan):
             return []
         queues = takers(route.address, plan, route.queue, route.routing_type, verdicts)
-        return [queue for queue in queues if queue.limits_senders]
+        return [queue for queue in queues if queue.flow.limits_senders]
 
     def _publish_admitted(self, batch: Batch, admitted: bool) -> int:
         """No queue stands against it; the address may."""
@@ -293,12 +293,12 @@ class Router:
             batch.route.address,
         )
 
-    def give(self, queue: Queue, messages: list[Message], now_ms: int) -> None:
+    def give(self, address: Address, queue: Queue, messages: list[Message], now_ms: int) -> None:
         """Put messages on one queue past everything that decides who gets what: copies that it alone is to have."""
-        route = Route(queue.address, queue, None)
+        route = Route(address, queue, None)
         batch = Batch(route, messages, sum(message.size_bytes for message in messages), now_ms, plain=False)
-        batch.paged = queue.address.must_page
-        batch.limited = queue.limits_senders
+        batch.paged = address.must_page
+        batch.limited = queue.flow.limits_senders
         self._enqueuer.enqueue(batch, [(queue, messages)])
 
     def _forward_diverted(self, address: Address, divert: Divert, message: Message, batch: Batch) -> None:
@@ -341,9 +341,9 @@ class Router:
         self.looped_message_count += 1
         self._bindings.note_looped(source, target)
 
-    def forward_dead(self, address: str, source: Address, queue: Queue, message: Message) -> None:
+    def forward_dead(self, address: str, source: Address, queue_name: str, message: Message) -> None:
         """Send a copy of a message to the dead-letter address for which a consumer has failed for the last time."""
-        changes = copy_headers(message, source.name, queue.name, 1)
+        changes = copy_headers(message, source.name, queue_name, 1)
         changes["reason"] = "max_deliveries"
         self._forward_changed(address, source, message, changes, 1)
 
@@ -352,10 +352,10 @@ class Router:
         changes["reason"] = "no_route"
         self._forward_changed(address, source, message, changes, hops)
 
-    def forward_expired(self, address: str, source: Address, queue: Queue, message: Message, now_ms: int) -> None:
+    def forward_expired(self, address: str, source: Address, queue_name: str, message: Message, now_ms: int) -> None:
         """Send a copy of an expired message to the expiry address."""
         hops = hops_of(message.head) + 1
-        changes = copy_headers(message, source.name, queue.name, hops)
+        changes = copy_headers(message, source.name, queue_name, hops)
         changes["_AMQ_ACTUAL_EXPIRY"] = str(now_ms)
         changes["reason"] = "time_limit"
         self._forward_changed(address, source, message, changes, hops)
@@ -373,7 +373,7 @@ class Router:
         only = _only_target(route, plan)
         if only is not None and only.accepts_all:
             route.address.routed_message_count += len(messages)
-            if batch.paged or route.address.spread is not None:
+            if batch.paged or route.address.is_spreading:
                 self._enqueuer.enqueue(batch, [(only, messages)])
             else:
                 self._enqueuer.enqueue_on_one(batch, only)
@@ -412,7 +412,7 @@ def _limited(route: Route, plan: Plan) -> list[Queue]:
     queue = route.queue
     if queue is None:
         return plan.limited
-    return [queue] if queue.limits_senders else _NONE
+    return [queue] if queue.flow.limits_senders else _NONE
 
 
 def _targets(route: Route, plan: Plan) -> list[Queue]:

@@ -9,18 +9,15 @@ come stand behind it.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from artemis_py.core.agenda import Chore
 from artemis_py.core.budget import Budget
-from artemis_py.core.entry import ABANDONED, DELETED, Entry
-from artemis_py.core.queue_state import release
-from artemis_py.core.queue_work import SLICE_MAX
+from artemis_py.core.queue.entry import ABANDONED, DELETED, Entry
+from artemis_py.core.queue.leaving import release
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.works import SLICE_MAX
 from artemis_py.message import Message
-
-if TYPE_CHECKING:
-    from artemis_py.core.address import Address
-    from artemis_py.core.queue import Queue
 
 PLACE_UNITS: Final = 2
 """What one message on one queue costs when it is put there by itself."""
@@ -30,9 +27,9 @@ def put(queue: Queue, messages: list[Message], due_ms: int, now_ms: int, size_by
     """Messages come to a queue; ``due_ms`` above 0: as scheduled ones. ``size_bytes`` is what they have together."""
     if due_ms:
         for message in messages:
-            queue.schedule(Entry(message), due_ms, now_ms)
+            queue.arrivals.schedule(Entry(message), due_ms, now_ms)
     else:
-        queue.arrive([Entry(message) for message in messages], size_bytes, now_ms)
+        queue.arrivals.arrive([Entry(message) for message in messages], size_bytes, now_ms)
 
 
 @final
@@ -89,16 +86,16 @@ class Placing:
 
     def _put(self, queue: Queue, messages: list[Message], now_ms: int) -> None:
         if queue.deleted:
-            queue.miss(messages, DELETED)
+            queue.arrivals.miss(messages, DELETED)
             return
         if queue.purge_on_no_consumers and not queue.taker_count:
-            queue.miss(messages, ABANDONED)
+            queue.arrivals.miss(messages, ABANDONED)
             return
         size_bytes = sum([message.size_bytes for message in messages])
         if self._plain and not self._due_ms:
-            consumer = queue.direct_consumer(messages)
+            consumer = queue.arrivals.direct_consumer(messages)
             if consumer is not None:
-                queue.hand_over(consumer, [Entry(message) for message in messages], size_bytes)
+                queue.arrivals.hand_over(consumer, [Entry(message) for message in messages], size_bytes)
                 return
         put(queue, messages, self._due_ms, now_ms, size_bytes)
 
@@ -121,8 +118,7 @@ class Placing:
 class Spread(Chore):
     """What was published to one address and is not on all of its queues yet, in order."""
 
-    def __init__(self, address: Address) -> None:
-        self._address = address
+    def __init__(self) -> None:
         self._placings: deque[Placing] = deque()
 
     @property
@@ -140,14 +136,7 @@ class Spread(Chore):
             placings.popleft()
             if budget.is_spent:
                 break
-        return self._is_over()
-
-    def _is_over(self) -> bool:
-        if self._placings:
-            return False
-        if self._address.spread is self:
-            self._address.spread = None
-        return True
+        return not placings
 
     def recover(self) -> bool:
         self._placings[0].failed = True

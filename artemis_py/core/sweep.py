@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar, final
+from typing import Final, TypeVar, final
 
 from artemis_py.core.address import Address
 from artemis_py.core.agenda import Chore
 from artemis_py.core.budget import Budget
-from artemis_py.core.queue import Queue
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.registry import Registry
 from artemis_py.core.walk import Walk
-
-if TYPE_CHECKING:
-    from artemis_py.core.broker import Broker
 
 Item = TypeVar("Item")
 
@@ -34,7 +32,7 @@ class Sweep(Chore):
         self._expiry_period_ms = expiry_period_ms
         self._next_deletion_ms = steady_ms + deletion_period_ms if deletion_period_ms > 0 else None
         self._next_expiry_ms = steady_ms + expiry_period_ms if expiry_period_ms > 0 else None
-        self._broker: Broker | None = None
+        self._registry: Registry | None = None
         """Where a round is being made."""
         self._asked = 0
         """What the next round is to do."""
@@ -50,78 +48,77 @@ class Sweep(Chore):
             return deletion_ms if expiry_ms is None else expiry_ms
         return min(deletion_ms, expiry_ms)
 
-    def run(self, broker: Broker, now_ms: int) -> None:
+    def run(self, registry: Registry, now_ms: int) -> None:
         """Begin the rounds that are due: they are on the agenda then."""
-        steady_ms = broker.clock.steady_ms(now_ms)
+        steady_ms = registry.clock.steady_ms(now_ms)
         if self._next_expiry_ms is not None and steady_ms >= self._next_expiry_ms:
             self._next_expiry_ms = steady_ms + self._expiry_period_ms
             self._asked |= _EXPIRY
         if self._next_deletion_ms is not None and steady_ms >= self._next_deletion_ms:
             self._next_deletion_ms = steady_ms + self._deletion_period_ms
             self._asked |= _DELETION
-        if self._asked and self._broker is None:
-            self._begin(broker)
-            broker.agenda.add(self)
+        if self._asked and self._registry is None:
+            self._begin(registry)
+            registry.agenda.add(self)
 
-    def _begin(self, broker: Broker) -> None:
-        self._broker = broker
+    def _begin(self, registry: Registry) -> None:
+        self._registry = registry
         self._duties, self._asked = self._asked, 0
         if self._duties & _DELETION:
             self._deletions += 1
-            broker.address_walk.begin()
-        broker.queue_walk.begin()
+            registry.address_walk.begin()
+        registry.queue_walk.begin()
 
     def work(self, budget: Budget, now_ms: int) -> bool:
-        broker = self._broker
-        assert broker is not None, "a round has begun"
+        registry = self._registry
+        assert registry is not None, "a round has begun"
         while True:
-            if not self._step(broker, budget, now_ms):
+            if not self._step(registry, budget, now_ms):
                 if not self._asked:
-                    self._broker = None
+                    self._registry = None
                     return True
-                self._begin(broker)
-            if budget.is_spent or broker.budget.is_spent:
+                self._begin(registry)
+            if budget.is_spent or registry.budget.is_spent:
                 return False
 
     def recover(self) -> bool:
         return True  # with the next one: what broke off is behind
 
-    def _step(self, broker: Broker, budget: Budget, now_ms: int) -> bool:
+    def _step(self, registry: Registry, budget: Budget, now_ms: int) -> bool:
         """Look at one address or queue; False when all were seen. Addresses first: one of which the last queue goes in
         this round is found empty by the next.
         """
         budget.spend(1)
-        address = broker.address_walk.take() if self._duties & _DELETION else None
+        address = registry.address_walk.take() if self._duties & _DELETION else None
         if address is not None:
-            self._look_at_address(broker, address, budget, now_ms)
+            self._look_at_address(registry, address, budget, now_ms)
             return True
-        queue = broker.queue_walk.take()
+        queue = registry.queue_walk.take()
         if queue is None:
             return False
         step = "expiry"
         try:
             if self._duties & _EXPIRY:
                 queue.expire_due(now_ms)
-                if queue.backlogs:
-                    queue.expire_paged(now_ms)
+                queue.expire_paged(now_ms)
             step = "deletion"
             if self._duties & _DELETION:
-                self._look_at_queue(broker, queue, budget, now_ms)
+                self._look_at_queue(registry, queue, budget, now_ms)
         except Exception as error:
-            broker.set_aside(queue, step, error)
+            registry.set_aside(queue, step, error)
         return True
 
-    def _look_at_address(self, broker: Broker, address: Address, budget: Budget, now_ms: int) -> None:
-        unused = _address_is_unused(address, broker.clock.steady_ms(now_ms))
-        if self._is_condemned(broker.address_walk, address, unused=unused):
+    def _look_at_address(self, registry: Registry, address: Address, budget: Budget, now_ms: int) -> None:
+        unused = _address_is_unused(address, registry.clock.steady_ms(now_ms))
+        if self._is_condemned(registry.address_walk, address, unused=unused):
             budget.spend(_DELETION_UNITS)
-            broker.delete_address(address)
+            registry.delete_address(address)
 
-    def _look_at_queue(self, broker: Broker, queue: Queue, budget: Budget, now_ms: int) -> None:
-        unused = _queue_is_unused(queue, broker.clock.steady_ms(now_ms))
-        if self._is_condemned(broker.queue_walk, queue, unused=unused):
+    def _look_at_queue(self, registry: Registry, queue: Queue, budget: Budget, now_ms: int) -> None:
+        unused = _queue_is_unused(queue, registry.clock.steady_ms(now_ms))
+        if self._is_condemned(registry.queue_walk, queue, unused=unused):
             budget.spend(_DELETION_UNITS)
-            broker.delete_queue(queue, now_ms)
+            registry.delete_queue(queue, now_ms)
 
     def _is_condemned(self, walk: Walk[Item], item: Item, *, unused: bool) -> bool:
         """Did the round before find it unused, too?"""
@@ -141,9 +138,9 @@ def _queue_is_unused(queue: Queue, steady_ms: int) -> bool:
     limit = settings.auto_delete_queues_message_count
     if 0 <= limit < queue.message_count:
         return False
-    if not queue.was_used and not settings.auto_delete_queues_skip_usage_check:
+    if not queue.contents.was_used and not settings.auto_delete_queues_skip_usage_check:
         return False
-    return steady_ms - queue.idle_since_ms >= settings.auto_delete_queues_delay
+    return steady_ms - queue.seats.idle_since_ms >= settings.auto_delete_queues_delay
 
 
 def _address_is_unused(address: Address, steady_ms: int) -> bool:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
-from artemis_py.core.falling import Falling
-from artemis_py.core.queue_work import SLICE_MAX
+from artemis_py.core.queue.entry import Entry
 from artemis_py.core.schedule import Schedule, Timetable
-
-if TYPE_CHECKING:
-    from artemis_py.core.broker import Broker
-    from artemis_py.core.queue import Queue
 
 _STEP_MS: Final = 1000
 """When the clock was set by this much, every alarm rings: what queues wait for may be elsewhere now."""
@@ -23,8 +18,8 @@ class Timers:
     """
 
     def __init__(self) -> None:
-        self._queues: dict[int, Queue] = {}
-        """Queues for which something was due once, by number."""
+        self._aside: dict[int, dict[int, Entry]] = {}
+        """By queue number, what is scheduled there: whoever is not in it waits no more."""
         self.scheduled: Timetable[tuple[int, int]] = Timetable(self._waits_no_more)
         """Numbers of queues and ids of messages."""
         self._gates: Schedule[tuple[int, int]] = Schedule(self._opens_no_more)
@@ -36,12 +31,10 @@ class Timers:
         self._alarm_ms: dict[int, int] = {}
         """The date of the one alarm that each queue has set, by number: whoever looks then sets the next."""
         self._rung_at_shift_ms = 0
-        self._falling: Falling | None = None
-        """Scheduled messages that are due, while they are taken out of the schedule."""
 
     def __len__(self) -> int:
-        """How many queues something was due for."""
-        return len(self._queues)
+        """How many queues had something scheduled once."""
+        return len(self._aside)
 
     @property
     def alarm_count(self) -> int:
@@ -50,46 +43,40 @@ class Timers:
 
     # ---- noting ----------------------------------------------------------------------------------
 
-    def note_date(self, date_ms: int, queue: Queue, message_id: int) -> None:
-        """A message waits for a date."""
-        self._queues[queue.id] = queue
-        self.scheduled.add_date(date_ms, (queue.id, message_id))
+    def note_date(self, date_ms: int, queue_id: int, aside: dict[int, Entry], message_id: int) -> None:
+        """A message of ``aside``, what its queue has scheduled, waits for a date."""
+        self._aside[queue_id] = aside
+        self.scheduled.add_date(date_ms, (queue_id, message_id))
 
-    def note_span(self, steady_ms: int, queue: Queue, message_id: int) -> None:
-        """A message waits for a steady time."""
-        self._queues[queue.id] = queue
-        self.scheduled.add_span(steady_ms, (queue.id, message_id))
+    def note_span(self, steady_ms: int, queue_id: int, aside: dict[int, Entry], message_id: int) -> None:
+        """The same, for a steady time."""
+        self._aside[queue_id] = aside
+        self.scheduled.add_span(steady_ms, (queue_id, message_id))
 
-    def note_gate(self, steady_ms: int, queue: Queue) -> None:
+    def note_gate(self, steady_ms: int, queue_id: int) -> None:
         """A gate opens at a steady time."""
-        if self._gate_ms.get(queue.id) == steady_ms:
+        if self._gate_ms.get(queue_id) == steady_ms:
             return
-        self._queues[queue.id] = queue
-        self._gate_ms[queue.id] = steady_ms
-        self._gates.add(steady_ms, (queue.id, steady_ms))
+        self._gate_ms[queue_id] = steady_ms
+        self._gates.add(steady_ms, (queue_id, steady_ms))
 
-    def note_alarm(self, date_ms: int, queue: Queue) -> None:
-        """A queue looks at something again at a date, at the latest."""
-        set_ms = self._alarm_ms.get(queue.id)
+    def note_alarm(self, date_ms: int, queue_id: int) -> None:
+        """A queue looks at something again at a date at the latest; earlier when somebody has set the clock."""
+        set_ms = self._alarm_ms.get(queue_id)
         if set_ms is not None and set_ms <= date_ms:
             return
-        self._queues[queue.id] = queue
-        self._alarm_ms[queue.id] = date_ms
-        self._alarms.add(date_ms, (queue.id, date_ms))
+        self._alarm_ms[queue_id] = date_ms
+        self._alarms.add(date_ms, (queue_id, date_ms))
 
-    def forget(self, queue: Queue) -> None:
+    def forget(self, queue_id: int) -> None:
         """The queue is gone; so is all that it waited for."""
-        self._queues.pop(queue.id, None)
-        self._alarm_ms.pop(queue.id, None)
-        self._gate_ms.pop(queue.id, None)
-
-    def find(self, queue_id: int) -> Queue | None:
-        """A queue that waits for something, None for one that is gone."""
-        return self._queues.get(queue_id)
+        self._aside.pop(queue_id, None)
+        self._alarm_ms.pop(queue_id, None)
+        self._gate_ms.pop(queue_id, None)
 
     def _waits_no_more(self, item: tuple[int, int]) -> bool:
-        queue = self._queues.get(item[0])
-        return queue is None or item[1] not in queue.scheduled
+        aside = self._aside.get(item[0])
+        return aside is None or item[1] not in aside
 
     def _opens_no_more(self, item: tuple[int, int]) -> bool:
         return self._gate_ms.get(item[0]) != item[1]
@@ -108,10 +95,9 @@ class Timers:
                 first_ms = due_ms
         return first_ms
 
-    def is_behind(self, broker: Broker) -> bool:
+    def is_behind(self, now_ms: int, steady_ms: int) -> bool:
         """Is something due that the turn's budget did not reach?"""
-        now_ms = broker.log.now_ms
-        return self._alarms.is_due(now_ms) or self._gates.is_due(broker.clock.steady_ms(now_ms))
+        return self._alarms.is_due(now_ms) or self._gates.is_due(steady_ms)
 
     def look_at_clock(self, shift_ms: int, now_ms: int) -> None:
         """When the clock was set, every alarm is due."""
@@ -122,44 +108,28 @@ class Timers:
                 self._alarm_ms[queue_id] = now_ms
                 self._alarms.add(now_ms, (queue_id, now_ms))
 
-    def run(self, broker: Broker, now_ms: int) -> bool:
-        """Begin what is due; False when that will go on for some turns, and what is due later comes after it."""
-        shift_ms = broker.clock.shift_ms
-        if self.scheduled.is_due(now_ms, shift_ms) and (self._falling is None or self._falling.is_done):
-            falling = self._falling = Falling(self, broker, now_ms)
-            if not falling.work(broker.budget, now_ms):
-                broker.agenda.add(falling)
-        if self._falling is not None and not self._falling.is_done:
-            return False
-        steady_ms = broker.clock.steady_ms(now_ms)
-        for item in self._gates.pop_due(steady_ms):
-            queue = None if self._opens_no_more(item) else self._queues.get(item[0])
-            if queue is None:
-                continue
-            if queue.is_held:
-                self._gates.add(steady_ms, item)
-            else:
-                del self._gate_ms[item[0]]
-                queue.tick_gate(steady_ms)
-        self._ring(broker, now_ms)
-        return True
+    def entry_of(self, item: tuple[int, int]) -> Entry | None:
+        """The scheduled entry that an item of ``scheduled`` names; None when it waits no more."""
+        aside = self._aside.get(item[0])
+        return None if aside is None else aside.get(item[1])
 
-    def _ring(self, broker: Broker, now_ms: int) -> None:
-        """Have queues look at what they set alarms for. What is left of them when the budget is spent is due in the
-        next turn, too.
+    def pop_gates(self, steady_ms: int) -> list[int]:
+        """Numbers of queues of which the gate opens by a steady time. A gate that cannot open yet is noted again."""
+        opening: list[int] = []
+        for item in self._gates.pop_due(steady_ms):
+            if not self._opens_no_more(item):
+                del self._gate_ms[item[0]]
+                opening.append(item[0])
+        return opening
+
+    def pop_alarms(self, now_ms: int, count_max: int) -> tuple[list[int], int]:
+        """Numbers of queues that are to look again, and how many alarms were taken out for that, ``count_max`` at the
+        most.
         """
-        budget = broker.budget
-        is_more = True
-        while is_more:
-            count = min(max(budget.left, 1), SLICE_MAX)
-            due = self._alarms.pop_due(now_ms, count)
-            budget.spend(len(due))
-            for item in due:
-                queue = None if self._rings_no_more(item) else self._queues.get(item[0])
-                if queue is not None:
-                    del self._alarm_ms[item[0]]
-                    try:
-                        queue.ring(now_ms)
-                    except Exception as error:
-                        broker.set_aside(queue, "alarm", error)
-            is_more = len(due) == count and not budget.is_spent
+        due = self._alarms.pop_due(now_ms, count_max)
+        ringing: list[int] = []
+        for item in due:
+            if not self._rings_no_more(item):
+                del self._alarm_ms[item[0]]
+                ringing.append(item[0])
+        return ringing, len(due)

@@ -8,11 +8,11 @@ from mypy_extensions import mypyc_attr, trait
 
 from artemis_py.core.address import Address
 from artemis_py.core.budget import Budget
-from artemis_py.core.consumer import Consumer
-from artemis_py.core.entry import ABORTED, NACKED, Entry
 from artemis_py.core.inquiry import Inquiry
-from artemis_py.core.queue import Queue
-from artemis_py.core.queue_work import QueueWork
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.queue.entry import ABORTED, NACKED, Entry
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.works import QueueWork
 from artemis_py.core.router import Batch, Route, Router
 from artemis_py.core.verdicts import Verdicts
 from artemis_py.errors import AddressFullError, DuplicateError, QueueFullError
@@ -123,7 +123,9 @@ class Transaction:
                 unlimited = route
                 continue
             for queue in router.limited_takers(route, self._verdicts_of(message)):
-                if queue.stays_stopped(now_ms):
+                if queue.flow.stopped:
+                    queue.offer_first(now_ms)
+                if not queue.may_go_on:
                     return queue
         return None
 
@@ -209,7 +211,7 @@ class Transaction:
                 full = self._full_queue(takers, message, planned_on_queues, now_ms)
                 if full is not None:
                     self._note_refused(router, address, "reject")
-                    raise QueueFullError(full.why_full(*self._asked_of(full, router)))
+                    raise QueueFullError(full.flow.why_full(*self._asked_of(full, router)))
             duplicate_id = message.head.duplicate_id
             if duplicate_id is not None:
                 if router.has_seen(address, message) or (address.name, duplicate_id) in duplicate_ids:
@@ -223,12 +225,12 @@ class Transaction:
         room get their chance first, as they do before a message is refused that is sent alone.
         """
         for queue in queues:
-            if queue.overflow.refuses:
+            if queue.flow.overflow.refuses:
                 count, size_bytes = planned.get(queue.name, (0, 0))
                 planned[queue.name] = (count + 1, size_bytes + message.size_bytes)
-                if not queue.fits(*planned[queue.name]):
+                if not queue.flow.fits(*planned[queue.name]):
                     queue.offer_first(now_ms)
-                    if not queue.fits(*planned[queue.name]):
+                    if not queue.flow.fits(*planned[queue.name]):
                         return queue
         return None
 

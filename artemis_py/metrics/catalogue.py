@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from artemis_py.core.address import Address
-    from artemis_py.core.queue import Queue
+    from artemis_py.core.queue.queue import Queue
     from artemis_py.metrics.views import LogCursorView
 
 Owner = TypeVar("Owner")
@@ -89,17 +89,17 @@ _PRESENT: Final[tuple[Gauge[Queue], ...]] = (
     ),
     Gauge(
         "artemis_durable_message_count",
-        durable(lambda queue: queue.tally.durable_count),
+        durable(lambda queue: queue.contents.tally.durable_count),
         "Durable messages in the queue",
     ),
     Gauge(
         "artemis_persistent_size",
-        lambda queue: queue.tally.size_bytes,
+        lambda queue: queue.contents.tally.size_bytes,
         "Encoded bytes of the messages in the queue",
     ),
     Gauge(
         "artemis_durable_persistent_size",
-        durable(lambda queue: queue.tally.durable_size_bytes),
+        durable(lambda queue: queue.contents.tally.durable_size_bytes),
         "Encoded bytes of the durable messages in the queue",
     ),
 )
@@ -107,22 +107,22 @@ _PRESENT: Final[tuple[Gauge[Queue], ...]] = (
 _DELIVERING: Final[tuple[Gauge[Queue], ...]] = (
     Gauge(
         "artemis_delivering_message_count",
-        lambda queue: queue.delivering_count,
+        lambda queue: queue.contents.delivering_count,
         "Messages sent to consumers and not settled",
     ),
     Gauge(
         "artemis_delivering_durable_message_count",
-        durable(lambda queue: queue.tally.held_durable_count),
+        durable(lambda queue: queue.contents.tally.held_durable_count),
         "Durable messages sent to consumers and not settled",
     ),
     Gauge(
         "artemis_delivering_persistent_size",
-        lambda queue: queue.tally.held_size_bytes,
+        lambda queue: queue.contents.tally.held_size_bytes,
         "Encoded bytes of the messages sent to consumers and not settled",
     ),
     Gauge(
         "artemis_delivering_durable_persistent_size",
-        durable(lambda queue: queue.tally.held_durable_size_bytes),
+        durable(lambda queue: queue.contents.tally.held_durable_size_bytes),
         "Encoded bytes of the durable messages sent to consumers and not settled",
     ),
 )
@@ -130,22 +130,22 @@ _DELIVERING: Final[tuple[Gauge[Queue], ...]] = (
 _SCHEDULED: Final[tuple[Gauge[Queue], ...]] = (
     Gauge(
         "artemis_scheduled_message_count",
-        lambda queue: len(queue.scheduled),
+        lambda queue: len(queue.contents.scheduled),
         "Messages that wait for their time",
     ),
     Gauge(
         "artemis_scheduled_durable_message_count",
-        durable(lambda queue: queue.tally.scheduled_durable_count),
+        durable(lambda queue: queue.contents.tally.scheduled_durable_count),
         "Durable messages that wait for their time",
     ),
     Gauge(
         "artemis_scheduled_persistent_size",
-        lambda queue: queue.tally.scheduled_size_bytes,
+        lambda queue: queue.contents.tally.scheduled_size_bytes,
         "Encoded bytes of the messages that wait for their time",
     ),
     Gauge(
         "artemis_scheduled_durable_persistent_size",
-        durable(lambda queue: queue.tally.scheduled_durable_size_bytes),
+        durable(lambda queue: queue.contents.tally.scheduled_durable_size_bytes),
         "Encoded bytes of the durable messages that wait for their time",
     ),
 )
@@ -153,42 +153,42 @@ _SCHEDULED: Final[tuple[Gauge[Queue], ...]] = (
 _COUNTERS: Final[tuple[Gauge[Queue], ...]] = (
     Gauge(
         "artemis_messages_added",
-        lambda queue: queue.tally.added,
+        lambda queue: queue.contents.tally.added,
         "Messages added since the queue exists, those too that a ring gave up at once",
     ),
     Gauge(
         "artemis_messages_acknowledged",
-        lambda queue: queue.tally.acknowledged,
+        lambda queue: queue.contents.tally.acknowledged,
         "Messages acknowledged since the queue exists",
     ),
     Gauge(
         "artemis_messages_killed",
-        lambda queue: queue.tally.killed,
+        lambda queue: queue.contents.tally.killed,
         "Messages removed after too many attempts or by purge",
     ),
     Gauge(
         "artemis_messages_expired",
-        lambda queue: queue.tally.expired,
+        lambda queue: queue.contents.tally.expired,
         "Messages that expired",
     ),
     Gauge(
         "artemis_messages_replaced",
-        lambda queue: queue.tally.replaced,
+        lambda queue: queue.contents.tally.replaced,
         "Messages given up by a ring or replaced by a newer last value",
     ),
     Gauge(
         "artemis_paged_messages",
-        lambda queue: queue.paged_count,
+        lambda queue: queue.contents.paged_count,
         "Messages of the queue that stand in pages and not in memory",
     ),
     Gauge(
         "artemis_queue_alerts",
-        lambda queue: 0 if queue.alerts is None else queue.alerts.raised_count,
+        lambda queue: 0 if queue.parts.alerts is None else queue.parts.alerts.alerts.raised_count,
         "Alerts raised since the start: thresholds of depth, size and age that were breached",
     ),
     Gauge(
         "artemis_queue_flow_stopped",
-        lambda queue: int(queue.flow_stopped),
+        lambda queue: int(queue.flow.stopped),
         "1 while senders wait for the queue to become less deep",
     ),
     Gauge(

@@ -16,7 +16,7 @@ from artemis_py.metrics.catalogue import ADDRESS_GAUGES, QUEUE_GAUGES, Gauge, Ow
 if TYPE_CHECKING:
     from artemis_py.core.address import Address
     from artemis_py.core.broker import Broker
-    from artemis_py.core.queue import Queue
+    from artemis_py.core.queue.queue import Queue
 
 # How much is written before the caller may do something else: about two milliseconds of work.
 SAMPLES_PER_CHUNK: Final = 5_000

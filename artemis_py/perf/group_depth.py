@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Final
 
 from artemis_py.config.settings import AddressConfig, BrokerConfig, QueueConfig
 from artemis_py.core.broker import Broker
-from artemis_py.core.consumer import Consumer
-from artemis_py.core.queue import Queue
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.queue.queue import Queue
 from artemis_py.core.router import Batch
 from artemis_py.errors import PerfError
 from artemis_py.message import Head, Message, encode_headers
@@ -120,7 +120,7 @@ class _Grouped:
     def _serve(self, consumer: Consumer, count: int) -> None:
         consumer.room_bytes = count
         self._queue.wake(consumer)
-        for _ in range(self._queue.order.count // _PASSED_MIN + 1):  # a dispatch passes over so many at least
+        for _ in range(self._queue.contents.order.count // _PASSED_MIN + 1):  # a dispatch passes over so many at least
             self._queue.dispatch(_NOW_MS)
             if not consumer.room_bytes:
                 return

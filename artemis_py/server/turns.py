@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Final
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.budget import TURN_UNITS
-from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import Event
+from artemis_py.core.queue.consumer import Consumer
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.records import RecordLog
 from artemis_py.server.blocked import Blocked
@@ -282,10 +282,7 @@ class Turns:
     # ---- output ----------------------------------------------------------------------------------
 
     def _write_messages(self) -> list[Consumer]:
-        served = self.broker.outgoing
-        if not served:
-            return served
-        self.broker.outgoing = []
+        served = self.broker.take_outgoing()
         for consumer in served:
             consumer.listed = False
             connection: Connection = consumer.owner  # type: ignore[assignment]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from artemis_py.core.entry import Entry
+from artemis_py.core.queue.entry import Entry
 from artemis_py.errors import LimitError
 from artemis_py.stomp.frames import AckRun, Frame, FrameError
 from artemis_py.stomp.state import SessionState

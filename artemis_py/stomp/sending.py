@@ -7,7 +7,7 @@ from typing import Final
 
 from artemis_py.core.events import BLOCKED, REJECTED
 from artemis_py.core.holdings import ACKNOWLEDGED_BYTES, FRAME_BYTES
-from artemis_py.core.queue import Queue
+from artemis_py.core.queue.queue import Queue
 from artemis_py.core.router import Batch, Route
 from artemis_py.core.transaction import Transaction
 from artemis_py.core.verdicts import Verdicts
@@ -109,7 +109,7 @@ class Sending(Subscribing):
             return True
         queue = batch.refused_by
         if queue is not None:
-            if not queue.flow_stopped:
+            if not queue.flow.stopped:
                 return False
             self._wait_for_queue(queue)
             return True
@@ -126,8 +126,8 @@ class Sending(Subscribing):
         queue = batch.refused_by
         if queue is None:
             return f"Address {batch.route.address.name} is full"
-        self.service.broker.note_event(REJECTED, queue, {"session": self.name, "limit": str(queue.overflow.depth)})
-        return queue.why_full(1, batch.refused_bytes)
+        self.service.broker.note_event(REJECTED, queue, {"session": self.name, "limit": str(queue.flow.overflow.depth)})
+        return queue.flow.why_full(1, batch.refused_bytes)
 
     def _route(self, shape: Shape) -> Route:
         """The resolved destination, remembered with the shape while bindings stay as they are."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import UNBLOCKED
-from artemis_py.core.queue import Queue
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import ArtemisError, LimitError, StorageError
 from artemis_py.stomp import writer
 from artemis_py.stomp.frames import AckRun, Frame, FrameError, LargeSend, Refused, Send

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Final, final
 
 from artemis_py.core.address import Address
-from artemis_py.core.queue_work import QueueWork
+from artemis_py.core.queue.works import QueueWork
 from artemis_py.core.spreading import Placing
 from artemis_py.core.transaction import Transaction
 from artemis_py.core.verdicts import Verdicts

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from artemis_py.core.consumer import Reader
 from artemis_py.core.holdings import SELECTORS, SUBSCRIPTIONS, selector_bytes
+from artemis_py.core.queue.consumer import Reader
 from artemis_py.errors import LimitError
 from artemis_py.stomp.acknowledging import Acknowledging
 from artemis_py.stomp.frames import FrameError

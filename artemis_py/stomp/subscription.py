@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from artemis_py.core.address import ANYCAST, MULTICAST, Address
 from artemis_py.core.broker import Broker
-from artemis_py.core.consumer import UNLIMITED, Consumer, Reader, encoded_size
-from artemis_py.core.entry import Entry
 from artemis_py.core.holdings import SUBSCRIPTION_BYTES
-from artemis_py.core.queue import Queue
+from artemis_py.core.queue.consumer import UNLIMITED, Consumer, Reader, encoded_size
+from artemis_py.core.queue.entry import Entry
+from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.selector import Selector, compile_selector
 from artemis_py.stomp.destinations import split_qualified
@@ -124,7 +124,7 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
     settles = ack_mode == AUTO
     writer = MessageWriter(headers.get("id"), consumer_id, subscriber.version, settles=settles)
     writer.amq_message_id = service.enable_message_id
-    writer.lifetime = queue.lifetime
+    writer.lifetime = queue.contents.expiry.lifetime
     writer.ingress_timestamp = queue.address.settings.enable_ingress_timestamp
     browses = headers.get("browser", "").lower() == "true"
     if selector is None:
@@ -146,8 +146,8 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
         exclusive=_is_true(headers, _EXCLUSIVE_HEADERS),
         reader=subscriber.reader,
     )
-    if queue.group_rule is not None and queue.group_rule.first_key is not None:
-        writer.mark_firsts(queue.group_rule.first_key, consumer.firsts)
+    if queue.grouping.rule is not None and queue.grouping.rule.first_key is not None:
+        writer.mark_firsts(queue.grouping.rule.first_key, consumer.firsts)
     try:
         broker.attach(queue, consumer, now_ms)
     except BrokerError:

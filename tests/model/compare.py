@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from artemis_py.core.queue import Queue
+from artemis_py.core.queue.queue import Queue
 from tests.model.plans import ADDRESS, DEAD, EXPIRED
 from tests.model.queue_model import QueueModel
 from tests.model.reader_model import Item
@@ -42,24 +42,24 @@ def _state(item: Item) -> tuple[int, int, bool]:
 
 def _compare_contents(pair: Pair) -> None:
     queue, model = pair.queue, pair.model
-    ready = [(entry.message.id, entry.attempts, entry.redelivered) for entry in queue.order]
+    ready = [(entry.message.id, entry.attempts, entry.redelivered) for entry in queue.contents.order]
     assert ready == [_state(item) for item in model.ready()], f"{queue.name} has other contents or another order"
-    scheduled = {(entry.message.id, entry.attempts, entry.redelivered) for entry in queue.scheduled.values()}
+    scheduled = {(entry.message.id, entry.attempts, entry.redelivered) for entry in queue.contents.scheduled.values()}
     assert scheduled == {_state(item) for _, _, item in model.scheduled}, f"{queue.name} has other scheduled messages"
     held_back = {item.letter.id for item in model.held_back()}
-    assert queue.held_back == held_back, f"{queue.name} holds back other messages"
+    assert queue.contents.held_back == held_back, f"{queue.name} holds back other messages"
     holders = [item.letter.id for item in model.held_items() + model.picked_items()]
     places = holders + [item[0] for item in ready] + [item[0] for item in scheduled]
     assert len(places) == len(set(places)), f"a message stands in {queue.name} at two places"
-    if queue.last_values is not None:
+    if queue.contents.last_values is not None:
         away = {item.letter.id for item in model.held_items() + model.picked_items() if item.outdated}
-        assert queue.last_values._outdated == away, "other messages must not come back"
+        assert queue.contents.last_values._outdated == away, "other messages must not come back"
         keys = {letter.key for letter in model.letters()}
-        assert keys >= set(queue.last_values._newest), "a value is remembered that is gone"
+        assert keys >= set(queue.contents.last_values._newest), "a value is remembered that is gone"
 
 
 def _compare_counts(queue: Queue, model: QueueModel) -> None:
-    counts, tally = model.counts, queue.tally
+    counts, tally = model.counts, queue.contents.tally
     assert tally.added == counts.added, "messages added"
     assert tally.acknowledged == counts.acknowledged, "messages acknowledged"
     assert tally.killed == counts.killed, "messages killed"
@@ -67,8 +67,8 @@ def _compare_counts(queue: Queue, model: QueueModel) -> None:
     assert tally.replaced == counts.replaced, "messages replaced"
     ready, held, scheduled = len(model.items), len(model.held_items()), len(model.scheduled)
     assert queue.message_count == ready + held + scheduled, "message count"
-    assert len(queue.scheduled) == scheduled, "scheduled count"
-    assert queue.delivering_count == held + len(model.read_items()), "delivering count"
+    assert len(queue.contents.scheduled) == scheduled, "scheduled count"
+    assert queue.contents.delivering_count == held + len(model.read_items()), "delivering count"
     assert queue.consumer_count == len(model.readers), "consumer count"
     gone = tally.acknowledged + tally.killed + tally.expired + tally.replaced
     here = queue.message_count + len(model.picked_items())
@@ -79,7 +79,7 @@ def _compare_sizes(queue: Queue, model: QueueModel) -> None:
     held = [item.letter for item in model.held_items()]
     scheduled = [item.letter for _, _, item in model.scheduled]
     every = model.letters()
-    tally = queue.tally
+    tally = queue.contents.tally
     expected = {
         "size_bytes": sum(letter.size_bytes for letter in every),
         "durable_count": sum(letter.persistent for letter in every),
@@ -97,12 +97,14 @@ def _compare_sizes(queue: Queue, model: QueueModel) -> None:
 
 
 def _compare_limits(queue: Queue, model: QueueModel) -> None:
-    assert queue.flow_stopped == model.senders_wait, "senders wait, or not"
-    if queue.overflow.depth is not None:
-        assert queue.size_bytes == sum(item.letter.size_bytes for item in model.standing()), "bytes of the depth"
-    if queue.alerts is not None and queue.alerts.ages is not None:
+    assert queue.flow.stopped == model.senders_wait, "senders wait, or not"
+    if queue.flow.overflow.depth is not None:
+        assert queue.contents.size_bytes == sum(item.letter.size_bytes for item in model.standing()), (
+            "bytes of the depth"
+        )
+    if queue.contents.ages is not None:
         oldest_ms = min((letter.arrived_ms for letter in model.letters()), default=None)
-        assert queue.alerts.ages.oldest_ms() == oldest_ms, "age of the oldest"
+        assert queue.contents.ages.oldest_ms() == oldest_ms, "age of the oldest"
 
 
 def _compare_account(world: World) -> None:
@@ -123,7 +125,7 @@ def _compare_log(world: World) -> None:
     }
     for name in (DEAD, EXPIRED):
         queue = world.broker.queues[name]
-        expected |= {(entry.message.id, queue.id) for entry in queue.order if entry.message.head.persistent}
+        expected |= {(entry.message.id, queue.id) for entry in queue.contents.order if entry.message.head.persistent}
     assert world.log.live == expected, "the log does not know what the queues know"
 
 
@@ -143,7 +145,7 @@ def _compare_times(world: World) -> None:
 def _compare_copies(world: World, name: str, sources: list[tuple[int, str]]) -> None:
     queue = world.broker.queues[name]
     copies: list[tuple[int, str]] = []
-    for entry in queue.order:
+    for entry in queue.contents.order:
         properties = entry.message.head.properties
         assert properties["_AMQ_ORIG_ADDRESS"] == ADDRESS
         assert entry.message.expires_ms == 0, "a copy keeps the expiry"

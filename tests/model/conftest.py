@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.core import queue, queue_pages
+from artemis_py.core.queue import delivery, page_reading
+from artemis_py.core.queue import pages as queue_pages
 from artemis_py.storage import pages
 
 
@@ -12,6 +13,7 @@ from artemis_py.storage import pages
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is large in earnest is small here, so that few messages in pages reach every limit."""
     monkeypatch.setattr(pages, "CHUNK_BYTES", 250)
-    monkeypatch.setattr(queue_pages, "_READS_PER_TURN", 4)
-    monkeypatch.setattr(queue_pages, "READY_MIN", 6)
-    monkeypatch.setattr(queue, "READY_MIN", 6)
+    monkeypatch.setattr(page_reading, "READS_PER_TURN", 4)
+    monkeypatch.setattr(queue_pages, "READS_PER_TURN", 4)
+    monkeypatch.setattr(page_reading, "READY_MIN", 6)
+    monkeypatch.setattr(delivery, "READY_MIN", 6)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from artemis_py.core.broker import Broker
-from artemis_py.core.consumer import Consumer
-from artemis_py.core.entry import Entry
-from artemis_py.core.queue import Queue
+from artemis_py.core.copies import Copies
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.queue.entry import Entry
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.reference import QueueReference
 from artemis_py.message import Message
 from artemis_py.records import Actor, MemoryLog
 
@@ -38,22 +40,33 @@ class ObservedConsumer(Consumer):
 
     def take(self, entry: Entry) -> None:
         """Note, and take."""
-        tally = self.queue.tally
-        waits = self.queue.flow_stopped
+        tally = self.queue.contents.tally
+        waits = self.queue.flow.stopped
         self.events.append(Event(self.queue.name, entry.message.id, self.id, tally.added, tally.replaced, waits))
         super().take(entry)
 
 
-class ObservedBroker(Broker):
-    """Notes each entry that expires."""
+class ObservedCopies(Copies):
+    """Notes each message that expires."""
 
-    events: list[Event]
+    def watch(self, queues: dict[int, Queue], events: list[Event]) -> None:
+        """Say where to note."""
+        self.queues = queues
+        self.events = events
 
-    def note_expired(self, queue: Queue, entry: Entry) -> None:
+    def note_expired(self, queue: QueueReference, message: Message) -> None:
         """Note, and go on."""
-        tally, waits = queue.tally, queue.flow_stopped
-        self.events.append(Event(queue.name, entry.message.id, None, tally.added, tally.replaced, waits))
-        super().note_expired(queue, entry)
+        observed = self.queues[queue.id]
+        tally, waits = observed.contents.tally, observed.flow.stopped
+        self.events.append(Event(queue.name, message.id, None, tally.added, tally.replaced, waits))
+        super().note_expired(queue, message)
+
+
+def observe(broker: Broker, events: list[Event]) -> None:
+    """Note each message that expires from now on."""
+    copies = ObservedCopies(broker.log)
+    copies.watch(broker.by_id, events)
+    broker.host.copies = copies
 
 
 class LiveLog(MemoryLog):

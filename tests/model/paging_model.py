@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import ceil
 
-from artemis_py.core.queue import Queue
+from artemis_py.core.queue.queue import Queue
 from tests.model.plans import FLOW_CONTROL, LVQ, PAUSE, REJECT, RING, SORTED, STANDARD, STAY, STICKY, QueuePlan
 from tests.model.reader_model import Letter, Wishes
 from tests.model.rules_model import group_of, is_over, valid_ms
@@ -117,7 +117,7 @@ class Book:
             return False
         if valid_ms(self.plan, slot.letter, now_ms):
             return False
-        return slot.letter.id not in self.queue.scheduled
+        return slot.letter.id not in self.queue.contents.scheduled
 
     def delivered(self, reader: PagedReader, letter_id: int, now_ms: int) -> None:
         """Take note of a delivery; it must be a legal one."""
@@ -168,7 +168,7 @@ class Book:
         if group is None or reader.reads:
             return True
         others = [other for other in self.slots.values() if self.group_of(other) == group]
-        if any(other.attempts and other.letter.id in self.queue.scheduled for other in others):
+        if any(other.attempts and other.letter.id in self.queue.contents.scheduled for other in others):
             return False
         if self.plan.groups == STICKY:
             return self.pins.get(group, reader) is reader

@@ -9,14 +9,16 @@ from typing import Any
 
 from artemis_py.config.settings import BrokerConfig, SettingsEntry, SettingsRepository
 from artemis_py.core.broker import Broker
-from artemis_py.core.consumer import Consumer
-from artemis_py.core.entry import Entry
-from artemis_py.core.queue import Queue
+from artemis_py.core.copies import Copies
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.queue.contents import Contents
+from artemis_py.core.queue.entry import Entry
+from artemis_py.core.queue.queue import Queue
 from artemis_py.core.router import Batch
 from artemis_py.core.transaction import Transaction
 from artemis_py.message import Message
 from artemis_py.paged import Page, PagedMessage
-from artemis_py.records import Actor, Keepsake
+from artemis_py.records import Actor, Keepsake, RecordLog
 from artemis_py.storage.pages import PageFiles
 from artemis_py.storage.spill import SpillLog
 from tests.model.letters import Writer
@@ -26,6 +28,30 @@ from tests.model.reader_model import Letter
 from tests.model.world import START_MS
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
+
+
+class WatchedCopies(Copies):
+    """Stands where all queues of a broker know it, and knows who wants to know what leaves them."""
+
+    def __init__(self, log: RecordLog, tell: Callable[[str, list[Message], str], None]) -> None:
+        super().__init__(log)
+        self.tell = tell
+
+
+_FORGET = Contents._forget
+
+
+def _forget(contents: Contents, messages: list[Message], reason: str, by: Actor | None = None) -> None:
+    copies = contents._host.copies
+    if isinstance(copies, WatchedCopies):
+        copies.tell(contents._reference.name, messages, reason)
+    _FORGET(contents, messages, reason, by)
+
+
+def watch_ends(broker: Broker, tell: Callable[[str, list[Message], str], None]) -> None:
+    """Have somebody told of all that leaves the queues of a broker. Interpreted only."""
+    setattr(Contents, "_forget", _forget)  # noqa: B010 - a test looks on
+    broker.host.copies = WatchedCopies(broker.log, tell)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +146,9 @@ class PagingState:
         self.files = PageFiles(self.disk, self.reader, self.said.append)
         self.log = StrictLog(self.writer, self.files)
         self.broker = Broker(self._config(queues), self.log, self.now_ms, Keepsake(), self.files)
+        watch_ends(self.broker, self.note_ends)
         self.books = [
-            Book(plan, self._watched(f"q{number}"), address.attempts_max) for number, plan in enumerate(queues)
+            Book(plan, self.broker.queues[f"q{number}"], address.attempts_max) for number, plan in enumerate(queues)
         ]
         self.seats: list[Seat] = []
         self.transactions: dict[int, Open] = {}
@@ -135,18 +162,11 @@ class PagingState:
         config = Plan(queues, self.address_plan).config()
         return replace(config, address_settings=SettingsRepository([SettingsEntry(match=ADDRESS, values=values)]))
 
-    def _watched(self, name: str) -> Queue:
-        queue = self.broker.queues[name]
-        forget = queue._forget
-
-        def watched(messages: list[Message], reason: str, by: Actor | None = None) -> None:
-            book = next(book for book in self.books if book.queue is queue)
-            for message in messages:
-                book.ended(message.id, reason, self.now_ms)
-            forget(messages, reason, by)
-
-        queue._forget = watched  # type: ignore[method-assign]
-        return queue
+    def note_ends(self, name: str, messages: list[Message], reason: str) -> None:
+        """A queue no longer holds messages."""
+        book = next(book for book in self.books if book.queue.name == name)
+        for message in messages:
+            book.ended(message.id, reason, self.now_ms)
 
     @property
     def address(self) -> Any:
@@ -192,7 +212,7 @@ class PagingState:
         assert not self.said, "damage without damage"
 
     def _check_queue(self, book: Book) -> set[int]:
-        queue, tally = book.queue, book.queue.tally
+        queue, tally = book.queue, book.queue.contents.tally
         slots = {one: slot for one, slot in book.slots.items() if slot.state != HANDED}
         picked = sum(slot.state == PICKED for slot in slots.values())
         assert queue.message_count == len(slots) - picked, f"message count of {queue.name}"
@@ -205,21 +225,21 @@ class PagingState:
         assert tally.durable_count == sum(letter.persistent for letter in letters), "durable messages"
         durable = sum(letter.size_bytes for letter in letters if letter.persistent)
         assert tally.durable_size_bytes == durable, "durable bytes"
-        places = [entry.message.id for entry in queue.order] + list(queue.scheduled)
+        places = [entry.message.id for entry in queue.contents.order] + list(queue.contents.scheduled)
         places += [one for one, slot in slots.items() if slot.state != READY]
         ids = set(places)
         assert len(ids) == len(places), f"a message stands in {queue.name} at two places"
         assert ids <= set(slots), "something stands there that is gone"
         in_pages = [slot.letter for one, slot in slots.items() if one not in ids]
         if not queue.deleted:
-            assert queue.paged_count == len(in_pages), "messages in pages"
-            assert queue.paged_size_bytes == sum(letter.size_bytes for letter in in_pages), "bytes in pages"
+            assert queue.contents.paged_count == len(in_pages), "messages in pages"
+            assert queue.contents.paged_size_bytes == sum(letter.size_bytes for letter in in_pages), "bytes in pages"
             self._check_pages(queue)
         return ids
 
     def _check_pages(self, queue: Queue) -> None:
         stream = self.address.stream
-        backlog = None if stream is None else queue.backlogs.get(stream.number)
+        backlog = None if stream is None else queue.contents.backlogs.get(stream.number)
         if backlog is None:
             return
         left = sum(page.left.get(queue.id, 0) for page in stream.pages)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from artemis_py.core.entry import Entry
+from artemis_py.core.queue.entry import Entry
 from artemis_py.core.router import Batch
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import AddressFullError, QueueFullError
@@ -64,12 +64,12 @@ class PagingWorld(PagingState):
     def _arrived(self, letters: list[Letter], *, refused: bool) -> None:
         handed = {entry.message.id for seat in self.seats for entry in seat.consumer.handed}
         for book in self.books:
-            in_memory = {entry.message.id for entry in book.queue.order} | set(book.queue.scheduled)
+            in_memory = {entry.message.id for entry in book.queue.contents.order} | set(book.queue.contents.scheduled)
             for letter in letters:
                 slot = book.slots.get(letter.id)
                 if slot is None:
                     continue
-                keeps = letter.id in in_memory or not book.queue.overflow.keeps_none
+                keeps = letter.id in in_memory or not book.queue.flow.overflow.keeps_none
                 if refused or (slot.state == READY and not keeps):
                     del book.slots[letter.id]
                 elif any(seat.book is book for seat in self.seats) and letter.id in handed and slot.state == READY:
@@ -329,7 +329,7 @@ class PagingWorld(PagingState):
         self.check()
 
     def _write(self) -> None:
-        outgoing, self.broker.outgoing = self.broker.outgoing, []
+        outgoing = self.broker.take_outgoing()
         for consumer in outgoing:
             consumer.listed = False
         for seat in self.seats:
@@ -362,10 +362,10 @@ class PagingWorld(PagingState):
             if (not queue.gate.is_open or book.must_settle) and not seat.reader.browses:
                 continue
             wanted = book.wanted_by(seat.reader, self.now_ms)
-            if seat.reader.is_plain and not queue.order.count and not queue._has_space():
+            if seat.reader.is_plain and not queue.contents.order.count and not queue.parts.pages.reading.has_space():
                 continue  # the limits on reading ahead count what others hold
-            if book.plan.is_grouped and not seat.reader.reads and not queue._has_space():
-                here = {entry.message.id for entry in queue.order}
+            if book.plan.is_grouped and not seat.reader.reads and not queue.parts.pages.reading.has_space():
+                here = {entry.message.id for entry in queue.contents.order}
                 wanted = [one for one in wanted if one in here]  # what waits for its group takes part of the memory
             assert not wanted, f"{queue.name}: consumer {seat.reader.number} starves for {wanted}"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from artemis_py.core.entry import Entry
+from artemis_py.core.queue.entry import Entry
 from artemis_py.storage import pages
 from tests.model.letters import Spec
 from tests.model.paging_model import PICKED
@@ -56,7 +56,7 @@ def read_all(world: PagingWorld) -> list[int]:
         world.writer.step()
         world.turn()
     assert not world.broker.has_ready, "it goes on and on"
-    tally = world.books[0].queue.tally
+    tally = world.books[0].queue.contents.tally
     counts = world.books[0].queue.message_count, tally.size_bytes, tally.durable_count, tally.held_count
     assert counts == (0, 0, 0, 0), "something is waited for"
     assert world.address.number_of_pages == 0, "a page stays"

@@ -10,8 +10,8 @@ import pytest
 
 from artemis_py.config.settings import BrokerConfig, SettingsEntry, SettingsRepository
 from artemis_py.core.broker import Broker
-from artemis_py.core.consumer import Consumer
-from artemis_py.core.queue import Queue
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.queue.queue import Queue
 from artemis_py.core.router import Batch
 from artemis_py.message import Head, LargeBody, Message, encode_headers
 from artemis_py.records import Keepsake
@@ -85,7 +85,7 @@ class Stage:
         self.broker.take_in()
         self.broker.tick(self.now_ms)
         self.broker.dispatch(self.now_ms)
-        outgoing, self.broker.outgoing = self.broker.outgoing, []
+        outgoing = self.broker.take_outgoing()
         for consumer in outgoing:
             consumer.listed = False
             entries, handed = consumer.outbox, consumer.handed
@@ -166,7 +166,7 @@ def test_a_queue_forgets_pages_of_addresses_that_page_no_more() -> None:
         stage.broker.delete_queue(stage.broker.queues[f"t{number}"], stage.now_ms)
     queue.resume()
     stage.rest()
-    assert not queue.backlogs
+    assert not queue.contents.backlogs
 
 
 def test_a_consumer_that_chooses_finds_what_it_wants_in_pages_of_any_address() -> None:
@@ -180,7 +180,7 @@ def test_a_consumer_that_chooses_finds_what_it_wants_in_pages_of_any_address() -
     stage.subscribe(queue, selector="color = 'blue'")
     stage.rest()
     assert sorted(stage.got) == [3001, 6002]
-    assert queue.order.count == 0
+    assert queue.contents.order.count == 0
     stage.subscribe(queue)
     stage.rest()
     assert sorted(stage.got) == list(range(1, 6003))
@@ -277,7 +277,7 @@ def test_paging_begins_behind_what_is_on_its_way_to_its_queues() -> None:
     assert batch.behind is route.address.spread, "a client waits for what is on its way"
     assert stage.broker.router.publish(batch, admitted=True) == 1
     assert [queue.message_count for queue in queues] == [3] * 200
-    assert [queue.paged_count for queue in queues] == [1] * 200
+    assert [queue.contents.paged_count for queue in queues] == [1] * 200
     stage.broker.budget.refill(1 << 40)
     stage.subscribe(queues[-1])
     stage.rest()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.core.paging import PageReader
+from artemis_py.core.pages.stream import PageReader
 from artemis_py.storage import pages
 from tests.model.letters import Spec
 from tests.model.paging_state import PagePlan
@@ -89,7 +89,7 @@ def test_a_purge_between_dispatch_and_write_leaves_the_durable_count_right() -> 
     assert world.seats[0].consumer.outbox
     world.purge(0)
     world.rest()
-    assert world.books[0].queue.tally.durable_count == 0
+    assert world.books[0].queue.contents.tally.durable_count == 0
 
 
 def test_a_page_that_goes_while_somebody_waits_for_it_is_not_damage() -> None:
@@ -100,7 +100,7 @@ def test_a_page_that_goes_while_somebody_waits_for_it_is_not_damage() -> None:
     world.writer.step()
     world.turn()
     stream = world.address.stream
-    reader = PageReader(stream, world.books[0].queue, None, stream.pages[0].first_place)
+    reader = PageReader(stream, world.books[0].queue.reference, None, stream.pages[0].first_place)
     assert reader.next() is None
     world.purge(0)
     world.turn()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.core import queue, queue_pages
+from artemis_py.core.queue import delivery, page_reading, pages
 from tests.model.letters import Spec
 from tests.model.paging_state import PagePlan
 from tests.model.paging_world import PagingWorld
@@ -18,9 +18,10 @@ RED, BLUE = Spec("red", persistent=True), Spec("blue", persistent=True)
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> PagingWorld:
     """All goes to one page, which is read at once; a turn may look at four of its messages, and want six."""
-    monkeypatch.setattr(queue_pages, "_READS_PER_TURN", 4)
-    monkeypatch.setattr(queue_pages, "READY_MIN", 6)
-    monkeypatch.setattr(queue, "READY_MIN", 6)
+    monkeypatch.setattr(page_reading, "READS_PER_TURN", 4)
+    monkeypatch.setattr(pages, "READS_PER_TURN", 4)
+    monkeypatch.setattr(page_reading, "READY_MIN", 6)
+    monkeypatch.setattr(delivery, "READY_MIN", 6)
     return PagingWorld((QueuePlan(),), PagePlan(messages_max=0, page_bytes=100_000), AddressPlan())
 
 

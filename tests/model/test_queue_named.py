@@ -50,7 +50,7 @@ def handed_out(world: Trade, index: int = 0) -> list[int]:
 
 def bodies_of(world: Trade, number: int = 0) -> list[int]:
     """Ids of what is ready on a queue."""
-    return [entry.message.id for entry in world.pairs[number].queue.order]
+    return [entry.message.id for entry in world.pairs[number].queue.contents.order]
 
 
 # ---- alerts ------------------------------------------------------------------------------------------
@@ -69,9 +69,9 @@ def test_what_goes_as_it_comes_does_not_get_old(queue: QueuePlan) -> None:
     world.subscribe(settles=True)
     turn(world)
     turn(world, 1000)
-    alerts = world.pairs[0].queue.alerts
+    alerts = world.pairs[0].queue.parts.alerts
     assert alerts is not None
-    assert "MESSAGE_AGE_ALERT" not in alerts.raised
+    assert "MESSAGE_AGE_ALERT" not in alerts.alerts.raised
 
 
 def test_what_a_transaction_acknowledged_still_gets_old_when_the_rest_is_removed() -> None:
@@ -84,9 +84,9 @@ def test_what_a_transaction_acknowledged_still_gets_old_when_the_rest_is_removed
     world.settle_in_transaction(world.seats[0])
     world.purge()
     turn(world, 1000)
-    alerts = world.pairs[0].queue.alerts
+    alerts = world.pairs[0].queue.parts.alerts
     assert alerts is not None
-    assert alerts.raised["MESSAGE_AGE_ALERT"] == 1
+    assert alerts.alerts.raised["MESSAGE_AGE_ALERT"] == 1
 
 
 # ---- holding back ------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def test_commit_asks_consumers_before_it_is_refused() -> None:
     world.send_in_transaction(DURABLE)
     world.commit()
     turn(world)
-    assert world.pairs[0].queue.tally.acknowledged == 2
+    assert world.pairs[0].queue.contents.tally.acknowledged == 2
 
 
 @pytest.mark.parametrize("settles", [False, True], ids=["client", "auto"])
@@ -136,11 +136,11 @@ def test_what_expires_between_others_does_not_let_senders_go_on_too_early(settle
     """What a consumer was just given is part of the depth (or, settled on send, no longer)."""
     world = world_of(QueuePlan(policy=FLOW_CONTROL, depth_messages=2, resume_percent=50))
     world.publish(Spec(), Spec(), Spec(ttl_ms=100))
-    assert world.pairs[0].queue.flow_stopped
+    assert world.pairs[0].queue.flow.stopped
     world.advance(100)
     world.subscribe(settles=settles)
     world.dispatch()
-    assert world.pairs[0].queue.flow_stopped == (not settles)
+    assert world.pairs[0].queue.flow.stopped == (not settles)
 
 
 def test_an_outdated_value_that_returns_with_others_counts_as_nothing() -> None:
@@ -148,13 +148,13 @@ def test_an_outdated_value_that_returns_with_others_counts_as_nothing() -> None:
     world = world_of(QueuePlan(kind=LVQ, policy=FLOW_CONTROL, depth_bytes=200, resume_percent=50))
     world.publish(A, delay_ms=100)
     world.publish(Spec(key="a", body_bytes=90), Spec(key="b", body_bytes=90))
-    assert world.pairs[0].queue.flow_stopped
+    assert world.pairs[0].queue.flow.stopped
     seat = world.subscribe(settles=True)
     assert seat is not None
     world.dispatch()
     world.advance(100)
     world.unsubscribe(seat)
-    assert world.pairs[0].queue.flow_stopped
+    assert world.pairs[0].queue.flow.stopped
 
 
 # ---- time --------------------------------------------------------------------------------------------

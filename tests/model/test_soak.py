@@ -9,20 +9,23 @@ from typing import Any
 
 import pytest
 
-from artemis_py.core.consumer import Consumer, ConsumerDefaults
-from artemis_py.core.distribution import Distribution, RoundRobin
-from artemis_py.core.entry import Entry
-from artemis_py.core.exclusivity import Exclusivity
-from artemis_py.core.gate import Gate
-from artemis_py.core.group_views import GroupViews
-from artemis_py.core.groups import GroupRule
-from artemis_py.core.lifetime import Lifetime
+from artemis_py.core.groups.rule import GroupRule
+from artemis_py.core.groups.views import GroupViews
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.priority import LevelCursor, PriorityOrder
 from artemis_py.core.order.sorted import RankCursor, SortedOrder
-from artemis_py.core.overflow import Depth, DepthRing, FlowControl, Reject, Ring
-from artemis_py.core.queue import Queue
-from artemis_py.core.redelivery import Redelivery
+from artemis_py.core.queue.aftermath import Aftermath
+from artemis_py.core.queue.alerts import Ages
+from artemis_py.core.queue.consumer import Consumer, ConsumerDefaults
+from artemis_py.core.queue.contents import Contents
+from artemis_py.core.queue.distribution import Distribution, RoundRobin
+from artemis_py.core.queue.entry import Entry
+from artemis_py.core.queue.exclusivity import Exclusivity
+from artemis_py.core.queue.flow import Flow
+from artemis_py.core.queue.gate import Gate
+from artemis_py.core.queue.lifetime import Lifetime
+from artemis_py.core.queue.overflow import Depth, DepthRing, FlowControl, Reject, Ring
+from artemis_py.core.queue.redelivery import Redelivery
 from artemis_py.core.schedule import Schedule
 from artemis_py.core.transaction import Transaction
 from artemis_py.message import Account, Message
@@ -140,8 +143,8 @@ def _bytes_do_not_count(self: Depth, count: int, size_bytes: int) -> bool:
     return not 0 <= self.messages_max < count
 
 
-def _not_held(self: Queue, entries: list[Entry], now_ms: int) -> list[Entry]:
-    return entries
+def _not_held(self: Contents, entry: Entry, due_ms: int) -> None:
+    self.append_value(entry)
 
 
 def _none_is_last(self: GroupRule, message: Message) -> bool:
@@ -165,7 +168,7 @@ def _admit(self: Exclusivity, queue_name: str, consumer: Consumer, others: Any) 
     return None
 
 
-def _always(self: Queue, size_bytes: int) -> bool:
+def _always(self: Flow, size_bytes: int) -> bool:
     return True
 
 
@@ -206,11 +209,12 @@ _on_time = Schedule.pop_due
         (Reject, "refuses", property(_no)),
         (FlowControl, "resumes_at", property(_at_the_limit)),
         (Depth, "holds", _bytes_do_not_count),
-        (Queue, "stop_flow", _nothing),
-        (Queue, "_resume_flow", _nothing),
-        (Queue, "admits", _always),
-        (Queue, "_hold_back", _not_held),
-        (Queue, "note_ages", _nothing),
+        (Flow, "stop", _nothing),
+        (Flow, "resume", _nothing),
+        (Flow, "admits", _always),
+        (Contents, "append_held", _not_held),
+        (Ages, "add", _nothing),
+        (Aftermath, "run", _nothing),
         (GroupRule, "closes", _none_is_last),
         (GroupRule, "group_of", _no_bucket),
         (GroupViews, "rebalance", _nothing),

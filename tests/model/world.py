@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from artemis_py.core.consumer import Reader as Origin
-from artemis_py.core.queue import Queue
+from artemis_py.core.broker import Broker
+from artemis_py.core.queue.consumer import Reader as Origin
+from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import LimitError
 from artemis_py.message import Message
 from artemis_py.records import Keepsake
@@ -15,7 +16,7 @@ from artemis_py.selector import compile_selector
 from tests.model.compare import compare
 from tests.model.letters import Spec, Writer
 from tests.model.lives import StrictJournal, first_life, next_life
-from tests.model.observe import Event, LiveLog, ObservedBroker, ObservedConsumer
+from tests.model.observe import Event, LiveLog, ObservedConsumer, observe
 from tests.model.plans import ADDRESS, Plan
 from tests.model.queue_model import QueueModel
 from tests.model.reader_model import Letter, Reader
@@ -74,8 +75,8 @@ class World:
         """Ids of all letters that a restart does not lose."""
 
     def _begin_broker(self, kept: Keepsake) -> None:
-        self.broker = ObservedBroker(self.plan.config(), self.log, self.now_ms, kept)
-        self.broker.events = self.events
+        self.broker = Broker(self.plan.config(), self.log, self.now_ms, kept)
+        observe(self.broker, self.events)
         self.route = self.broker.route(ADDRESS, None, "MULTICAST")
         scan = self.plan.address.scan_period
         self._next_scan_ms = self.now_ms + scan if scan > 0 else None
@@ -348,7 +349,7 @@ class World:
 
     def write(self) -> None:
         """End of a turn: what consumers got is written to them."""
-        outgoing, self.broker.outgoing = self.broker.outgoing, []
+        outgoing = self.broker.take_outgoing()
         listed = {consumer.id for consumer in outgoing}
         for seat in self.seats:
             waits = seat.consumer.outbox or seat.consumer.handed

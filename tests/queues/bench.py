@@ -4,7 +4,7 @@ frames out.
 
 from __future__ import annotations
 
-from artemis_py.core.queue import Queue
+from artemis_py.core.queue.queue import Queue
 from tests.wire.client_frames import ServerFrame
 from tests.wire.world import Client, World, configuration
 

@@ -126,12 +126,18 @@ def test_three_that_are_refused(names: tuple[str, ...]) -> None:
 def counts_agree(life: Life) -> None:
     """What came is there or has left in one of the known ways, and every count tells the same."""
     queue = life.broker.broker.queues["q"]
-    tally = queue.tally
+    tally = queue.contents.tally
     left = tally.acknowledged + tally.expired + tally.killed + tally.replaced
     assert tally.added - left == queue.message_count, "a message is there and not counted, or the other way round"
     assert (tally.size_bytes > 0) == (queue.message_count > 0)
-    if queue.last_values is None and not queue.non_destructive:
-        assert queue.message_count == queue.order.count + tally.held_count + len(queue.scheduled) + queue.paged_count
+    if queue.contents.last_values is None and not queue.non_destructive:
+        assert (
+            queue.message_count
+            == queue.contents.order.count
+            + tally.held_count
+            + len(queue.contents.scheduled)
+            + queue.contents.paged_count
+        )
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
@@ -147,7 +153,7 @@ def test_a_pair_that_works(pair: tuple[str, str]) -> None:
         groups = f"JMSXGroupID:{body[0]}", f"cart:{body[0]}"
         life.send(producer, body, f"k:{body}", priority, *groups, "x-qpid-not-valid-before:1", "expires:99999999")
     queue = life.broker.broker.queues["q"]
-    waits = queue.flow_stopped
+    waits = queue.flow.stopped
     assert queue.message_count > 0
     counts_agree(life)
     reader = life.client()

@@ -79,7 +79,7 @@ def test_a_redelivery_delay_holds_its_group_over_a_restart(attributes: str) -> N
     life = life.again()
     assert drain(life, reader(life)) == ["b1"]
     queue = life.broker.broker.queues["q"]
-    assert (queue.message_count, len(queue.scheduled)) == (2, 1)
+    assert (queue.message_count, len(queue.contents.scheduled)) == (2, 1)
     life.broker.broker.tick(LATER_MS)
     life.broker.broker.dispatch(LATER_MS)
     other = queue.distribution.consumers[0]
@@ -109,7 +109,7 @@ def test_groups_in_pages(attributes: str, restart: bool) -> None:
     """What waits for its group stays in memory, and the queue reads on behind it for the others."""
     life = Life(attributes, settings=LITTLE_ROOM)
     send_all(life, ["a1", "a2", "a3", "a4", "b1", "a5", "b2"])
-    assert life.broker.broker.queues["q"].paged_count == 6
+    assert life.broker.broker.queues["q"].contents.paged_count == 6
     if restart:
         life = life.again()
     first, second = reader(life), reader(life)

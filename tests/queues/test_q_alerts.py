@@ -28,7 +28,7 @@ def size_of(body: str) -> int:
     """Encoded bytes of a message."""
     bench = Bench()
     bench.send(body)
-    return bench.queue().tally.size_bytes
+    return bench.queue().contents.tally.size_bytes
 
 
 # ---- alerts --------------------------------------------------------------------------------------
@@ -60,9 +60,9 @@ def test_Q_72_size_of_each_message(cut: bool) -> None:
     for body in ("small"[:4], "large", "larger"):
         bench.send(body)
     assert [(kind, count) for kind, _, count in alerts(bench)] == [("MESSAGE_SIZE_ALERT", 2)]
-    alerts_of_queue = bench.queue().alerts
+    alerts_of_queue = bench.queue().parts.alerts
     assert alerts_of_queue is not None
-    assert alerts_of_queue.raised_count == 2
+    assert alerts_of_queue.alerts.raised_count == 2
 
 
 @pytest.mark.parametrize("attributes", ["", "sort-key='k'", "queue-type='standard'", "hold-on-publish='true'"])
@@ -134,7 +134,7 @@ def test_Q_72_over_a_restart_and_pages(settings: str) -> None:
 
 def test_without_thresholds_nothing_is_kept() -> None:
     bench = Bench("alert-repeat-gap='10'")
-    assert bench.queue().alerts is None
+    assert bench.queue().parts.alerts is None
     assert bench.world.broker.next_due_ms() == Bench().world.broker.next_due_ms()
 
 

@@ -40,7 +40,7 @@ def test_Q_35_taken_is_invisible_and_comes_back(cut: bool) -> None:
     bench.subscribe("c1")
     (frame,) = bench.messages("c1")
     queue = bench.queue()
-    assert (queue.message_count, queue.delivering_count) == (1, 1)
+    assert (queue.message_count, queue.contents.delivering_count) == (1, 1)
     bench.subscribe("c2")
     assert bench.got("c2") == []
     bench.settle("c1", frame, "NACK")
@@ -133,7 +133,7 @@ def test_Q_38_runtime_2_17_9_everybody_gets_everything(cut: bool) -> None:
     bench.send("6")
     assert bench.got("c1") == bench.got("c2") == ["6"]
     queue = bench.queue()
-    assert (queue.message_count, queue.tally.acknowledged) == (6, 0)
+    assert (queue.message_count, queue.contents.tally.acknowledged) == (6, 0)
     assert queue.remove_all() == 6
     assert bench.count() == 0
 
@@ -149,7 +149,7 @@ def test_Q_39_acknowledging_takes_nothing_away(ack: str) -> None:
             bench.settle("c1", frame)
     bench.subscribe("c2")
     assert bench.got("c2") == ["a", "b"]
-    assert bench.queue().tally.acknowledged == 0
+    assert bench.queue().contents.tally.acknowledged == 0
 
 
 # ---- replay period and default filters -----------------------------------------------------------

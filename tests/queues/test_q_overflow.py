@@ -44,7 +44,7 @@ def size_of(body: str, *headers: str) -> int:
     """Encoded bytes of a message."""
     bench = Bench()
     bench.send(body, *headers)
-    return bench.queue().tally.size_bytes
+    return bench.queue().contents.tally.size_bytes
 
 
 def size_of_one() -> int:
@@ -114,7 +114,7 @@ def test_Q_53_ring_by_messages(cut: bool) -> None:
     assert len(receipts(bench)) == 3
     bench.subscribe("c")
     assert bench.got("c") == ["2", "3"]
-    assert (bench.queue().tally.replaced, codes(bench)["QUE-1005"]) == (1, 1)
+    assert (bench.queue().contents.tally.replaced, codes(bench)["QUE-1005"]) == (1, 1)
 
 
 def test_Q_53_ring_by_bytes(cut: bool) -> None:
@@ -414,7 +414,7 @@ def test_Q_55_Q_60_many_at_once_for_a_consumer_that_takes_at_once(policy: str, l
         bench.world.client("producer").send(b"SEND\ndestination:/queue/q\npersistent:true\n\na\0" * 6)
     assert bench.frames("producer") == []
     assert bench.got("c") == ["a"] * 13
-    assert (bench.count(), bench.queue().size_bytes) == (0, 0)
+    assert (bench.count(), bench.queue().contents.size_bytes) == (0, 0)
 
 
 def test_ring_by_bytes_takes_a_batch_of_several_priorities_one_by_one() -> None:
@@ -434,7 +434,7 @@ def test_ring_by_bytes_takes_a_batch_of_several_priorities_one_by_one() -> None:
         messages.append(broker.message(route, Head(block, "q", priority=priority), body, bench.world.now_ms))
     size_bytes = sum(message.size_bytes for message in messages)
     broker.router.publish(Batch(route, messages, size_bytes, bench.world.now_ms, plain=True))
-    assert [entry.message.head.priority for entry in bench.queue().order] == [9, 1]
+    assert [entry.message.head.priority for entry in bench.queue().contents.order] == [9, 1]
 
 
 def test_ring_what_stands_in_pages_is_not_given_up() -> None:
@@ -476,20 +476,20 @@ def test_Q_57_Q_58_what_does_not_fit_lives_in_pages(limit: str, restart: bool) -
     for body in bodies:
         life.send(producer, body, "k:v\\c")
     queue = life.broker.broker.queues["q"]
-    assert (queue.message_count, queue.message_count - queue.paged_count) == (20, 5)
+    assert (queue.message_count, queue.message_count - queue.contents.paged_count) == (20, 5)
     if restart:
         life = life.again()
     reader = life.client()
     assert life.read(reader, count_max=10) == bodies[:10]
     queue = life.broker.broker.queues["q"]
     assert queue.message_count == 11
-    assert queue.message_count - queue.paged_count <= 6
+    assert queue.message_count - queue.contents.paged_count <= 6
     reader.drop()
     life.broker.drain()
     assert life.read(life.client()) == bodies[9:]
     assert life.broker.broker.queues["q"].message_count == 0
     life.send(life.client(), "in memory again")
-    assert life.broker.broker.queues["q"].paged_count == 0
+    assert life.broker.broker.queues["q"].contents.paged_count == 0
 
 
 def test_Q_58_a_consumer_that_holds_much_still_gets_the_next(cut: bool) -> None:
@@ -509,4 +509,4 @@ def test_Q_59_memory_of_the_whole_broker_is_another_matter() -> None:
     producer = life.client()
     for number in range(10):
         life.send(producer, str(number))
-    assert life.broker.broker.queues["q"].paged_count == 7
+    assert life.broker.broker.queues["q"].contents.paged_count == 7

@@ -37,9 +37,9 @@ def test_a_scheduled_value_counts_when_it_is_due(cut: bool) -> None:
         bench.send(f"m{number}", "k:x", f"AMQ_SCHEDULED_DELAY:{100 + 100 * number}")
     assert bench.count() == 6
     bench.world.advance(150)
-    assert (bench.count(), bench.queue().tally.replaced) == (5, 1)
+    assert (bench.count(), bench.queue().contents.tally.replaced) == (5, 1)
     bench.world.advance(1000)
-    assert (bench.count(), bench.queue().tally.replaced) == (1, 5)
+    assert (bench.count(), bench.queue().contents.tally.replaced) == (1, 5)
     bench.subscribe("c")
     assert bench.got("c") == ["m4"]
 
@@ -55,7 +55,7 @@ def test_values_due_at_once_leave_the_last(cut: bool) -> None:
     bench.queue().resume()
     bench.subscribe("c")
     assert bench.got("c") == ["m2"]
-    assert bench.queue().tally.replaced == 2
+    assert bench.queue().contents.tally.replaced == 2
 
 
 def test_a_scheduled_message_stands_before_its_equals(cut: bool) -> None:
@@ -74,11 +74,11 @@ def test_a_value_that_waits_for_redelivery_is_replaced(cut: bool) -> None:
     bench.subscribe("c", ONE_AT_A_TIME)
     (frame,) = bench.messages("c")
     bench.settle("c", frame, "NACK")
-    assert (bench.count(), len(bench.queue().scheduled)) == (1, 1)
+    assert (bench.count(), len(bench.queue().contents.scheduled)) == (1, 1)
     bench.send("v2", "k:x")
     assert bench.got("c") == ["v2"]
     bench.world.advance(1000)
-    assert (bench.count(), bench.queue().tally.replaced) == (1, 1)
+    assert (bench.count(), bench.queue().contents.tally.replaced) == (1, 1)
 
 
 # ---- expiry, dead letters, transactions ----------------------------------------------------------
@@ -92,7 +92,7 @@ def test_an_expired_value_frees_its_key(cut: bool) -> None:
     assert bench.got("c") == []
     bench.send("v2", "k:x")
     assert bench.got("c") == ["v2"]
-    assert (bench.queue().tally.expired, bench.queue().tally.replaced) == (1, 0)
+    assert (bench.queue().contents.tally.expired, bench.queue().contents.tally.replaced) == (1, 0)
 
 
 @pytest.mark.parametrize("attributes", ["sort-key='k'", "priority-levels='3'", "queue-type='standard'"])
@@ -104,7 +104,7 @@ def test_expired_messages_are_passed_in_every_order(attributes: str, cut: bool) 
     bench.world.advance(200)
     bench.subscribe("c", ONE_AT_A_TIME)
     assert bench.one_by_one("c") == ["b"]
-    assert bench.queue().tally.expired == 2
+    assert bench.queue().contents.tally.expired == 2
 
 
 def test_a_dead_value_frees_its_key(cut: bool) -> None:
@@ -115,7 +115,7 @@ def test_a_dead_value_frees_its_key(cut: bool) -> None:
     bench.settle("c", frame, "NACK")
     bench.send("v2", "k:x")
     assert bench.got("c") == ["v2"]
-    assert (bench.queue().tally.killed, bench.queue().tally.replaced) == (1, 0)
+    assert (bench.queue().contents.tally.killed, bench.queue().contents.tally.replaced) == (1, 0)
 
 
 def test_values_of_a_transaction_come_at_its_commit(cut: bool) -> None:
@@ -126,7 +126,7 @@ def test_values_of_a_transaction_come_at_its_commit(cut: bool) -> None:
         bench.write("p", "SEND", "destination:/queue/q", "transaction:t", "k:x", body=body)
     assert bench.count() == 1
     bench.write("p", "COMMIT", "transaction:t")
-    assert (bench.count(), bench.queue().tally.replaced) == (1, 2)
+    assert (bench.count(), bench.queue().contents.tally.replaced) == (1, 2)
     bench.subscribe("c")
     assert bench.got("c") == ["v3"]
 
@@ -141,7 +141,7 @@ def test_an_aborted_acknowledgement_of_an_outdated_value(cut: bool) -> None:
     bench.send("v2", "k:x")
     assert bench.count() == 2
     bench.write("c", "ABORT", "transaction:t")
-    assert (bench.count(), bench.queue().tally.replaced) == (1, 1)
+    assert (bench.count(), bench.queue().contents.tally.replaced) == (1, 1)
 
 
 # ---- Artemis' scenarios (artemis-runtime.md 2.17) ------------------------------------------------
@@ -155,7 +155,7 @@ def test_runtime_2_17_1_last_value_without_consumer(cut: bool) -> None:
     bench.send("v2", "k:a")
     bench.send("p")
     bench.send("v3", "k:a")
-    tally = bench.queue().tally
+    tally = bench.queue().contents.tally
     assert (bench.count(), tally.added, tally.replaced) == (2, 4, 2)
     bench.queue().resume()
     bench.subscribe("c")
@@ -168,7 +168,7 @@ def test_runtime_2_17_2_a_value_in_delivery(way: str, cut: bool) -> None:
     bench.send("v1", "k:a")
     bench.subscribe("c", ONE_AT_A_TIME)
     (frame,) = bench.messages("c")
-    assert (bench.count(), bench.queue().delivering_count) == (1, 1)
+    assert (bench.count(), bench.queue().contents.delivering_count) == (1, 1)
     for body in ("v2", "v3"):
         bench.send(body, "k:a")
     assert bench.count() == 2
@@ -257,7 +257,7 @@ def test_types_on_an_address_that_pages(name: str, restart: bool) -> None:
     """
     life = Life(TYPES[name][0], settings=LITTLE_ROOM)
     send_all(life)
-    assert life.broker.broker.queues["q"].paged_count == 3
+    assert life.broker.broker.queues["q"].contents.paged_count == 3
     if restart:
         life = life.again()
     assert life.read(life.client()) == PAGED[name]

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from contextlib import suppress
 
 from artemis_py.core.broker import Broker
-from artemis_py.core.entry import Entry
-from artemis_py.core.queue import Queue
+from artemis_py.core.queue.entry import Entry
+from artemis_py.core.queue.queue import Queue
 from artemis_py.message import LargeBody
 from artemis_py.paged import PagedMessage
 from artemis_py.storage.body_names import read_name
@@ -39,12 +39,18 @@ def records_match(life: Incarnation) -> None:
 
 def _queue_matches(queue: Queue, projection: Projection) -> None:
     items = projection.items(queue.id)
-    if len(items) != queue.tally.durable_count:
-        raise Broken(f"{queue.name} holds {queue.tally.durable_count} persistent messages; written down: {len(items)}")
+    if len(items) != queue.contents.tally.durable_count:
+        raise Broken(
+            f"{queue.name} holds {queue.contents.tally.durable_count} persistent messages; written down: {len(items)}"
+        )
     waiting = [item for item in items if not item.due_ms]
     late = {item.identity[0] for item in items if item.due_ms}
-    late |= {entry.message.id for entry in queue.order if _fell_due_from_page(entry)}
-    live = [one.id for one in (entry.message for entry in queue.order) if one.head.persistent and one.id not in late]
+    late |= {entry.message.id for entry in queue.contents.order if _fell_due_from_page(entry)}
+    live = [
+        one.id
+        for one in (entry.message for entry in queue.contents.order)
+        if one.head.persistent and one.id not in late
+    ]
     if queue.name not in STANDARD:
         waiting.sort(key=lambda item: -item.identity[4])
     ready = set(live)

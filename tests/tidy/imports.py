@@ -80,7 +80,7 @@ def _absolute(module: str, node: ast.ImportFrom, is_package: bool) -> str:
 
 
 def unit_of(module: str) -> str:
-    """The row of the floors table a module belongs to: ``artemis_py.core.queue`` → ``core``."""
+    """The row of the floors table a module belongs to: ``artemis_py.core.queue.queue`` → ``core``."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 else "__init__"
 

@@ -55,7 +55,7 @@ def _is_text(path: Path) -> bool:
 
 
 def module_name(path: Path) -> str:
-    """``artemis_py/core/queue.py`` → ``artemis_py.core.queue``; a package's ``__init__.py`` → the package."""
+    """``artemis_py/core/queue.py`` → ``artemis_py.core.queue.queue``; a package's ``__init__.py`` → the package."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 

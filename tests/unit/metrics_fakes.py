@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from artemis_py.core.alerts import Alerts
 from artemis_py.core.broker import Broker
 from artemis_py.core.clock import Clock
 from artemis_py.core.events import Events
 from artemis_py.core.holdings import Holdings
-from artemis_py.core.tally import Tally
+from artemis_py.core.queue.alerts import Alerts
+from artemis_py.core.queue.tally import Tally
 from artemis_py.message import Account
 from artemis_py.metrics import MetricsExporter
 from artemis_py.metrics.views import LogCursorView

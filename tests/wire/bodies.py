@@ -18,6 +18,6 @@ def bodies_on_queues(world: World) -> set[int]:
     """The numbers of the bodies that queues refer to, in whatever state."""
     messages: list[Message] = []
     for queue in world.broker.queues.values():
-        messages += [entry.message for entry in queue.order]
-        messages += [entry.message for entry in queue.scheduled.values()]
+        messages += [entry.message for entry in queue.contents.order]
+        messages += [entry.message for entry in queue.contents.scheduled.values()]
     return {message.body.number for message in messages if isinstance(message.body, LargeBody)}

@@ -128,12 +128,12 @@ def counts(stage: Stage, words: Words, headers: Headers) -> None:
     }
     actual = {
         "messages": queue.message_count,
-        "delivering": queue.delivering_count,
-        "scheduled": len(queue.scheduled),
+        "delivering": queue.contents.delivering_count,
+        "scheduled": len(queue.contents.scheduled),
     }
     for word, number in zip(words[4::2], words[5::2], strict=True):
         wanted[word] = int(number)
-        actual[word] = getattr(queue.tally, _TALLY_WORDS[word])
+        actual[word] = getattr(queue.contents.tally, _TALLY_WORDS[word])
     actual = {name: number for name, number in actual.items() if name in wanted}
     assert actual == wanted, f"{queue.name} has {actual} instead of {wanted}"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.core.consumer import Consumer
-from artemis_py.core.entry import Entry
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.queue.entry import Entry
 from artemis_py.stomp.frames import Limits
 from tests.wire.world import World, configuration
 
@@ -59,7 +59,12 @@ class Reader:
         world = self.world
         queues = {name: world.queue(name) for name in MODES}
         counts = {
-            name: (queue.message_count, queue.delivering_count, queue.tally.acknowledged, queue.tally.held_size_bytes)
+            name: (
+                queue.message_count,
+                queue.contents.delivering_count,
+                queue.contents.tally.acknowledged,
+                queue.contents.tally.held_size_bytes,
+            )
             for name, queue in queues.items()
         }
         frames = [frame.text for frame in self.client.collect()]

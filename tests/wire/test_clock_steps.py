@@ -155,14 +155,14 @@ def test_what_nobody_uses_goes_after_its_delay(world: World, step_ms: int) -> No
 @pytest.mark.parametrize("step_ms", STEPS)
 def test_alerts_keep_their_gap(world: World, step_ms: int) -> None:
     send(greeted(world, "sender"), "deep")
-    alerts = world.queue("deep").alerts
+    alerts = world.queue("deep").parts.alerts
     assert alerts is not None
-    assert alerts.raised_count == 1
+    assert alerts.alerts.raised_count == 1
     world.set_clock(step_ms)
     world.advance(59_000)
-    assert alerts.raised_count == 1
+    assert alerts.alerts.raised_count == 1
     world.advance(2_000)
-    assert alerts.raised_count == 2
+    assert alerts.alerts.raised_count == 2
 
 
 def test_alarms_do_not_multiply(world: World) -> None:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.core.queue import Queue
+from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Message
 from tests.wire.bodies import files_of
 from tests.wire.client_frames import ServerFrame
@@ -192,9 +192,9 @@ def check(world: World) -> None:
 
 
 def _check_queue(queue: Queue, held: list[Message]) -> list[Message]:
-    tally = queue.tally
-    ready = [entry.message for entry in queue.order]
-    messages = ready + held + [entry.message for entry in queue.scheduled.values()]
+    tally = queue.contents.tally
+    ready = [entry.message for entry in queue.contents.order]
+    messages = ready + held + [entry.message for entry in queue.contents.scheduled.values()]
     assert queue.message_count == len(messages), queue.name
     assert tally.held_count == len(held), queue.name
     left = tally.acknowledged + tally.killed + tally.expired + tally.replaced
@@ -239,5 +239,5 @@ def live(crowd: Crowd, steps: list[tuple[object, ...]]) -> None:
     check(crowd.world)
     for queue in (*QUEUES, "dead"):
         assert crowd.world.queue(queue).message_count == 0
-        assert crowd.world.queue(queue).tally.size_bytes == 0
+        assert crowd.world.queue(queue).contents.tally.size_bytes == 0
     assert crowd.world.broker.memory_bytes == 0

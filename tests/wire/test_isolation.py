@@ -9,7 +9,7 @@ import pytest
 from artemis_py.core.agenda import Chore
 from artemis_py.core.broker import Broker
 from artemis_py.core.budget import Budget
-from artemis_py.core.queue import Queue
+from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import StorageError
 from artemis_py.records import MemoryLog
 from artemis_py.server.complaints import LINES_MAX, Complaints

@@ -123,7 +123,7 @@ def test_what_is_in_a_file_is_not_in_memory() -> None:
     producer = world.greeted("p")
     producer.send(sent(BODY))
     queue = world.queue("q")
-    assert queue.tally.size_bytes > len(BODY)
+    assert queue.contents.tally.size_bytes > len(BODY)
     assert world.broker.memory_bytes < LIMIT
 
 
@@ -448,7 +448,7 @@ def test_who_is_gone_without_a_word_does_not_hold_a_body_for_ever() -> None:
     world.advance(20_000)
     assert consumer.transport.lost
     assert bodies_on_queues(world) == files_of(world)
-    assert world.queue("q").order.count == 1
+    assert world.queue("q").contents.order.count == 1
 
 
 # ---- files go when the log is durable ------------------------------------------------------------

@@ -43,7 +43,7 @@ def _hold(world: World, name: str) -> str:
     subscribe = "SUBSCRIBE\nid:1\ndestination:/queue/q\nack:client\nconsumer-window-size:-1\n\n\0"
     world.client(name).send(subscribe.encode())
     queue = world.queue("q")
-    assert queue.tally.held_count == COUNT
+    assert queue.contents.tally.held_count == COUNT
     (consumer,) = queue.distribution.consumers
     return f"{consumer.id}-{next(reversed(consumer.held))}"
 
@@ -70,17 +70,17 @@ def test_the_receipt_comes_when_all_is_done_and_others_are_served(world: World, 
     _send(world, "a", "later")
     world.turns.run()
     queue = world.queue("q")
-    assert 0 < queue.tally.held_count < COUNT
+    assert 0 < queue.contents.tally.held_count < COUNT
     assert world.client("a").connection.session.blocked_by is not None
     assert (_commands(world, "a"), "later" in world.broker.queues) == ([], False)
     _send(world, "b", "other", header="receipt:b\n")
     world.turns.run()
     assert _commands(world, "b") == ["RECEIPT"]
-    assert queue.tally.held_count > 0
+    assert queue.contents.tally.held_count > 0
     world.together = False
     world.settle()
     assert "RECEIPT" in _commands(world, "a")
-    assert (queue.tally.held_count, queue.order.count) == (0, left)
+    assert (queue.contents.tally.held_count, queue.contents.order.count) == (0, left)
     assert world.queue("later").message_count == 1
 
 
@@ -102,4 +102,4 @@ def test_a_cumulative_acknowledgement_counts_what_it_covers(world: World) -> Non
     _commands(world, "a")
     world.client("a").send(f"BEGIN\ntransaction:t\n\n\0ACK\nid:{last}\ntransaction:t\n\n\0".encode())
     assert _commands(world, "a") == ["ERROR"]
-    assert world.queue("q").order.count == COUNT
+    assert world.queue("q").contents.order.count == COUNT

@@ -47,7 +47,7 @@ def outcome(core: str, version: str, writes: list[bytes]) -> object:
             client.send(data)
     told = [frame.text for frame in client.collect()]
     queue = world.broker.queues.get("q")
-    bodies = [] if queue is None else [entry.message.body for entry in queue.order]
+    bodies = [] if queue is None else [entry.message.body for entry in queue.contents.order]
     return told, bodies, client.is_closed, client.connection.session.blocked_by is None, dict(world.stats.frames_in)
 
 

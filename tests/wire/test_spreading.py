@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from artemis_py.core.queue.arrivals import Arrivals
 from artemis_py.server import turns
 from tests.wire.world import World, configuration
 
@@ -41,7 +44,7 @@ def _send(world: World, name: str, destination: str, body: str, header: str = ""
 
 
 def _reached(world: World) -> int:
-    return sum(queue.tally.added for queue in world.broker.queues.values() if queue.address.name == "t")
+    return sum(queue.contents.tally.added for queue in world.broker.queues.values() if queue.address.name == "t")
 
 
 @pytest.mark.parametrize("header", ["", "persistent:true\n", "expires:9999999999999\n"])
@@ -135,11 +138,15 @@ def test_a_sender_that_leaves_has_published_all_the_same(world: World) -> None:
 
 @pytest.mark.interpreted
 def test_an_internal_error_is_told_to_the_sender(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    def breaks(*_: object) -> None:
-        raise RuntimeError("a bug")
-
     queue = next(queue for queue in world.broker.queues.values() if queue.address.name == "t")
-    monkeypatch.setattr(queue, "arrive", breaks)
+    arrive = Arrivals.arrive
+
+    def breaks(arrivals: Arrivals, *rest: Any) -> None:
+        if arrivals is queue.arrivals:
+            raise RuntimeError("a bug")
+        arrive(arrivals, *rest)
+
+    monkeypatch.setattr(Arrivals, "arrive", breaks)
     _send(world, "sender", "/topic/t", "x", "persistent:true\nreceipt:r\n")
     ((command, _),) = _frames(world, "sender")
     assert command == "ERROR"

@@ -40,7 +40,7 @@ class Sender:
         return answers
 
     def bodies(self, queue: str = "q") -> list[str]:
-        return [bytes(entry.message.body).decode() for entry in self.world.broker.queues[queue].order]  # type: ignore[arg-type]
+        return [bytes(entry.message.body).decode() for entry in self.world.broker.queues[queue].contents.order]  # type: ignore[arg-type]
 
 
 def test_runs_of_different_destinations_transactions_and_headers_keep_their_order() -> None:

@@ -62,7 +62,7 @@ def test_a_window_is_exact(version: str, count: int, short: int) -> None:
     publish(world)
     subscribe(world, "c", sum(sizes[:count]) + short)
     assert [frame.body.decode() for frame in world.client("c").collect()] == BODIES[: count + short]
-    assert world.queue("q").delivering_count == count + short
+    assert world.queue("q").contents.delivering_count == count + short
 
 
 def test_an_ack_gives_its_bytes_back() -> None:

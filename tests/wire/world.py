@@ -7,7 +7,7 @@ import random
 from artemis_py.config.reader import loads
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
-from artemis_py.core.queue import Queue
+from artemis_py.core.queue.queue import Queue
 from artemis_py.records import MemoryLog
 from artemis_py.server.connection import Acceptance, Connection
 from artemis_py.server.stats import ServerStats

@@ -6,7 +6,7 @@ holds no queue, and says what has to go.
 
 from __future__ import annotations
 
-from artemis_py.core.entry import Entry
+from artemis_py.core.queue.entry import Entry
 from artemis_py.message import HeaderName, Message
 
 

@@ -17,9 +17,9 @@ from artemis_py.config.settings import (
     SettingsRepository,
 )
 from artemis_py.core.broker import Broker
-from artemis_py.core.consumer import Consumer
-from artemis_py.core.entry import Entry
-from artemis_py.core.queue import Queue
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.queue.entry import Entry
+from artemis_py.core.queue.queue import Queue
 from artemis_py.core.router import Batch
 from artemis_py.core.transaction import Transaction
 from artemis_py.message import Account, Head, Message, encode_headers
@@ -156,7 +156,7 @@ def turn(broker: Broker, now_ms: int = NOW_MS) -> None:
 
 def write(broker: Broker) -> None:
     """Write what consumers got, as a session does."""
-    outgoing, broker.outgoing = broker.outgoing, []
+    outgoing = broker.take_outgoing()
     for consumer in outgoing:
         consumer.listed = False
         entries, consumer.outbox, consumer.handed = consumer.outbox, [], []
@@ -177,7 +177,7 @@ def held(consumer: Consumer) -> list[int]:
 
 def properties_on(broker: Broker, queue: str) -> list[dict[str, str]]:
     """The headers of each message that is ready on a queue."""
-    return [entry.message.head.properties for entry in broker.queues[queue].order]
+    return [entry.message.head.properties for entry in broker.queues[queue].contents.order]
 
 
 def lines_run(work: Callable[[], object]) -> int:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from artemis_py.core.broker import Broker
-from artemis_py.core.consumer import Consumer
-from artemis_py.core.queue import Queue
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.queue.queue import Queue
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send
 from tests.unit.core.test_queue import counting
 
@@ -63,7 +63,7 @@ def costs_at(attributes: dict[str, Any], depth: int) -> dict[str, int]:
     broker.set_ring_size("q", queue.message_count)
     costs["evict"] = lines_run(partial(send_numbers, broker, depth + 100))
     costs["replace"] = lines_run(partial(send_numbers, broker, depth + 100))
-    assert queue.tally.replaced == 40
+    assert queue.contents.tally.replaced == 40
     assert queue.message_count == depth + 20
     return costs
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from artemis_py.core.broker import Broker
-from artemis_py.core.consumer import Consumer
-from artemis_py.core.group_views import GroupViews
-from artemis_py.core.queue import Queue
+from artemis_py.core.groups.views import GroupViews
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Head, encode_headers
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, lines_run, queue_config, send
 from tests.unit.core.test_queue import counting
@@ -30,8 +30,8 @@ def send_to(broker: Broker, group: str | None, count: int = 1, **headers: str) -
 
 def groups_of(queue: Queue) -> GroupViews:
     """The queue's groups, which it must have begun."""
-    assert queue.groups is not None
-    return queue.groups
+    assert queue.grouping.views is not None
+    return queue.grouping.views
 
 
 def busy_and_idle(attributes: dict[str, Any], depth: int) -> tuple[Broker, Queue, Consumer, Consumer]:
@@ -106,13 +106,13 @@ def test_a_plain_queue_does_not_look_at_groups() -> None:
     consumer = consumer_on(broker, queue)
     send_to(broker, None, 10)
     queue.dispatch(NOW_MS)
-    assert queue.groups is None
+    assert queue.grouping.views is None
     send_to(broker, "g")
     queue.dispatch(NOW_MS)
     assert groups_of(queue).groups["g"].owner is consumer
     queue.acknowledge(consumer, consumer.let_go_all())
     broker.detach(queue, consumer, failed=False, now_ms=NOW_MS)
-    assert queue.groups is None
+    assert queue.grouping.views is None
 
 
 @pytest.mark.parametrize("attributes", [STICKY, SHARED], ids=["sticky", "shared"])
@@ -122,7 +122,7 @@ def test_what_a_ring_takes_from_a_blocked_group_is_forgotten(attributes: dict[st
     for _ in range(300):
         send_to(broker, "busy", 20)
         queue.dispatch(NOW_MS)
-    assert queue.order.count == 10
+    assert queue.contents.order.count == 10
     assert groups_of(queue).parked_count < 2_000
     queue.acknowledge(busy, busy.let_go_all())
     busy.room_bytes = 100

@@ -10,7 +10,7 @@ import pytest
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.address import ANYCAST, MULTICAST
 from artemis_py.core.broker import Broker
-from artemis_py.core.queue import Queue
+from artemis_py.core.queue.queue import Queue
 from artemis_py.records import Keepsake, MemoryLog
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, lines_run, send, write
 

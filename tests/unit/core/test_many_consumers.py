@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from artemis_py.core.broker import Broker
-from artemis_py.core.consumer import Consumer
-from artemis_py.core.queue import Queue
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.queue.queue import Queue
 from tests.unit.core.parts import (
     NOW_MS,
     broker_of,
@@ -68,7 +68,7 @@ def test_consumers_that_want_the_same_look_at_each_message_once(monkeypatch: pyt
     assert len(asked) <= 2 * 600
     assert sorted(id for consumer in consumers for id in held(consumer)) == list(range(301, 601))
     assert [held(consumer) for consumer in others] == [[]] * 50
-    assert ids(queue.order) == list(range(1, 301))
+    assert ids(queue.contents.order) == list(range(1, 301))
 
 
 def test_what_one_of_them_gives_back_another_one_gets() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from artemis_py.core.broker import Broker
-from artemis_py.core.consumer import Consumer
-from artemis_py.core.queue import Queue
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.queue.queue import Queue
 from artemis_py.selector import Selector, compile_selector
 from tests.unit.core.parts import (
     NOW_MS,
@@ -122,7 +122,7 @@ def test_a_return_is_tested_again_but_alone() -> None:
     queue.resume()
     turn(broker)
     assert selector.count == 200
-    assert queue.order.count == 100
+    assert queue.contents.order.count == 100
 
 
 @pytest.mark.interpreted
@@ -185,7 +185,7 @@ def test_expiry_scan_looks_only_at_what_expires() -> None:
         send(broker, count=count)
         send(broker, expires_ms=NOW_MS + 10)
         costs.append(lines_run(partial(queue.expire_due, NOW_MS + 10)))
-        assert queue.tally.expired == 1
+        assert queue.contents.tally.expired == 1
     assert costs[0] == costs[1]
 
 
@@ -245,9 +245,9 @@ def test_browser_is_not_shown_a_redelivery() -> None:
     queue.release(consumer, [consumer.let_go(1)], failed=True, now_ms=NOW_MS)
     broker.detach(queue, consumer, failed=False, now_ms=NOW_MS)
     turn(broker, NOW_MS + 100)
-    assert queue.tally.read_count == len(browser.held) == 1
+    assert queue.contents.tally.read_count == len(browser.held) == 1
     broker.detach(queue, browser, failed=False, now_ms=NOW_MS)
-    assert (queue.delivering_count, queue.message_count) == (0, 1)
+    assert (queue.contents.delivering_count, queue.message_count) == (0, 1)
 
 
 def test_browser_does_not_own_an_exclusive_queue() -> None:
@@ -265,13 +265,13 @@ def test_non_destructive_queue() -> None:
     send(broker, count=3)
     first = consumer_on(broker, queue)
     turn(broker)
-    assert (queue.message_count, queue.delivering_count) == (3, 3)
+    assert (queue.message_count, queue.contents.delivering_count) == (3, 3)
     for message_id in (1, 2, 3):
         queue.acknowledge(first, [first.let_go(message_id)])
     second = consumer_on(broker, queue)
     turn(broker)
     assert held(second) == [1, 2, 3]
-    assert (queue.message_count, queue.tally.acknowledged) == (3, 0)
+    assert (queue.message_count, queue.contents.tally.acknowledged) == (3, 0)
     assert queue.remove_all() == 3
     assert (queue.message_count, broker.addresses["a"].account.message_count) == (0, 0)
 
@@ -329,10 +329,10 @@ def test_what_was_never_written_is_on_the_queue_as_before(settles: bool, failed:
     broker.dispatch(NOW_MS)
     assert ids(consumer.outbox) == [1, 2, 3]
     broker.detach(queue, consumer, failed=failed, now_ms=NOW_MS)
-    assert [(entry.message.id, entry.attempts, entry.redelivered) for entry in queue.order] == [
+    assert [(entry.message.id, entry.attempts, entry.redelivered) for entry in queue.contents.order] == [
         (1, 0, False), (2, 0, False), (3, 0, False),
     ]  # fmt: skip
-    assert (queue.message_count, queue.tally.acknowledged) == (3, 0)
+    assert (queue.message_count, queue.contents.tally.acknowledged) == (3, 0)
 
 
 @pytest.mark.parametrize("failed", [False, True])
@@ -344,10 +344,10 @@ def test_what_was_handed_over_and_never_written_goes_on_the_queue(failed: bool) 
     queue.pause()
     send(broker, plain=True)
     broker.detach(queue, consumer, failed=failed, now_ms=NOW_MS)
-    assert ids(queue.order) == [1, 2, 3]
-    tally = queue.tally
+    assert ids(queue.contents.order) == [1, 2, 3]
+    tally = queue.contents.tally
     assert (tally.added, tally.acknowledged, queue.message_count) == (3, 0, 3)
-    assert tally.size_bytes == sum(entry.message.size_bytes for entry in queue.order)
+    assert tally.size_bytes == sum(entry.message.size_bytes for entry in queue.contents.order)
     assert broker.addresses["a"].account.message_count == 3
 
 
@@ -360,7 +360,7 @@ def test_sent_and_unsent_are_told_apart() -> None:
     send(broker)
     broker.dispatch(NOW_MS)
     broker.detach(queue, consumer, failed=True, now_ms=NOW_MS)
-    assert [(entry.attempts, entry.redelivered) for entry in queue.order] == [(1, True), (0, False)]
+    assert [(entry.attempts, entry.redelivered) for entry in queue.contents.order] == [(1, True), (0, False)]
 
 
 def test_purge_leaves_what_is_in_delivery() -> None:
@@ -371,11 +371,11 @@ def test_purge_leaves_what_is_in_delivery() -> None:
     send(broker, due_ms=NOW_MS + 1000)
     turn(broker)
     assert queue.remove_all() == 3
-    assert (queue.message_count, queue.delivering_count, queue.tally.killed) == (1, 1, 3)
+    assert (queue.message_count, queue.contents.delivering_count, queue.contents.tally.killed) == (1, 1, 3)
     queue.acknowledge(consumer, [consumer.let_go(1)])
     turn(broker, NOW_MS + 1000)
     assert queue.message_count == 0
-    assert (queue.tally.durable_count, queue.tally.size_bytes) == (0, 0)
+    assert (queue.contents.tally.durable_count, queue.contents.tally.size_bytes) == (0, 0)
 
 
 def test_what_was_picked_and_never_written_expires_all_the_same() -> None:
@@ -390,4 +390,4 @@ def test_what_was_picked_and_never_written_expires_all_the_same() -> None:
     broker.detach(queue, consumer, failed=False, now_ms=NOW_MS + 200)
     assert queue.message_count == 1
     queue.expire_due(NOW_MS + 200)
-    assert (queue.message_count, queue.tally.expired) == (0, 1)
+    assert (queue.message_count, queue.contents.tally.expired) == (0, 1)

@@ -10,10 +10,10 @@ import pytest
 from artemis_py.config.queue_settings import queue_settings
 from artemis_py.config.settings import AddressConfig, AddressSettings, BrokerConfig, QueueConfig
 from artemis_py.core.broker import Broker
-from artemis_py.core.distribution import RoundRobin
 from artemis_py.core.order.priority import PriorityOrder
-from artemis_py.core.overflow import Ring, Unbounded
-from artemis_py.core.queue import Queue
+from artemis_py.core.queue.distribution import RoundRobin
+from artemis_py.core.queue.overflow import Ring, Unbounded
+from artemis_py.core.queue.queue import Queue
 from artemis_py.core.recipe import describe, overflow_for
 from artemis_py.errors import BrokerError, LimitError, NotFoundError, SelectorError
 from artemis_py.records import Keepsake, MemoryLog
@@ -27,12 +27,12 @@ def made(attributes: dict[str, Any] | None = None, settings: dict[str, Any] | No
 
 def seen(queue: Queue) -> dict[str, Any]:
     """What the queue got."""
-    overflow = queue.overflow
+    overflow = queue.flow.overflow
     return {
         "exclusive": isinstance(queue.distribution, RoundRobin) and queue.distribution._live_max == 1,
         "ring_size": overflow.size if isinstance(overflow, Ring) else -1,
         "non_destructive": queue.non_destructive,
-        "max_consumers": queue.consumers_max,
+        "max_consumers": queue.seats.consumers_max,
         "consumers_before_dispatch": queue.gate.consumers_min,
         "delay_before_dispatch": queue.gate.delay_ms,
         "purge_on_no_consumers": queue.purge_on_no_consumers,
@@ -75,8 +75,8 @@ def test_a_plain_queue() -> None:
     queue = made()
     assert seen(queue) == PLAIN
     assert isinstance(queue.distribution, RoundRobin)
-    assert isinstance(queue.overflow, Unbounded)
-    assert queue.redelivery.attempts_max == 10
+    assert isinstance(queue.flow.overflow, Unbounded)
+    assert queue.parts.redelivery.attempts_max == 10
 
 
 @pytest.mark.parametrize("attribute", sorted(OTHER))
@@ -111,7 +111,7 @@ def test_redelivery_of_the_address() -> None:
             "max_delivery_attempts": 4,
         }
     )
-    redelivery = queue.redelivery
+    redelivery = queue.parts.redelivery
     assert (redelivery.delay_ms, redelivery.multiplier, redelivery.collision_factor) == (100, 1.5, 0.2)
     assert (redelivery.attempts_max, redelivery.delay_ms_max) == (4, 1000)
 
@@ -282,8 +282,8 @@ def test_max_consumers() -> None:
     with pytest.raises(LimitError):
         consumer_on(broker, queue, selector="color = 'red'")
     assert queue.consumer_count == 2
-    assert isinstance(queue.order, PriorityOrder)
-    assert queue.order.cursors == []
+    assert isinstance(queue.contents.order, PriorityOrder)
+    assert queue.contents.order.cursors == []
     broker.detach(queue, first, failed=False, now_ms=NOW_MS)
     consumer_on(broker, queue)
     assert queue.consumer_count == 2

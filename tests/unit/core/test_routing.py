@@ -47,8 +47,8 @@ def test_anycast_queues_take_turns(batches: list[int]) -> None:
     broker = dual()
     for count in batches:
         send(broker, count=count, routing_type=ANYCAST)
-    assert ids(broker.queues["qA"].order) == [1, 3, 5]
-    assert ids(broker.queues["qB"].order) == [2, 4, 6]
+    assert ids(broker.queues["qA"].contents.order) == [1, 3, 5]
+    assert ids(broker.queues["qB"].contents.order) == [2, 4, 6]
 
 
 def test_turns_go_on_when_bindings_change() -> None:
@@ -107,9 +107,9 @@ def test_handed_over_without_queueing() -> None:
     consumer = consumer_on(broker, queue, settles=True)
     send(broker, count=3, plain=True)
     assert ids(consumer.handed) == [1, 2, 3]
-    assert (queue.tally.added, queue.tally.acknowledged, queue.message_count) == (3, 3, 0)
+    assert (queue.contents.tally.added, queue.contents.tally.acknowledged, queue.message_count) == (3, 3, 0)
     assert broker.addresses["a"].account.message_count == 0
-    assert broker.outgoing == [consumer]
+    assert broker.host.outgoing == [consumer]
 
 
 @pytest.mark.parametrize("obstacle", ["waiting", "paused", "second", "selector", "client", "no room", "expires", "due"])

@@ -9,6 +9,7 @@ import pytest
 from artemis_py.core.address import MULTICAST
 from artemis_py.core.broker import Broker
 from artemis_py.core.events import GIVEN_UP
+from artemis_py.core.queue.arrivals import Arrivals
 from artemis_py.core.transaction import Transaction
 from artemis_py.message import Message
 from artemis_py.records import Depth
@@ -42,7 +43,7 @@ def _publish(broker: Broker, count: int = 1, units: int = UNITS, **options: Any)
 
 
 def _placed(broker: Broker) -> int:
-    return sum(queue.tally.added for queue in broker.queues.values())
+    return sum(queue.contents.tally.added for queue in broker.queues.values())
 
 
 def _turns_until_done(broker: Broker) -> list[int]:
@@ -65,7 +66,7 @@ def test_no_turn_puts_more_on_queues_than_it_has_units_for() -> None:
     assert max(steps) <= UNITS
     assert [queue.message_count for queue in broker.queues.values()] == [1] * COUNT
     assert broker.addresses["news"].account.message_count == 1
-    assert broker.addresses["news"].spread is None
+    assert not broker.addresses["news"].is_spreading
 
 
 def test_a_slice_costs_the_same_however_many_queues_there_are() -> None:
@@ -96,7 +97,9 @@ def test_a_commit_of_many_messages_is_spread_too() -> None:
     assert at_once <= UNITS
     steps = _turns_until_done(broker)
     assert (at_once + sum(steps), max(steps) <= UNITS) == (1200, True)
-    assert [ids(queue.order) == sorted(ids(queue.order)) for queue in broker.queues.values()] == [True] * 60
+    assert [ids(queue.contents.order) == sorted(ids(queue.contents.order)) for queue in broker.queues.values()] == [
+        True
+    ] * 60
 
 
 def test_each_queue_gets_everything_in_order() -> None:
@@ -111,8 +114,8 @@ def test_each_queue_gets_everything_in_order() -> None:
     send(broker, "news")
     assert broker.queues[last].message_count == 0
     _turns_until_done(broker)
-    assert ids(broker.queues["q0"].order) == [1, 5]
-    assert ids(broker.queues[last].order) == [1, 2, 3, 4, 5]
+    assert ids(broker.queues["q0"].contents.order) == [1, 5]
+    assert ids(broker.queues[last].contents.order) == [1, 2, 3, 4, 5]
 
 
 def test_consumers_are_handed_plain_messages() -> None:
@@ -132,10 +135,10 @@ def test_scheduled_messages_wait_on_each_queue() -> None:
     broker = _topic()
     _publish(broker, due_ms=NOW_MS + 50)
     _turns_until_done(broker)
-    assert [len(queue.scheduled) for queue in broker.queues.values()] == [1] * COUNT
+    assert [len(queue.contents.scheduled) for queue in broker.queues.values()] == [1] * COUNT
     broker.budget.refill(10**9)
     turn(broker, NOW_MS + 60)
-    assert [queue.order.count for queue in broker.queues.values()] == [1] * COUNT
+    assert [queue.contents.order.count for queue in broker.queues.values()] == [1] * COUNT
 
 
 @pytest.mark.interpreted
@@ -172,7 +175,7 @@ def test_a_queue_without_consumers_takes_nothing_where_it_is_to_be_empty_then() 
     _turns_until_done(broker)
     broker.budget.refill(10**9)
     turn(broker)
-    assert (queue.message_count, queue.tally.killed) == (0, 1)
+    assert (queue.message_count, queue.contents.tally.killed) == (0, 1)
     assert [held(consumer) for name, consumer in consumers.items() if name != "q7"] == [[1]] * (COUNT - 1)
 
 
@@ -181,7 +184,7 @@ def test_a_ring_keeps_the_newest() -> None:
     for _ in range(4):
         _publish(broker)
     _turns_until_done(broker)
-    assert {tuple(ids(queue.order)) for queue in broker.queues.values()} == {(3, 4)}
+    assert {tuple(ids(queue.contents.order)) for queue in broker.queues.values()} == {(3, 4)}
 
 
 def test_a_queue_that_refuses_is_asked_about_what_came_before() -> None:
@@ -220,10 +223,14 @@ def test_a_queue_that_breaks_off_keeps_nothing_from_the_others(monkeypatch: pyte
     _publish(broker)
     broken = broker.queues["q5"]
 
-    def breaks(*_: object) -> None:
-        raise RuntimeError("a bug")
+    arrive = Arrivals.arrive
 
-    monkeypatch.setattr(broken, "arrive", breaks)
+    def breaks(arrivals: Arrivals, *rest: Any) -> None:
+        if arrivals is broken.arrivals:
+            raise RuntimeError("a bug")
+        arrive(arrivals, *rest)
+
+    monkeypatch.setattr(Arrivals, "arrive", breaks)
     (placing,) = broker.router.take_begun()
     _turns_until_done(broker)
     assert (placing.done, placing.failed) == (True, True)
@@ -241,7 +248,7 @@ def test_copies_keep_their_order_though_nobody_waits_for_them() -> None:
     broker.end_turn()
     assert not broker.router.begun
     _turns_until_done(broker)
-    assert {tuple(ids(queue.order)) for queue in broker.queues.values()} == {(2, 4, 6)}
+    assert {tuple(ids(queue.contents.order)) for queue in broker.queues.values()} == {(2, 4, 6)}
 
 
 def test_a_broker_that_stops_carries_it_out() -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artemis_py.core.gate import Gate
-from artemis_py.core.redelivery import Redelivery
+from artemis_py.core.queue.gate import Gate
+from artemis_py.core.queue.redelivery import Redelivery
 from artemis_py.core.schedule import Schedule
 
 # ---- schedule ------------------------------------------------------------------------------------

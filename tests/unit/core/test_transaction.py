@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from artemis_py.core.broker import Broker
-from artemis_py.core.consumer import Consumer
+from artemis_py.core.queue.consumer import Consumer
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import AddressFullError, DuplicateError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Message
@@ -45,9 +45,9 @@ def test_sends_are_seen_at_commit() -> None:
         send_in(transaction, broker)
     before = broker.last_message_id
     assert transaction.size_bytes == 3 * (head_of("a").size_bytes + 1 + MESSAGE_OVERHEAD_BYTES)
-    assert broker.queues["q"].tally.added == 0
+    assert broker.queues["q"].contents.tally.added == 0
     transaction.commit(broker, NOW_MS)
-    assert ids(broker.queues["q"].order) == [before + 1, before + 2, before + 3]
+    assert ids(broker.queues["q"].contents.order) == [before + 1, before + 2, before + 3]
 
 
 def test_abort_forgets_sends() -> None:
@@ -56,7 +56,7 @@ def test_abort_forgets_sends() -> None:
     transaction = Transaction()
     send_in(transaction, broker)
     transaction.abort(NOW_MS)
-    assert broker.queues["q"].tally.added == 0
+    assert broker.queues["q"].contents.tally.added == 0
     assert broker.addresses["a"].account.message_count == 0
 
 
@@ -72,9 +72,9 @@ def test_acknowledged_at_commit() -> None:
     queue.wake(consumer)
     turn(broker)
     assert list(consumer.held) == [2]
-    assert (queue.message_count, queue.delivering_count, queue.tally.acknowledged) == (2, 2, 0)
+    assert (queue.message_count, queue.contents.delivering_count, queue.contents.tally.acknowledged) == (2, 2, 0)
     transaction.commit(broker, NOW_MS)
-    assert (queue.message_count, queue.delivering_count, queue.tally.acknowledged) == (1, 1, 1)
+    assert (queue.message_count, queue.contents.delivering_count, queue.contents.tally.acknowledged) == (1, 1, 1)
 
 
 def test_abort_returns_what_was_acknowledged() -> None:
@@ -88,9 +88,9 @@ def test_abort_returns_what_was_acknowledged() -> None:
     acknowledge_in(transaction, broker, consumer, 2, 1)
     queue.pause()
     transaction.abort(NOW_MS)
-    assert ids(queue.order) == [1, 2]
-    assert all((entry.attempts, entry.redelivered) == (1, True) for entry in queue.order)
-    assert (queue.message_count, queue.delivering_count) == (3, 1)
+    assert ids(queue.contents.order) == [1, 2]
+    assert all((entry.attempts, entry.redelivered) == (1, True) for entry in queue.contents.order)
+    assert (queue.message_count, queue.contents.delivering_count) == (3, 1)
 
 
 def test_refused_at_commit() -> None:
@@ -104,12 +104,12 @@ def test_refused_at_commit() -> None:
         transaction = Transaction()
         transaction.refused.append((queue, consumer, consumer.let_go(1)))
         queue.pause()
-        assert queue.order.count == 0
+        assert queue.contents.order.count == 0
         if ends == "commit":
             transaction.commit(broker, NOW_MS)
         else:
             transaction.abort(NOW_MS)
-        assert [entry.attempts for entry in queue.order] == [1]
+        assert [entry.attempts for entry in queue.contents.order] == [1]
 
 
 @pytest.mark.parametrize("ends", ["commit", "refuse", "abort"])
@@ -130,7 +130,12 @@ def test_queue_deleted_before_the_end(ends: str) -> None:
     else:
         transaction.commit(broker, NOW_MS)
     account = broker.addresses["a"].account
-    assert (account.message_count, account.size_bytes, queue.message_count, queue.tally.size_bytes) == (0, 0, 0, 0)
+    assert (account.message_count, account.size_bytes, queue.message_count, queue.contents.tally.size_bytes) == (
+        0,
+        0,
+        0,
+        0,
+    )
 
 
 # ---- full addresses ------------------------------------------------------------------------------
@@ -149,9 +154,9 @@ def test_fail_refuses_the_whole() -> None:
         send_in(transaction, broker)
     with pytest.raises(AddressFullError):
         transaction.commit(broker, NOW_MS)
-    assert (queue.tally.added, queue.tally.acknowledged) == (1, 0)
+    assert (queue.contents.tally.added, queue.contents.tally.acknowledged) == (1, 0)
     transaction.abort(NOW_MS)
-    assert ids(queue.order) == [1]
+    assert ids(queue.contents.order) == [1]
 
 
 def test_fail_takes_what_fits() -> None:
@@ -212,7 +217,7 @@ def test_drop_drops_what_is_too_much() -> None:
         send_in(transaction, broker)
     first, second = (message for _, message, _ in transaction.sends[:2])
     transaction.commit(broker, NOW_MS)
-    assert ids(broker.queues["q"].order) == [first.id, second.id]
+    assert ids(broker.queues["q"].contents.order) == [first.id, second.id]
     assert broker.addresses["a"].dropped_message_count == 3
 
 
@@ -244,9 +249,9 @@ def test_duplicate_makes_commit_fail() -> None:
         with pytest.raises(DuplicateError):
             transaction.commit(broker, NOW_MS)
         transaction.abort(NOW_MS)
-    assert broker.queues["q"].tally.added == 1
+    assert broker.queues["q"].contents.tally.added == 1
     send(broker, head=head_of("a", duplicate_id="8"))
-    assert broker.queues["q"].tally.added == 2
+    assert broker.queues["q"].contents.tally.added == 2
 
 
 def test_duplicate_id_is_remembered_from_commit_on() -> None:
@@ -260,9 +265,9 @@ def test_duplicate_id_is_remembered_from_commit_on() -> None:
             transaction.abort(NOW_MS)
         else:
             transaction.commit(broker, NOW_MS)
-        assert broker.queues["q"].tally.added == added
+        assert broker.queues["q"].contents.tally.added == added
     send(broker, head=head)
-    assert broker.queues["q"].tally.added == 1
+    assert broker.queues["q"].contents.tally.added == 1
 
 
 # ---- the log -------------------------------------------------------------------------------------

@@ -11,8 +11,9 @@ from typing import Any, Final
 import pytest
 
 from artemis_py.core.broker import Broker
-from artemis_py.core.queue import Queue
-from artemis_py.core.queue_work import QueueWork
+from artemis_py.core.queue.contents import Contents
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.works import QueueWork, QueueWorks
 from artemis_py.errors import ArtemisError
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send, write
 
@@ -89,7 +90,7 @@ def deliver(count: int) -> tuple[Bench, int]:
     for _ in range(10):
         consumer_on(bench.broker, bench.queue)
     lines = bench.run(int)
-    assert bench.queue.tally.held_count == count
+    assert bench.queue.contents.tally.held_count == count
     return bench, lines
 
 
@@ -98,7 +99,7 @@ def expire(count: int) -> tuple[Bench, int]:
     send(bench.broker, count=count, expires_ms=LATER_MS)
     bench.now_ms = LATER_MS
     lines = bench.run(lambda: bench.queue.expire_due(LATER_MS))
-    assert (bench.queue.tally.expired, bench.broker.queues["x"].message_count) == (count, count)
+    assert (bench.queue.contents.tally.expired, bench.broker.queues["x"].message_count) == (count, count)
     return bench, lines
 
 
@@ -108,7 +109,7 @@ def fall_due(count: int) -> tuple[Bench, int]:
         send(bench.broker, due_ms=LATER_MS - count + number)
     bench.now_ms = LATER_MS
     lines = bench.run(int)
-    ready = [entry.message.id for entry in bench.queue.order]
+    ready = [entry.message.id for entry in bench.queue.contents.order]
     assert ready == sorted(ready)
     assert len(ready) == count
     return bench, lines
@@ -117,23 +118,23 @@ def fall_due(count: int) -> tuple[Bench, int]:
 def delete(count: int) -> tuple[Bench, int]:
     bench = _filled(count)
     lines = bench.run(lambda: bench.broker.delete_queue(bench.queue, NOW_MS))
-    assert (bench.queue.message_count, bench.queue.tally.killed, bench.broker.memory_bytes) == (0, count, 0)
+    assert (bench.queue.message_count, bench.queue.contents.tally.killed, bench.broker.memory_bytes) == (0, count, 0)
     return bench, lines
 
 
 def purge(count: int) -> tuple[Bench, int]:
     bench = _filled(count)
     lines = bench.run(bench.queue.remove_all)
-    assert (bench.queue.message_count, bench.queue.tally.killed) == (0, count)
+    assert (bench.queue.message_count, bench.queue.contents.tally.killed) == (0, count)
     return bench, lines
 
 
 def lose(count: int) -> tuple[Bench, int]:
     bench, consumer = _held(count)
     lines = bench.run(lambda: bench.broker.detach(bench.queue, consumer, failed=True, now_ms=NOW_MS))
-    ready = [entry.message.id for entry in bench.queue.order]
+    ready = [entry.message.id for entry in bench.queue.contents.order]
     assert ready == sorted(ready)
-    assert (len(ready), bench.queue.tally.held_count) == (count, 0)
+    assert (len(ready), bench.queue.contents.tally.held_count) == (count, 0)
     return bench, lines
 
 
@@ -143,7 +144,7 @@ def bury(count: int) -> tuple[Bench, int]:
     for entry in consumer.held.values():
         entry.attempts = 9
     lines = bench.run(lambda: bench.broker.detach(bench.queue, consumer, failed=True, now_ms=NOW_MS))
-    assert (bench.queue.tally.killed, bench.broker.queues["d"].message_count) == (count, count)
+    assert (bench.queue.contents.tally.killed, bench.broker.queues["d"].message_count) == (count, count)
     return bench, lines
 
 
@@ -152,7 +153,7 @@ def refuse(count: int) -> tuple[Bench, int]:
     bench.broker.pause("q")
     last_id = next(reversed(consumer.held))
     lines = bench.run(lambda: bench.queue.refuse_up_to(consumer, last_id, NOW_MS))
-    assert (bench.queue.order.count, bench.queue.tally.held_count) == (count, 0)
+    assert (bench.queue.contents.order.count, bench.queue.contents.tally.held_count) == (count, 0)
     return bench, lines
 
 
@@ -160,7 +161,7 @@ def acknowledge(count: int) -> tuple[Bench, int]:
     bench, consumer = _held(count)
     last_id = next(reversed(consumer.held))
     lines = bench.run(lambda: bench.queue.acknowledge_up_to(consumer, last_id, NOW_MS))
-    assert (bench.queue.message_count, bench.queue.tally.acknowledged) == (0, count)
+    assert (bench.queue.message_count, bench.queue.contents.tally.acknowledged) == (0, count)
     return bench, lines
 
 
@@ -169,7 +170,7 @@ def shed(count: int) -> tuple[Bench, int]:
     bench, consumer = _held(count)
     bench.broker.set_ring_size("q", 10)
     lines = bench.run(lambda: bench.broker.detach(bench.queue, consumer, failed=False, now_ms=NOW_MS))
-    assert (bench.queue.order.count, bench.queue.tally.replaced) == (10, count - 10)
+    assert (bench.queue.contents.order.count, bench.queue.contents.tally.replaced) == (10, count - 10)
     return bench, lines
 
 
@@ -198,7 +199,7 @@ def test_nothing_is_dispatched_before_all_is_back() -> None:
     bench, leaving = _held(FEW)
     staying = consumer_on(bench.broker, bench.queue)
     _once(bench, lambda: bench.broker.detach(bench.queue, leaving, failed=False, now_ms=NOW_MS))
-    assert 0 < bench.queue.order.count < FEW
+    assert 0 < bench.queue.contents.order.count < FEW
     assert not staying.held
     bench.run(int)
     assert list(staying.held) == sorted(staying.held)
@@ -228,7 +229,7 @@ def test_the_name_of_a_deleted_queue_is_free_at_once() -> None:
     assert 0 < old.message_count < FEW
     assert broker.queues["q"].message_count == 1
     bench.run(int)
-    assert (old.message_count, old.tally.killed, broker.queues["q"].message_count) == (0, FEW, 1)
+    assert (old.message_count, old.contents.tally.killed, broker.queues["q"].message_count) == (0, FEW, 1)
     assert broker.addresses["a"].account.message_count == 1
 
 
@@ -239,7 +240,11 @@ def test_what_comes_during_a_purge_stays() -> None:
     send(bench.broker, head=head_of(priority=9))
     send(bench.broker, due_ms=LATER_MS)
     bench.run(int)
-    assert (bench.queue.order.count, len(bench.queue.scheduled), bench.queue.tally.killed) == (1, 1, FEW)
+    assert (
+        bench.queue.contents.order.count,
+        len(bench.queue.contents.scheduled),
+        bench.queue.contents.tally.killed,
+    ) == (1, 1, FEW)
 
 
 def test_a_lost_consumer_has_acknowledged_what_it_acknowledged() -> None:
@@ -252,9 +257,9 @@ def test_a_lost_consumer_has_acknowledged_what_it_acknowledged() -> None:
         bench.broker.detach(bench.queue, consumer, failed=True, now_ms=NOW_MS)
 
     _once(bench, acknowledge_and_leave)
-    assert bench.queue.tally.held_count > 0
+    assert bench.queue.contents.tally.held_count > 0
     bench.run(int)
-    assert (bench.queue.tally.acknowledged, bench.queue.order.count) == (FEW // 2 + 1, FEW // 2 - 1)
+    assert (bench.queue.contents.tally.acknowledged, bench.queue.contents.order.count) == (FEW // 2 + 1, FEW // 2 - 1)
 
 
 def test_the_last_of_many_that_choose_is_not_starved() -> None:
@@ -289,12 +294,12 @@ def test_a_chore_that_fails_lets_the_next_go_on(monkeypatch: pytest.MonkeyPatch)
         raise ArtemisError("broken")
 
     with monkeypatch.context() as broken:
-        broken.setattr(queue, "is_outdated", fail)
+        broken.setattr(Contents, "is_outdated", fail)
         _once(bench)
     assert bench.broker.happenings.counts["ART-1006"] == 1
     assert work is not None
     assert (work.failed, work.may_go_on) == (True, True)
-    assert (len(bench.broker.agenda), queue.works) == (0, None)
+    assert (len(bench.broker.agenda), queue.parts.tasks.are_done) == (0, True)
     bench.run(int)
     assert other.held
 
@@ -303,9 +308,9 @@ def test_a_broker_that_stops_carries_out_what_was_decided() -> None:
     bench, consumer = _held(FEW)
     bench.broker.budget.refill(UNITS)
     bench.broker.detach(bench.queue, consumer, failed=False, now_ms=NOW_MS)
-    assert bench.queue.order.count < FEW
+    assert bench.queue.contents.order.count < FEW
     bench.broker.finish(NOW_MS)
-    assert (bench.queue.order.count, len(bench.broker.agenda)) == (FEW, 0)
+    assert (bench.queue.contents.order.count, len(bench.broker.agenda)) == (FEW, 0)
 
 
 def test_a_queue_that_breaks_off_behind_a_chore_blames_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,13 +327,13 @@ def test_a_queue_that_breaks_off_behind_a_chore_blames_nobody(monkeypatch: pytes
         raise ArtemisError("broken")
 
     with monkeypatch.context() as broken:
-        broken.setattr(queue, "go_on", fail)
+        broken.setattr(QueueWorks, "take_late", fail)
         for _ in range(1000):
             if work.done:
                 break
             _once(bench)
     assert (work.done, work.failed) == (True, False)
     assert bench.broker.happenings.counts["ART-1006"] == 1
-    assert (len(bench.broker.agenda), queue.works) == (0, None)
+    assert (len(bench.broker.agenda), queue.parts.tasks.are_done) == (0, True)
     bench.run(int)
     assert other.held

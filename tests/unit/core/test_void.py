@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artemis_py.core.entry import PURGED
+from artemis_py.core.queue.entry import PURGED
 from artemis_py.core.schedule import Schedule, drop_void
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, queue_config, send, turn
 
@@ -45,12 +45,12 @@ def test_messages_that_went_long_before_they_expire() -> None:
     broker = broker_of(queue_config())
     queue = broker.queues["q"]
     send(broker, expires_ms=NOW_MS + 500)
-    standing = next(iter(queue.order))
+    standing = next(iter(queue.contents.order))
     for _ in range(COUNT // 10):
         send(broker, expires_ms=FAR_MS, count=10)
-        for entry in list(queue.order)[1:]:
-            queue.order.remove(entry, entry.sequence)
-    assert len(queue.expiring) <= 2000
+        for entry in list(queue.contents.order)[1:]:
+            queue.contents.order.remove(entry, entry.sequence)
+    assert len(queue.contents.expiry) <= 2000
     assert queue.message_count == 1
     queue.expire_due(NOW_MS + 500)
     assert queue.message_count == 0
@@ -81,9 +81,9 @@ def test_a_queue_has_one_alarm_however_often_it_is_set() -> None:
     """A sender whose messages expire earlier and earlier, and are gone before."""
     broker = broker_of(queue_config(max_message_ttl=FAR_MS))
     queue = broker.queues["q"]
-    assert queue.lifetime is not None
+    assert queue.contents.expiry.lifetime is not None
     for number in range(COUNT // 20):
-        broker.note_alarm(FAR_MS - number, queue)
+        broker.timers.note_alarm(FAR_MS - number, queue.id)
     assert broker.timers.alarm_count <= 3
     broker.delete_queue(queue, NOW_MS)
     assert not broker.timers._alarm_ms

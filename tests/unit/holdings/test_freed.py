@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.core.entry import PURGED
+from artemis_py.core.queue.entry import PURGED
 from tests.unit.holdings.stage import CONNECT, Client, Stage, flat, frame
 
 KIBIBYTE = 1024

@@ -6,8 +6,8 @@ import gc
 import tracemalloc
 from collections.abc import Callable
 
-from artemis_py.core.alerts import Ages
 from artemis_py.core.events import REJECTED, Event
+from artemis_py.core.queue.alerts import Ages
 from artemis_py.message import Account, Head, Message, header_name
 from artemis_py.server.operational import OperationalLog
 from artemis_py.stomp.dialect import MEMO_BYTES_MAX, Dialect

@@ -108,9 +108,7 @@ def test_a_large_body_costs_what_putting_its_pieces_together_costs() -> None:
     is compared with the same amount of it. If each piece were put together with all before it, that were 125 times.
     """
     pieces = INPUTS[LARGE](4000)
-    assert any(
-        _best_s(LARGE, 4000) <= 20 * _shortest_s(lambda: lambda: b"".join(pieces)) + 0.002 for _ in range(12)
-    )
+    assert any(_best_s(LARGE, 4000) <= 20 * _shortest_s(lambda: lambda: b"".join(pieces)) + 0.002 for _ in range(12))
 
 
 def test_cr_lf_costs_what_lf_costs() -> None:

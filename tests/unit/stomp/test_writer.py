@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.core.consumer import Consumer
-from artemis_py.core.entry import Entry
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.queue.entry import Entry
 from artemis_py.stomp import writer
 from artemis_py.stomp.outbound import Part
 from artemis_py.stomp.writer import MessageWriter

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from artemis_py.core.entry import ACKED
+from artemis_py.core.queue.entry import ACKED
 from artemis_py.storage import disk as disk_module
 from artemis_py.storage import private as private_module
 from artemis_py.storage import room as room_module

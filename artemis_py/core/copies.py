@@ -1,0 +1,48 @@
+"""Dead and expired messages of which a copy belongs on another address."""
+
+from __future__ import annotations
+
+from mypy_extensions import mypyc_attr
+
+from artemis_py.core.queue.reference import QueueReference
+from artemis_py.message import Message
+from artemis_py.records import RecordLog
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Copies:
+    """Queues note here what left them; the broker makes the copies later in the turn. From the first note to ``close``
+    the log is one group: the end of an original and its copy survive together.
+    """
+
+    def __init__(self, log: RecordLog) -> None:
+        self.dead: list[tuple[QueueReference, Message]] = []
+        self.expired: list[tuple[QueueReference, Message]] = []
+        self._log = log
+        self._is_open = False
+
+    @property
+    def are_due(self) -> bool:
+        """Is there something to copy?"""
+        return bool(self.dead or self.expired)
+
+    def note_dead(self, queue: QueueReference, message: Message) -> None:
+        """The message failed for the last time; a copy belongs on the dead-letter address."""
+        self._open()
+        self.dead.append((queue, message))
+
+    def note_expired(self, queue: QueueReference, message: Message) -> None:
+        """The message expired; a copy belongs on the expiry address."""
+        self._open()
+        self.expired.append((queue, message))
+
+    def _open(self) -> None:
+        if not self._is_open:
+            self._is_open = True
+            self._log.begin_group()
+
+    def close(self) -> None:
+        """All copies were made."""
+        if self._is_open:
+            self._is_open = False
+            self._log.end_group()

@@ -1,0 +1,129 @@
+"""What is due happens: scheduled messages fall due, gates open, and queues look again at what they set alarms for.
+
+Of scheduled messages that are due at one time the earliest is first in line. So all of them are collected before the
+first one moves (``Falling``), and each queue puts the latest to its head first, each of the others before it. A restart
+finds them in the same order: what the log hears of later stands further in front.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final, final
+
+from artemis_py.core.agenda import Chore
+from artemis_py.core.budget import Budget
+from artemis_py.core.faults import set_aside
+from artemis_py.core.host import Host
+from artemis_py.core.queue.entry import Entry
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.works import SLICE_MAX
+
+_TAKE_UNITS: Final = 2
+
+
+@final
+class Due:
+    """Begins what is due. ``queues`` are all that there are, by number."""
+
+    def __init__(self, host: Host, queues: dict[int, Queue]) -> None:
+        self._host = host
+        self._queues = queues
+        self._falling: Falling | None = None
+        """Scheduled messages that are due, while they are taken out of the schedule."""
+
+    def run(self, now_ms: int) -> bool:
+        """Begin what is due; False when that will go on for some turns, and what is due later comes after it."""
+        host = self._host
+        is_done = self._falling is None or self._falling.is_done
+        if is_done and host.timers.scheduled.is_due(now_ms, host.clock.shift_ms):
+            falling = self._falling = Falling(host, self._queues, now_ms)
+            is_done = falling.work(host.budget, now_ms)
+            if not is_done:
+                host.agenda.add(falling)
+        if not is_done:
+            return False
+        self._open_gates(host.clock.steady_ms(now_ms))
+        self._ring(now_ms)
+        return True
+
+    def _open_gates(self, steady_ms: int) -> None:
+        timers = self._host.timers
+        for queue_id in timers.pop_gates(steady_ms):
+            queue = self._queues.get(queue_id)
+            if queue is None:
+                continue
+            if queue.is_held:
+                timers.note_gate(steady_ms, queue_id)
+            else:
+                queue.tick_gate(steady_ms)
+
+    def _ring(self, now_ms: int) -> None:
+        """Have queues look at what they set alarms for. What is left of them when the budget is spent is due in the
+        next turn, too.
+        """
+        budget = self._host.budget
+        is_more = True
+        while is_more:
+            count_max = min(max(budget.left, 1), SLICE_MAX)
+            ringing, count = self._host.timers.pop_alarms(now_ms, count_max)
+            budget.spend(count)
+            for queue_id in ringing:
+                queue = self._queues.get(queue_id)
+                if queue is None:
+                    continue
+                try:
+                    queue.look_again(now_ms)
+                except Exception as error:
+                    set_aside(self._host, queue, "alarm", error)
+            is_more = count == count_max and not budget.is_spent
+
+
+@final
+class Falling(Chore):
+    """Takes what is due at ``until_ms`` from the schedule and hands it to the queues."""
+
+    def __init__(self, host: Host, queues: dict[int, Queue], until_ms: int) -> None:
+        self._host = host
+        self._queues = queues
+        self._until_ms = until_ms
+        self._shift_ms = host.clock.shift_ms
+        self._groups: dict[int, list[Entry]] = {}
+        self._ready: deque[tuple[int, list[Entry]]] | None = None
+        self.is_done = False
+
+    def work(self, budget: Budget, now_ms: int) -> bool:
+        ready = self._ready
+        while ready is None:
+            if self._collect(budget):
+                ready = self._ready = deque(self._groups.items())
+            elif budget.is_spent:
+                return False
+        while ready:
+            queue_id, entries = ready.popleft()
+            queue = self._queues.get(queue_id)
+            if queue is None:
+                continue
+            try:
+                queue.fall_due(entries, now_ms, budget)
+            except Exception as error:
+                set_aside(self._host, queue, "schedule", error)
+            if budget.is_spent and ready:
+                return False
+        self.is_done = True
+        return True
+
+    def _collect(self, budget: Budget) -> bool:
+        """Take some of what is due out of the schedule; True when that was all."""
+        timers = self._host.timers
+        count = min(max(budget.left // _TAKE_UNITS, 1), SLICE_MAX)
+        due = timers.scheduled.pop_due(self._until_ms, self._shift_ms, count)
+        budget.spend(_TAKE_UNITS * len(due))
+        for item in due:
+            entry = timers.entry_of(item)
+            if entry is not None:
+                self._groups.setdefault(item[0], []).append(entry)
+        return len(due) < count
+
+    def recover(self) -> bool:
+        self.is_done = not self._ready
+        return not self.is_done

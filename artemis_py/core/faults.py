@@ -1,0 +1,16 @@
+"""What happens to a queue of which a step broke off."""
+
+from __future__ import annotations
+
+from artemis_py.core.events import SET_ASIDE, described
+from artemis_py.core.host import Host
+from artemis_py.core.queue.queue import Queue
+
+
+def set_aside(host: Host, queue: Queue, step: str, error: Exception) -> None:
+    """A queue's own step broke off: it is paused until somebody resumes it or the broker starts again, all others go
+    on. Raises the error when the disk failed, for which no queue can stand.
+    """
+    fields = described(step, error)
+    queue.pause()
+    host.note_event(SET_ASIDE, queue.reference, fields, kind=step)

@@ -1,0 +1,1 @@
+"""The pages of an address, and what one queue has in them."""

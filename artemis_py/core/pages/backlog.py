@@ -1,0 +1,169 @@
+"""A queue's part of an address' pages: what it still has there, what it has taken out of turn, and how far it has read.
+
+Order is a key here, too: a message from a page takes the sequence that its place gives it, above everything that stood
+on the queue when paging began. So one that a selective consumer fetched from far back and gave back again stands
+behind those that were not read yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from artemis_py.config.settings import AddressSettings
+from artemis_py.core.pages.stream import PageReader, PageStream
+from artemis_py.paged import Page, PagedMessage, PlaceSet
+from artemis_py.records import Found
+
+UNLIMITED: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAhead:
+    """How much of its pages a queue may have in memory (``max-read-page-*`` with what consumers hold,
+    ``prefetch-page-*`` without; -1: no such limit).
+    """
+
+    bytes_max: int
+    messages_max: int
+    ready_bytes_max: int
+    ready_messages_max: int
+
+    @staticmethod
+    def of(settings: AddressSettings) -> ReadAhead:
+        """The limits that an address-setting sets; with all of them off, ``max-size-bytes``, or else two pages."""
+        limits = (
+            settings.max_read_page_bytes,
+            settings.max_read_page_messages,
+            settings.prefetch_page_bytes,
+            settings.prefetch_page_messages,
+        )
+        if max(limits) < 0:
+            size = settings.max_size_bytes if settings.max_size_bytes > 0 else 2 * settings.page_size_bytes
+            return ReadAhead(size, UNLIMITED, UNLIMITED, UNLIMITED)
+        return ReadAhead(*limits)
+
+    def has_room(self, ready_count: int, ready_bytes: int, held_count: int, held_bytes: int) -> bool:
+        """May one more be read?"""
+        return (
+            not 0 <= self.ready_messages_max <= ready_count
+            and not 0 <= self.ready_bytes_max <= ready_bytes
+            and not 0 <= self.messages_max <= ready_count + held_count
+            and not 0 <= self.bytes_max <= ready_bytes + held_bytes
+        )
+
+
+class Backlog:
+    """What one queue has in the pages of one address, from the time when paging began until it ends.
+
+    ``shared_order`` is false for a queue that gets messages of other addresses too (it is bound to a wildcard): there
+    is no order among addresses, so its messages simply follow each other as they are read.
+    """
+
+    __slots__ = (
+        "_attempts", "_base", "_early_place", "_taken", "count", "durable_count", "durable_size_bytes",
+        "in_memory", "period", "reader", "shared_order", "size_bytes", "stream",
+    )  # fmt: skip
+
+    def __init__(self, stream: PageStream, reader: PageReader, base: int, *, shared_order: bool) -> None:
+        self.stream = stream
+        self.reader = reader
+        self.shared_order = shared_order
+        self.period = stream.period
+        self.count = 0
+        self.size_bytes = 0
+        self.durable_count = 0
+        self.durable_size_bytes = 0
+        self.in_memory: dict[int, PagedMessage] = {}
+        """What was taken and is not settled, by place: ready, scheduled, or with a consumer or its transaction."""
+        self._base = base
+        self._early_place = 0
+        self._taken: dict[int, PlaceSet] = {}
+        self._attempts: dict[int, tuple[int, int]] = {}
+
+    def add(self, count: int, size_bytes: int, durable_count: int, durable_size_bytes: int) -> None:
+        """More of it came to stand in pages."""
+        self.count += count
+        self.size_bytes += size_bytes
+        self.durable_count += durable_count
+        self.durable_size_bytes += durable_size_bytes
+
+    def restore(self, page: Page, settled: PlaceSet, attempts: dict[int, tuple[int, int]]) -> None:
+        """After a restart: which places of a page are settled, and failed deliveries by place."""
+        self._taken[page.number] = PlaceSet(page.first_place, settled.encode())
+        self._attempts.update(attempts)
+
+    @property
+    def end_sequence(self) -> int:
+        """Above the order keys of everything in pages."""
+        return self._base + self.stream.next_place
+
+    def sequence(self, message: PagedMessage) -> int:
+        """The message's order key on the queue."""
+        return self._base + message.place
+
+    def came_back(self, message: PagedMessage) -> None:
+        """A message is ready again. It may stand behind some that were not read yet; see ``is_early``."""
+        if message.place >= self.reader.place:
+            self._early_place = max(self._early_place, message.place)
+
+    @property
+    def has_early(self) -> bool:
+        """Did a consumer fetch something from far back and return it, and is it still ahead of the reader?"""
+        return self.reader.place <= self._early_place and self.count > 0 and self.shared_order
+
+    def is_early(self, sequence: int) -> bool:
+        """Does something that was not read yet stand before this sequence?"""
+        return sequence >= self._base + self.reader.place
+
+    def due_ms(self, found: Found) -> int:
+        """When the message may be delivered (0: now): its schedule, or what a delivery that failed before a restart
+        set.
+        """
+        state = self._attempts.get(found.message.place)
+        return found.due_ms if state is None else state[1]
+
+    def attempts(self, message: PagedMessage) -> int:
+        """Deliveries that failed before a restart."""
+        return self._attempts.get(message.place, (0, 0))[0]
+
+    def next(self) -> Found | None:
+        """The next message that is not taken; None when there is none in memory (yet)."""
+        return self.next_for(self.reader)
+
+    def next_for(self, reader: PageReader, looks_max: int = UNLIMITED) -> Found | None:
+        """The next message that is not taken, for a reader of its own, among the ``looks_max`` next ones."""
+        while looks_max and (found := reader.next()) is not None:
+            looks_max -= 1
+            if found.message.place < self.reader.place and reader is not self.reader:
+                continue
+            taken = self._taken.get(found.message.page.number) if self._taken else None
+            if taken is None or found.message.place not in taken:
+                return found
+        return None
+
+    def take(self, message: PagedMessage) -> None:
+        """The queue has the message in memory now, or is done with it."""
+        self.count -= 1
+        self.size_bytes -= message.size_bytes
+        if message.head.persistent:
+            self.durable_count -= 1
+            self.durable_size_bytes -= message.size_bytes
+        self.in_memory[message.place] = message
+        if self._attempts:
+            self._attempts.pop(message.place, None)
+        if message.place < self.reader.place:
+            return
+        page = message.page
+        taken = self._taken.get(page.number)
+        if taken is None:
+            first = self.reader.page_number
+            self._taken = {number: places for number, places in self._taken.items() if number >= first}
+            taken = self._taken[page.number] = PlaceSet(page.first_place)
+        taken.add(message.place)
+
+    def drop_all(self) -> None:
+        """Nothing of it is wanted any more."""
+        self.count = self.size_bytes = self.durable_count = self.durable_size_bytes = 0
+        self._attempts.clear()
+        self.reader.skip_all()

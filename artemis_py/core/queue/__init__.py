@@ -1,0 +1,1 @@
+"""A queue, and the parts that it is composed of."""

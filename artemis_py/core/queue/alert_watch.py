@@ -1,0 +1,79 @@
+"""A queue with alert thresholds looks after each batch of arrivals, and when an alarm that it set rings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import final
+
+from artemis_py.core.events import ALERT
+from artemis_py.core.host import Host
+from artemis_py.core.queue.alerts import SIZE, Alerts
+from artemis_py.core.queue.contents import Contents
+from artemis_py.core.queue.reference import QueueReference
+from artemis_py.message import Message
+from artemis_py.paged import PagedMessage
+
+
+@final
+class AlertWatch:
+    """Tells the operational log of thresholds that are breached. There is one only where there are thresholds."""
+
+    __slots__ = ("_contents", "_host", "_reference", "alerts")
+
+    def __init__(self, reference: QueueReference, host: Host, contents: Contents, alerts: Alerts) -> None:
+        self._reference = reference
+        self._host = host
+        self._contents = contents
+        self.alerts = alerts
+
+    # ---- ages of what is in pages ----------------------------------------------------------------
+
+    def note_paged(self, messages: list[Message]) -> None:
+        """New messages are in pages."""
+        if self.alerts.paged_ages is not None:
+            self.alerts.paged_ages.add(messages)
+
+    def note_fetched(self, message: PagedMessage) -> None:
+        """A message comes out of its page."""
+        ages, paged_ages = self.alerts.ages, self.alerts.paged_ages
+        if ages is None or paged_ages is None:
+            return
+        if not message.page.restored:
+            paged_ages.remove([message])
+        ages.add([message])
+
+    def forget_paged(self) -> None:
+        """What is in pages is gone, or nobody knows how much of it is: what is left is noted when it is read."""
+        if self.alerts.paged_ages is not None:
+            self.alerts.paged_ages.clear()
+
+    # ---- looking ---------------------------------------------------------------------------------
+
+    def look_at(self, messages: Sequence[Message], now_ms: int) -> None:
+        """Messages came, in whatever state; their ages were noted."""
+        large = self.alerts.large(messages)
+        if large:
+            size_bytes = max([message.size_bytes for message in large])
+            self._tell(SIZE, size_bytes, self.alerts.size_bytes, count=len(large))
+        self.look(now_ms)
+
+    def look_again(self, now_ms: int) -> None:
+        """The alarm rings; it may have come before its time."""
+        self.alerts.next_ms = 0
+        self.look(now_ms)
+
+    def look(self, now_ms: int) -> None:
+        """Tell what is beyond its threshold, and set the alarm for the next look."""
+        alerts, host = self.alerts, self._host
+        count, size_bytes = self._contents.message_count, self._contents.size_bytes
+        steady_ms = host.clock.steady_ms(now_ms)
+        for kind, value, threshold in alerts.breaches(count, size_bytes, now_ms, steady_ms):
+            self._tell(kind, value, threshold)
+        again_ms = alerts.look_again_ms(count, size_bytes, now_ms, steady_ms)
+        if again_ms and not now_ms < alerts.next_ms <= again_ms:
+            alerts.next_ms = again_ms
+            host.timers.note_alarm(again_ms, self._reference.id)
+
+    def _tell(self, kind: str, value: int, threshold: int, *, count: int = 1) -> None:
+        fields: dict[str, str | int] = {"alert": kind, "value": value, "threshold": threshold}
+        self._host.note_event(ALERT, self._reference, fields, kind=kind, count=count)

@@ -1,0 +1,204 @@
+"""New messages come to a queue, at once or for later, into memory or a page; and what survived a restart comes back."""
+
+from __future__ import annotations
+
+from typing import final
+
+from artemis_py.core.pages.stream import PageStream
+from artemis_py.core.queue.aftermath import Aftermath
+from artemis_py.core.queue.alert_watch import AlertWatch
+from artemis_py.core.queue.basis import QueueBasis
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.queue.entry import REPLACED, Entry
+from artemis_py.core.queue.growth import Growth
+from artemis_py.core.queue.holding import not_before_ms
+from artemis_py.core.queue.pages import QueuePages
+from artemis_py.core.queue.works import QueueWorks
+from artemis_py.message import Message
+
+
+@final
+class Arrivals:
+    """How messages get on one queue."""
+
+    __slots__ = (
+        "_aftermath", "_alerts", "_contents", "_distribution", "_flow", "_gate", "_grouping", "_growth", "_host",
+        "_is_plain", "_pages", "_reference", "_waking", "_works",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        basis: QueueBasis,
+        pages: QueuePages,
+        works: QueueWorks,
+        growth: Growth,
+        aftermath: Aftermath,
+        alerts: AlertWatch | None,
+    ) -> None:
+        self._reference = basis.reference
+        self._host = basis.host
+        self._contents = basis.contents
+        self._flow = basis.flow
+        self._grouping = basis.grouping
+        self._waking = basis.waking
+        self._distribution = basis.distribution
+        self._gate = basis.gate
+        self._pages = pages
+        self._works = works
+        self._growth = growth
+        self._aftermath = aftermath
+        self._alerts = alerts
+        self._is_plain = not self._contents.holds and self._contents.last_values is None
+        """Does an arrival simply stand behind all others?"""
+
+    # ---- handed over -----------------------------------------------------------------------------
+
+    def direct_consumer(self, messages: list[Message]) -> Consumer | None:
+        """The consumer that may be handed arrivals without queueing them: alone, settling on send, taking everything,
+        with room.
+        """
+        consumers = self._distribution.consumers
+        contents = self._contents
+        if len(consumers) != 1 or contents.order.count or consumers[0].outbox or self._flow.overflow.keeps_none:
+            return None
+        if (
+            not self._is_plain
+            or self._alerts is not None
+            or (contents.backlogs and contents.paged_count)
+            or self._works.holds
+        ):
+            return None
+        consumer = consumers[0]
+        if consumer.settles and consumer.cursor is None and consumer.room_bytes > 0 and self._gate.is_open:
+            self._grouping.look_for(messages)
+            return consumer if self._grouping.views is None else None
+        return None
+
+    def hand_over(self, consumer: Consumer, entries: list[Entry], size_bytes: int) -> None:
+        """Give arrivals straight to the direct consumer: added and acknowledged in one step. The entries may be shared
+        by queues.
+        """
+        consumer.handed.extend(entries)
+        consumer.room_bytes -= size_bytes
+        tally = self._contents.tally
+        tally.added += len(entries)
+        tally.acknowledged += len(entries)
+        self._host.note_output(consumer)
+
+    # ---- queued ----------------------------------------------------------------------------------
+
+    def arrive(self, entries: list[Entry], size_bytes: int, now_ms: int) -> None:
+        """Append entries of new messages. A consumer with room takes them before a ring counts them."""
+        if len(entries) > 1 and self._flow.overflow.sheds_bytes and not self._flow.fits(len(entries), size_bytes):
+            for entry in entries:  # what stays must not depend on how many came at once
+                self.arrive([entry], entry.message.size_bytes, now_ms)
+            return
+        if self._grouping.rule is not None and self._grouping.views is None:
+            self._grouping.look_for([entry.message for entry in entries])
+        expires = self._contents.count_in(entries, size_bytes)
+        if self._is_plain and not expires:
+            self._contents.order.extend(entries)
+        else:
+            self._append(entries, now_ms)
+        self._growth.run(len(entries), now_ms)
+        if self._alerts is not None:
+            self._alerts.look_at([entry.message for entry in entries], now_ms)
+        self._aftermath.run()
+
+    def _append(self, entries: list[Entry], now_ms: int) -> None:
+        """Append entries, each in its turn: what may not be delivered yet is put aside at its place, and a newer value
+        takes the place of the one before it.
+        """
+        contents = self._contents
+        if self._is_plain:
+            contents.append_expiring(entries)
+            return
+        for entry in entries:
+            keeps_last = contents.last_values is not None
+            if keeps_last:
+                self._offer_older(entry, now_ms)
+                contents.enter_value(entry)
+                self._aftermath.run()
+            due_ms = not_before_ms(entry.message, now_ms) if contents.holds else 0
+            if due_ms:
+                contents.append_held(entry, due_ms)
+            elif keeps_last:
+                contents.append_value(entry)
+            else:
+                contents.append_expiring([entry])
+
+    def _offer_older(self, entry: Entry, now_ms: int) -> None:
+        """A consumer with room takes the value that is replaced before that: what it gets must not depend on how many
+        messages came at once.
+        """
+        contents = self._contents
+        older = None if contents.last_values is None else contents.last_values.older(entry.message)
+        if older is not None and contents.stands(older):
+            self._waking.wake_dry()
+            self._growth.offer_first(now_ms)
+
+    def schedule(self, entry: Entry, due_ms: int, now_ms: int) -> None:
+        """Hold a new message aside until ``due_ms``; it counts as added now."""
+        message = entry.message
+        self._grouping.look_for([message])
+        self._contents.count_in([entry], message.size_bytes)
+        self._contents.put_aside(entry, due_ms)
+        self._growth.keep_to_depth(now_ms)
+        if self._alerts is not None:
+            self._alerts.look_at([message], now_ms)
+        self._aftermath.run()
+
+    def arrive_paged(self, stream: PageStream, messages: list[Message], size_bytes: int, now_ms: int) -> None:
+        """New messages were put into pages; ``QueuePages.prepare`` came before that."""
+        self._pages.arrive(stream, messages, size_bytes, now_ms)
+        self._aftermath.run()
+
+    def refuse(self, messages: list[Message]) -> None:
+        """New messages for a ring that keeps none, while others stand in pages: they are gone as they come."""
+        self._contents.count_lost(messages, REPLACED, replaced=True)
+
+    def miss(self, messages: list[Message], reason: str) -> None:
+        """New messages that were to come here; meanwhile the queue takes none, for one of the reasons in
+        ``core/queue/entry.py``.
+        """
+        self._contents.count_lost(messages, reason)
+
+    # ---- after a restart -------------------------------------------------------------------------
+
+    def take_back(self, entries: list[tuple[Entry, int]], now_ms: int) -> None:
+        """Entries in order, each with the time it is due (0: ready). Rings trim as for arrivals."""
+        contents, grouping = self._contents, self._grouping
+        grouping.look_for([entry.message for entry, _ in entries])
+        contents.count_restored([entry for entry, _ in entries])
+        ready: list[Entry] = []
+        restored = 0
+        for entry, due_ms in entries:
+            keeps_place = grouping.keeps_place(entry)
+            if not due_ms or (keeps_place and due_ms <= now_ms):
+                ready.append(entry)
+                restored += 1
+                continue
+            if keeps_place or contents.last_values is not None:
+                self._append_ready(ready, now_ms)
+                ready = []
+            if keeps_place:
+                entry.sequence = contents.order.take_sequence(entry.message)
+            contents.put_aside(entry, due_ms)
+            if entry.attempts and contents.last_values is not None:
+                contents.enter_value(entry)
+        self._append_ready(ready, now_ms)
+        self._growth.fit_again(restored)
+        self._flow.stop()
+        if self._alerts is not None:
+            self._alerts.look_at([entry.message for entry, _ in entries], now_ms)
+        if restored:
+            self._host.note_ready(self._reference)
+        self._aftermath.run()
+
+    def _append_ready(self, entries: list[Entry], now_ms: int) -> None:
+        if not entries:
+            return
+        if self._is_plain and not any(self._contents.expires_ms(entry.message) for entry in entries):
+            self._contents.order.extend(entries)
+        else:
+            self._append(entries, now_ms)

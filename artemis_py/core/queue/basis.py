@@ -1,0 +1,52 @@
+"""What all moving parts of a queue stand on."""
+
+from __future__ import annotations
+
+from typing import final
+
+from artemis_py.core.host import Host
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.queue.contents import Contents
+from artemis_py.core.queue.distribution import Distribution
+from artemis_py.core.queue.flow import Flow
+from artemis_py.core.queue.gate import Gate
+from artemis_py.core.queue.grouping import Grouping
+from artemis_py.core.queue.overflow import Overflow
+from artemis_py.core.queue.reference import QueueReference
+from artemis_py.core.queue.waking import Waking
+
+
+@final
+class QueueBasis:
+    """What is on the queue, what may be on it, who reads it, and whether it may be read now."""
+
+    __slots__ = ("contents", "distribution", "flow", "gate", "grouping", "host", "reference", "waking")
+
+    def __init__(
+        self,
+        reference: QueueReference,
+        host: Host,
+        contents: Contents,
+        grouping: Grouping,
+        *,
+        overflow: Overflow,
+        distribution: Distribution,
+        gate: Gate,
+    ) -> None:
+        self.reference = reference
+        self.host = host
+        self.contents = contents
+        self.grouping = grouping
+        self.distribution = distribution
+        self.gate = gate
+        self.flow = Flow(reference, host, contents, overflow)
+        self.waking = Waking(distribution, host.budget)
+
+    def note_ready(self) -> None:
+        """There may be something to dispatch."""
+        self.host.note_ready(self.reference)
+
+    def wake(self, consumer: Consumer) -> None:
+        """The consumer has room or credit again."""
+        if self.waking.wake(consumer) and (self.contents.order.count or self.contents.paged_count):
+            self.host.note_ready(self.reference)

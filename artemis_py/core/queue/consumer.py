@@ -1,0 +1,245 @@
+"""A consumer: one reader of one queue, with what it may still take and what it has not settled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from sys import maxsize
+from typing import Final, final
+
+from mypy_extensions import mypyc_attr
+
+from artemis_py.core.order.order import Cursor
+from artemis_py.core.queue.entry import Entry
+from artemis_py.message import Head, Message
+from artemis_py.records import Actor
+from artemis_py.selector import Selector
+
+UNLIMITED: Final = -1
+_PER_MESSAGE_IDENTIFIERS: Final = frozenset({"AMQTimestamp", "AMQExpiration", "AMQSize"})
+
+
+def encoded_size(message: Message) -> int:
+    """Header block and body: what a message weighs for a consumer without frames."""
+    return message.size_bytes
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who reads: the connection's number, the client id and the user that it named."""
+
+    connection: int = 0
+    client_id: str | None = None
+    user: str | None = None
+
+
+NOBODY: Final = Reader()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ConsumerDefaults:
+    """What holds for a queue's consumers that say nothing else (``consumer-selector``, ``consumer-replay-period`` in
+    s).
+    """
+
+    selector: Selector | None = None
+    replay_period_s: int | None = None
+
+    def replay(self, period_s: int | None, now_ms: int, last_message_id: int) -> tuple[int, int]:
+        """``since_ms`` and ``after_id`` of a consumer that comes now and asks for ``period_s`` (None: it says nothing,
+        and the queue's default counts).
+        """
+        if period_s is None:
+            period_s = self.replay_period_s
+        if period_s is None:
+            return 0, 0
+        return max(now_ms - 1000 * period_s, 0) if period_s else now_ms + 1, last_message_id
+
+
+_LOOK_UNITS_MAX: Final = 4
+"""A selector that costs no more is paid for with the look at the message."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Consumer:
+    """State of one reader. The queue moves entries; the session that owns the consumer turns its outbox into frames.
+
+    ``room_bytes`` is what the connection takes in this turn, ``credit_bytes`` what the window leaves; an entry goes
+    out while both are above 0, so each may be overdrawn by one message (Artemis' consumer windows). A window of 0
+    means exactly one unsettled message.
+    """
+
+    # fmt: off
+    __slots__ = (
+        "_head_only", "_last_head", "_last_verdict", "_units", "_units_per_kb", "actor", "after_id", "asked_units",
+        "browses", "closed", "credit_bytes", "cursor", "destructive", "exclusive", "firsts", "handed", "held", "id",
+        "listed", "no_local", "outbox", "owner", "parked", "passed_over", "priority", "reader",
+        "room_bytes", "selector", "settles", "since_ms", "weigh", "weights", "window_bytes",
+    )
+    # fmt: on
+
+    def __init__(  # noqa: PLR0913 - all but the first two are named where they are given
+        self,
+        id: int,
+        owner: object,
+        *,
+        settles: bool,
+        destructive: bool,
+        browses: bool = False,
+        selector: Selector | None = None,
+        window_bytes: int = UNLIMITED,
+        priority: int = 0,
+        no_local: int = 0,
+        weigh: Callable[[Message], int] = encoded_size,
+        since_ms: int = 0,
+        after_id: int = 0,
+        exclusive: bool = False,
+        reader: Reader = NOBODY,
+    ) -> None:
+        self.id = id
+        self.actor: Actor | None = None
+        """What a log that is retained knows it as."""
+        self.owner = owner
+        self.settles = settles
+        """True when being sent is being done with (ack:auto)."""
+        self.destructive = destructive
+        self.browses = browses
+        """True for a browser: it looks at a queue whose messages others take."""
+        self.selector = selector
+        self.window_bytes = window_bytes
+        self.priority = priority
+        self.no_local = no_local
+        """The connection whose own messages are not wanted; 0 for none."""
+        self.weigh = weigh
+        """The size of the MESSAGE frame that carries a message, for room and window."""
+        self.since_ms = since_ms
+        """Messages that were sent before this time are not wanted; 0: none is too old."""
+        self.after_id = after_id
+        """But those with an id above this one are, whenever they were sent (in a transaction, for one): ids rise in
+        order of arrival, and they came after the consumer.
+        """
+        self.exclusive = exclusive
+        """It must be alone on its queue."""
+        self.reader = reader
+        self.firsts: set[int] = set()
+        """Ids of messages in the outbox with which a group came to this consumer, where the queue marks those
+        (``group-first-key``).
+        """
+        self.asked_units = 0
+        """What its selector has cost beyond looks; whoever pays for it sets it back."""
+        self.credit_bytes = max(window_bytes, 1)
+        self.room_bytes = 0
+        self.held: dict[int, Entry] = {}
+        self.weights: dict[int, int] = {}
+        """What each held entry took from the window, and gives back."""
+        self.outbox: list[Entry] = []
+        """Entries picked for this consumer in this turn and not written yet."""
+        self.handed: list[Entry] = []
+        """Entries that never stood on the queue; they go out before the outbox."""
+        self.cursor: Cursor | None = None
+        self.listed = False
+        """True while the broker's list of consumers with output has it."""
+        self.parked = True
+        """True while the distribution does not offer it entries: no room, no credit, or nothing that matches."""
+        self.passed_over = 0
+        """When it was its turn and it found nothing, a number that rises with time; 0 when it has lost no turn."""
+        self.closed = False
+        self._units = 0 if selector is None else selector.program.units
+        self._units_per_kb = 0 if selector is None else selector.program.units_per_kb
+        self._head_only = selector is not None and not (selector.identifiers & _PER_MESSAGE_IDENTIFIERS)
+        self._last_head: Head | None = None
+        self._last_verdict = False
+
+    @property
+    def chooses(self) -> bool:
+        """Are there messages that it does not want?"""
+        return self.selector is not None or self.no_local > 0 or self.since_ms > 0
+
+    @property
+    def has_room(self) -> bool:
+        """May the next entry go out to this consumer?"""
+        return self.room_bytes > 0 and self.credit_bytes > 0
+
+    def wants(self, message: Message) -> bool:
+        """Does the message pass the consumer's selector, no-local and replay period? The selector's verdict on a head
+        is kept for the next message with that head.
+        """
+        if self.no_local and message.origin == self.no_local:
+            return False
+        if message.timestamp_ms < self.since_ms and message.id <= self.after_id:
+            return False
+        selector = self.selector
+        if selector is None:
+            return True
+        if self._head_only:
+            if message.head is not self._last_head:
+                self._last_head = message.head
+                self._last_verdict = self._ask(selector, message)
+            return self._last_verdict
+        return self._ask(selector, message)
+
+    def _ask(self, selector: Selector, message: Message) -> bool:
+        units = self._units + (self._units_per_kb * message.head.size_bytes >> 10)
+        if units > _LOOK_UNITS_MAX:
+            self.asked_units += units
+        return selector.matches(message.lookup)
+
+    def take_asked(self) -> int:
+        """The units that its selector has cost since this was asked."""
+        units, self.asked_units = self.asked_units, 0
+        return units
+
+    def take(self, entry: Entry) -> None:
+        """Put an entry into the outbox and charge room and window for it."""
+        message = entry.message
+        size = self.weigh(message)
+        self.room_bytes -= size
+        if not self.settles:
+            self.held[message.id] = entry
+            if self.window_bytes >= 0:
+                self.weights[message.id] = size
+                self.credit_bytes -= size
+        self.outbox.append(entry)
+
+    def let_go(self, message_id: int) -> Entry:
+        """Remove a held entry and give its window back. Raises KeyError when it is not held."""
+        entry = self.held.pop(message_id)
+        if self.window_bytes >= 0:
+            self.credit_bytes += self.weights.pop(message_id)
+        return entry
+
+    def count_up_to(self, message_id: int, count_max: int) -> int:
+        """How many held entries were delivered up to this one, which is held, or ``count_max`` if they are more."""
+        count = 0
+        for held_id in self.held:
+            count += 1
+            if held_id == message_id or count == count_max:
+                break
+        return count
+
+    def let_go_up_to(self, message_id: int, count_max: int = maxsize) -> list[Entry]:
+        """Remove a held entry and all that were delivered before it, or only the first ``count_max`` of these. Raises
+        KeyError when it is not held.
+        """
+        held = self.held
+        if message_id not in held:
+            raise KeyError(message_id)
+        covered: list[int] = []
+        for held_id in held:
+            covered.append(held_id)
+            if held_id == message_id or len(covered) == count_max:
+                break
+        if self.window_bytes >= 0:
+            self.credit_bytes += sum(map(self.weights.pop, covered))
+        return list(map(held.pop, covered))
+
+    def let_go_all(self) -> list[Entry]:
+        """Remove every held entry, in the order of delivery; what was not sent yet leaves the outbox too."""
+        entries = list(self.held.values())
+        self.held.clear()
+        self.weights.clear()
+        self.outbox.clear()
+        self.credit_bytes = max(self.window_bytes, 1)
+        return entries

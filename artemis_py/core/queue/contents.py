@@ -1,0 +1,420 @@
+"""What stands on a queue: in what order, what waits aside, what has been counted, and when which message expires.
+
+It is the only mover of counters, of references to messages and of what is watched for expiry. It decides nothing about
+consumers, and wakes nobody: the queue does, when a step of it ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, final
+
+from artemis_py.core.host import Host
+from artemis_py.core.order.last_value import LastValues
+from artemis_py.core.order.order import Order
+from artemis_py.core.pages.backlog import Backlog
+from artemis_py.core.queue.entry import ACKED, EXPIRED, REPLACED, Entry
+from artemis_py.core.queue.expiry_watch import ExpiryWatch
+from artemis_py.core.queue.grouping import Grouping
+from artemis_py.core.queue.holding import is_date, not_before_ms
+from artemis_py.core.queue.leaving import release
+from artemis_py.core.queue.reference import QueueReference
+from artemis_py.core.queue.tally import Tally
+from artemis_py.message import Message
+from artemis_py.paged import PagedMessage
+from artemis_py.records import Actor
+
+_NOTHING_HELD: Final[set[int]] = set()
+_NO_BACKLOGS: Final[dict[int, Backlog]] = {}
+"""Most queues never need one of their own, and there are many queues."""
+
+
+@final
+class Contents:
+    """Entries of one queue, wherever they are. Counts are plain ints; see ``Tally`` for what they mean."""
+
+    __slots__ = (
+        "_grouping", "_host", "_reference", "ages", "backlogs", "expiry", "has_left", "held_back", "holds",
+        "last_values", "order", "picked_bytes", "scheduled", "tally", "was_used",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        reference: QueueReference,
+        host: Host,
+        order: Order,
+        grouping: Grouping,
+        *,
+        last_values: LastValues | None = None,
+    ) -> None:
+        rules = reference.rules
+        self._reference = reference
+        self._host = host
+        self._grouping = grouping
+        self.order = order
+        """What is ready."""
+        self.last_values = last_values
+        """The newest value of each key; None when the queue keeps all."""
+        self.holds = rules.holds
+        self.ages = None if rules.alerts is None else rules.alerts.ages
+        self.tally = Tally()
+        self.scheduled: dict[int, Entry] = {}
+        """What waits for its time, by message id."""
+        self.held_back: set[int] = set() if rules.holds else _NOTHING_HELD
+        """Of the scheduled: ids of those that have their place already, and return to it."""
+        self.backlogs: dict[int, Backlog] = _NO_BACKLOGS
+        """What stands in pages and not in memory, by stream: one, or several for a queue on a wildcard address."""
+        self.picked_bytes = 0
+        """Encoded size of what was picked for consumers that settle on send, and not written; kept where a depth is."""
+        self.has_left = False
+        """Did something leave since ``Aftermath`` looked last?"""
+        self.was_used = False
+        """A consumer left, or a message was settled: only then may auto-delete take the queue (unless told
+        otherwise).
+        """
+        self.expiry = ExpiryWatch(reference.id, host, order, rules.lifetime, self.scheduled)
+
+    @property
+    def is_deleted(self) -> bool:
+        """Is the queue gone?"""
+        return self._reference.deleted
+
+    # ---- counts ----------------------------------------------------------------------------------
+
+    @property
+    def message_count(self) -> int:
+        """Ready, in delivery, scheduled and in pages. A message that is only being read (non-destructive) is counted
+        once.
+        """
+        return self.order.count + self.tally.held_count + len(self.scheduled) + self.paged_count
+
+    @property
+    def delivering_count(self) -> int:
+        """Sent to a consumer and not settled."""
+        return self.tally.held_count + self.tally.read_count
+
+    @property
+    def paged_count(self) -> int:
+        """In pages, and not in memory."""
+        return sum(backlog.count for backlog in self.backlogs.values()) if self.backlogs else 0
+
+    @property
+    def paged_size_bytes(self) -> int:
+        """Encoded size of what is in pages, and not in memory."""
+        return sum(backlog.size_bytes for backlog in self.backlogs.values()) if self.backlogs else 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Encoded size of everything on the queue; what was picked for a consumer that settles on send is not."""
+        return self.tally.size_bytes - self.picked_bytes
+
+    @property
+    def memory_count(self) -> int:
+        """Ready, in delivery and scheduled: what is not in pages."""
+        return self.order.count + self.tally.held_count + len(self.scheduled)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Encoded size of these."""
+        return self.size_bytes - self.paged_size_bytes
+
+    # ---- new messages ----------------------------------------------------------------------------
+
+    def count_in(self, entries: list[Entry], size_bytes: int) -> bool:
+        """New messages came, of so many bytes together. Does one of them expire?"""
+        tally = self.tally
+        tally.added += len(entries)
+        tally.size_bytes += size_bytes
+        expires = self.expiry.lifetime is not None
+        for entry in entries:
+            message = entry.message
+            message.refs += 1
+            head = message.head
+            if head.persistent:
+                tally.durable_count += 1
+                tally.durable_size_bytes += head.size_bytes + len(message.body)
+            if message.expires_ms:
+                expires = True
+        if self.ages is not None:
+            self.ages.add([entry.message for entry in entries])
+        return expires
+
+    def count_restored(self, entries: Sequence[Entry]) -> None:
+        """After a restart: persistent messages came back."""
+        tally = self.tally
+        tally.added += len(entries)
+        tally.durable_count += len(entries)
+        for entry in entries:
+            message = entry.message
+            size_bytes = message.head.size_bytes + len(message.body)
+            tally.size_bytes += size_bytes
+            tally.durable_size_bytes += size_bytes
+            message.refs += 1
+        if self.ages is not None:
+            self.ages.add([entry.message for entry in entries])
+
+    def count_lost(self, messages: list[Message], reason: str, *, replaced: bool = False) -> None:
+        """New messages that were to come here are gone as they come."""
+        self.tally.added += len(messages)
+        if replaced:
+            self.tally.replaced += len(messages)
+        else:
+            self.tally.killed += len(messages)
+        durable = [message for message in messages if message.head.persistent]
+        if durable and self._reference.durable:
+            self._host.log.settled(self._reference.id, durable, reason)
+
+    def append_expiring(self, entries: list[Entry]) -> None:
+        """Append entries of which some may expire."""
+        order = self.order
+        for entry in entries:
+            message = entry.message
+            order.extend([entry])
+            if self.expires_ms(message):
+                entry.sequence = order.last_sequence(message)
+                self.expiry.add(entry, self.message_count)
+
+    def append_value(self, entry: Entry) -> None:
+        """Append the newest value of its key; see ``enter_value``."""
+        message = entry.message
+        self.order.extend([entry])
+        entry.sequence = self.order.last_sequence(message)
+        if self.expires_ms(message):
+            self.expiry.add(entry, self.message_count)
+
+    def append_held(self, entry: Entry, due_ms: int) -> None:
+        """Append an entry that may not be delivered before ``due_ms``: it takes its place, and is put aside."""
+        entry.sequence = self.order.take_sequence(entry.message)
+        self.hold(entry, due_ms)
+
+    def begin_backlog(self, backlog: Backlog) -> None:
+        """From now on something of the queue may stand in pages."""
+        if not self.backlogs:
+            self.backlogs = {}
+        self.backlogs[backlog.stream.number] = backlog
+
+    # ---- places ----------------------------------------------------------------------------------
+
+    def place(self, entry: Entry) -> None:
+        """An entry out of a page takes its place."""
+        self.order.place(entry)
+        if self.expires_ms(entry.message):
+            self.expiry.add(entry, self.message_count)
+
+    def put_back(self, entry: Entry) -> None:
+        """An entry takes its own place again."""
+        self.order.restore(entry)
+        message = entry.message
+        if isinstance(message, PagedMessage):
+            self.backlogs[message.page.stream].came_back(message)
+        if self.expires_ms(message):
+            self.expiry.add(entry, self.message_count)
+
+    def put_at_head(self, entry: Entry, *, fresh: bool) -> None:
+        """An entry goes before all others that are worth the same. ``fresh``: it never stood here."""
+        self.order.restore_at_head(entry, fresh=fresh)
+        if self.expires_ms(entry.message):
+            self.expiry.add(entry, self.message_count)
+
+    def take_back_handed(self, message: Message) -> None:
+        """A message that was handed straight to a consumer, and not written, stands on the queue."""
+        self.tally.acknowledged -= 1
+        self.tally.size_bytes += message.size_bytes
+        message.refs += 1
+        if message.refs == 1:
+            message.account.charge(1, message.memory_bytes)
+        self.put_at_head(Entry(message), fresh=True)
+
+    # ---- aside -----------------------------------------------------------------------------------
+
+    def hold(self, entry: Entry, due_ms: int) -> None:
+        """Put an entry aside that has its place already."""
+        self.held_back.add(entry.message.id)
+        self.put_aside(entry, due_ms)
+        if self.expires_ms(entry.message):
+            self.expiry.add(entry, self.message_count)
+
+    def put_aside(self, entry: Entry, due_ms: int) -> None:
+        """Hold an entry until ``due_ms``. Where the queue holds messages until they are valid, what is scheduled is not
+        due before that.
+        """
+        message = entry.message
+        valid_ms = not_before_ms(message, due_ms) if self.holds else 0
+        self.scheduled[message.id] = entry
+        self.tally.enter_scheduled(message)
+        self._grouping.put_aside(entry)
+        due_ms = valid_ms or due_ms
+        host, queue_id = self._host, self._reference.id
+        if valid_ms > 0 or message.id in self.held_back or is_date(entry):
+            host.timers.note_date(due_ms, queue_id, self.scheduled, message.id)
+        else:
+            host.timers.note_span(host.clock.steady_ms(due_ms), queue_id, self.scheduled, message.id)
+
+    def is_aside(self, entry: Entry) -> bool:
+        """Is this very entry put aside?"""
+        return self.scheduled.get(entry.message.id) is entry
+
+    def take_from_aside(self, entry: Entry) -> None:
+        """An entry that was put aside is ready, or gone."""
+        message = entry.message
+        del self.scheduled[message.id]
+        self.held_back.discard(message.id)
+        self.tally.leave_scheduled(message)
+        self._grouping.leave_aside(entry)
+
+    def set_free(self, entry: Entry) -> None:
+        """Its time has come: it stands where it would have stood, and readers that have passed the place see it."""
+        self.take_from_aside(entry)
+        self.order.restore(entry, fresh=True)
+        message = entry.message
+        if self.expires_ms(message):
+            self.expiry.add(entry, self.message_count)
+        if isinstance(message, PagedMessage):
+            self.backlogs[message.page.stream].came_back(message)
+
+    # ---- last values -----------------------------------------------------------------------------
+
+    def stands(self, entry: Entry) -> bool:
+        """Is this very entry ready?"""
+        return self.order.at(self.order.level_of(entry.message), entry.sequence) is entry
+
+    def enter_value(self, entry: Entry) -> None:
+        """From now on this is the newest value of its key. The one before goes, unless a consumer has it: then it goes
+        when it comes back.
+        """
+        values = self.last_values
+        assert values is not None
+        older = values.older(entry.message)
+        if older is not None:
+            if self.order.remove(older, older.sequence):
+                self.give_up(older)
+            elif self.is_aside(older):
+                self.take_from_aside(older)
+                self.give_up(older)
+        values.enter(entry)
+
+    def enter_value_of_page(self, entry: Entry) -> bool:
+        """The same for a message out of a page, which may have been fetched out of turn; False when it is not the
+        newest one, and gone.
+        """
+        if self.last_values is None:
+            return True
+        known = self.last_values.older(entry.message)
+        if known is not None and known.sequence > entry.sequence:
+            self.give_up(entry)
+            return False
+        self.enter_value(entry)
+        return True
+
+    def is_outdated(self, entry: Entry) -> bool:
+        """Did a newer value come while a consumer had this one? Then it is gone now."""
+        if self.last_values is None or not self.last_values.is_outdated(entry):
+            return False
+        self.give_up(entry)
+        return True
+
+    # ---- leaving ---------------------------------------------------------------------------------
+
+    def acknowledge(self, messages: list[Message], by: Actor | None) -> None:
+        """Consumers are done with messages that are out of the order."""
+        self.was_used = True
+        self.tally.acknowledged += len(messages)
+        self._forget(messages, ACKED, by)
+
+    def kill(self, messages: list[Message], reason: str, by: Actor | None = None) -> None:
+        """The queue is done with messages that are out of the order, whoever may have wanted them."""
+        if messages:
+            self.was_used = True
+            self.tally.killed += len(messages)
+            self._forget(messages, reason, by)
+
+    def expire(self, entries: list[Entry]) -> None:
+        """Entries that are out of the order have expired."""
+        if entries:
+            self.was_used = True
+            for entry in entries:
+                self._host.copies.note_expired(self._reference, entry.message)
+            self.tally.expired += len(entries)
+            self._forget([entry.message for entry in entries], EXPIRED)
+
+    def give_up(self, entry: Entry) -> None:
+        """An entry that is out of the order was given up for another."""
+        self.tally.replaced += 1
+        self._forget([entry.message], REPLACED)
+
+    def _forget(self, messages: list[Message], reason: str, by: Actor | None = None) -> None:
+        """The queue no longer holds the messages, in whatever state they were; ``by``: the consumer that brought that
+        about.
+        """
+        self.has_left = True
+        tally = self.tally
+        is_durable = self._reference.durable
+        durable: list[Message] | None = None
+        paged: list[PagedMessage] | None = None
+        for message in messages:
+            head = message.head
+            size_bytes = head.size_bytes + len(message.body)
+            tally.size_bytes -= size_bytes
+            if message.__class__ is PagedMessage:
+                if paged is None:
+                    paged = []
+                paged.append(message)
+            elif head.persistent and is_durable:
+                if durable is None:
+                    durable = []
+                durable.append(message)
+            if head.persistent:
+                tally.durable_count -= 1
+                tally.durable_size_bytes -= size_bytes
+        if self.last_values is not None:
+            self.last_values.forget(messages)
+        if self.ages is not None:
+            self.ages.remove(messages)
+        release(messages)
+        if durable is not None:
+            self._host.log.settled(self._reference.id, durable, reason, by)
+        if paged is not None:
+            self._forget_paged(paged, reason, by)
+
+    def _forget_paged(self, messages: list[PagedMessage], reason: str, by: Actor | None) -> None:
+        reference = self._reference
+        groups: dict[int, list[PagedMessage]] = {}
+        for message in messages:
+            groups.setdefault(message.page.stream, []).append(message)
+        for number, group in groups.items():
+            backlog = self.backlogs[number]
+            for message in group:
+                del backlog.in_memory[message.place]
+            if not reference.deleted:
+                backlog.stream.settle(reference, group, reason, by)
+        durable: list[Message] = [message for message in messages if message.head.persistent]
+        if reference.deleted and reference.durable and durable:  # its pages are forgotten; what became of messages is
+            self._host.log.settled(reference.id, durable, reason, by)  # still told
+
+    # ---- expiry ----------------------------------------------------------------------------------
+
+    def expires_ms(self, message: Message) -> int:
+        """When the message expires on this queue, in epoch ms; 0: never."""
+        return self.expiry.expires_ms(message)
+
+    def pop_expired(self, now_ms: int, looks_max: int) -> tuple[list[Entry], int]:
+        """Entries of which the time is over, ready or held back, out of the order now, and how many times were looked
+        at, of ``looks_max``; fewer than these when that is all.
+        """
+        expired: list[Entry] = []
+        looked = 0
+        while looked < looks_max:
+            place = self.expiry.pop(now_ms)
+            if place is None:
+                break
+            looked += 1
+            level, sequence, message_id = place
+            entry = self.order.at(level, sequence)
+            if entry is not None and entry.message.id == message_id:
+                self.order.remove(entry, sequence)
+                expired.append(entry)
+            elif message_id in self.held_back:
+                held = self.scheduled[message_id]
+                self.take_from_aside(held)
+                expired.append(held)
+        return expired, looked

@@ -1,0 +1,295 @@
+"""Dispatch: ready entries are offered to consumers, until nothing is ready, everybody is parked, or the budget is
+spent.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from artemis_py.core.queue.aftermath import Aftermath
+from artemis_py.core.queue.basis import QueueBasis
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.queue.entry import Entry
+from artemis_py.core.queue.page_reading import READY_MIN
+from artemis_py.core.queue.pages import QueuePages
+from artemis_py.core.queue.removal import EXPIRE_UNITS
+from artemis_py.core.queue.works import SLICE_MAX
+
+_BYTES_SHIFT: Final = 11
+"""So many bytes that go out, as a power of two, cost a unit beside the one that each message costs."""
+
+
+@final
+class Delivery:
+    """Gives entries of one queue to its consumers. It goes on with whose turn it is."""
+
+    __slots__ = (
+        "_aftermath", "_contents", "_distribution", "_flow", "_gate", "_grouping", "_host", "_pages", "_reference",
+        "_shown_count", "_waking", "_was_cut",
+    )  # fmt: skip
+
+    def __init__(self, basis: QueueBasis, pages: QueuePages, aftermath: Aftermath) -> None:
+        self._reference = basis.reference
+        self._host = basis.host
+        self._contents = basis.contents
+        self._flow = basis.flow
+        self._grouping = basis.grouping
+        self._waking = basis.waking
+        self._distribution = basis.distribution
+        self._gate = basis.gate
+        self._pages = pages
+        self._aftermath = aftermath
+        self._shown_count = 0
+        """How many consumers were shown what stands on a queue that dispatches nothing, before a turn was over."""
+        self._was_cut = False
+        """The consumer just picked was not shown all: it has its turn again."""
+
+    def run(self, now_ms: int, floor: int) -> None:
+        """Offer ready entries to consumers until nothing is ready or everybody is parked, or until the turn's budget
+        has come down to ``floor``: then the queue is noted ready.
+        """
+        budget = self._host.budget
+        budget.spend(1)
+        self._begin(now_ms)
+        if not self._gate.is_open or self._grouping.must_wait(held=self._contents.tally.held_count > 0):
+            self._show(now_ms, floor)
+            return
+        contents, distribution = self._contents, self._distribution
+        order = contents.order
+        self._read_for_takers(now_ms)
+        while order.count or (contents.backlogs and contents.paged_count):
+            consumer = distribution.pick()
+            if consumer is None:
+                if not self._others_are_woken(floor):
+                    return
+                continue
+            if self._grouping.views is not None and self._grouping.serves(consumer):
+                entry = self._next_grouped(consumer, now_ms)
+            elif consumer.cursor is None and distribution.stays_with(consumer) and self._may_run(order.count):
+                self._deliver_run(consumer, now_ms)
+                if budget.left <= floor:
+                    self._host.note_ready(self._reference)
+                    return
+                continue
+            else:
+                entry = self._next_for(consumer, now_ms)
+            budget.spend(consumer.take_asked())
+            if contents.has_left:
+                self._aftermath.run()  # before what is delivered counts
+            if entry is not None:
+                self._deliver(consumer, entry)
+            elif self._was_cut:
+                self._was_cut = False
+            else:
+                distribution.park(consumer)
+                self._waking.dry = True
+            if budget.left <= floor:
+                self._host.note_ready(self._reference)
+                return
+
+    # ---- before the first entry ------------------------------------------------------------------
+
+    def _begin(self, now_ms: int) -> None:
+        if self._contents.backlogs:
+            self._pages.begin_dispatch(now_ms)
+        if self._waking.is_due:
+            self._waking.begin()
+
+    def _read_for_takers(self, now_ms: int) -> None:
+        """Read ahead in pages, if there is a consumer whom that serves."""
+        contents = self._contents
+        if (
+            contents.backlogs
+            and contents.order.count < READY_MIN
+            and self._takers_are_here()
+            and self._pages.reading.read_ahead(now_ms)
+        ):
+            self._waking.wake_dry()
+
+    def _takers_are_here(self) -> bool:
+        consumers = self._distribution.consumers
+        if self._grouping.views is not None:  # then those that choose do not read pages themselves
+            return any(consumer.destructive for consumer in consumers)
+        return any(consumer.cursor is None for consumer in consumers)
+
+    def _others_are_woken(self, floor: int) -> bool:
+        """All who were awake have what they can have: may others want what is there, and does the budget let them be
+        asked now?
+        """
+        waking, reading = self._waking, self._pages.reading
+        if waking.left:
+            waking.wake_some()
+            if self._host.budget.left > floor:
+                return True
+            self._host.note_ready(self._reference)
+        elif reading.cramped and reading.has_space():
+            reading.cramped = False  # what was delivered made room for what others may want
+            waking.wake_dry()
+            return True
+        return False
+
+    def _show(self, now_ms: int, floor: int) -> None:
+        """Nothing may leave now, but whoever only looks may see it. With the budget spent the next one goes on."""
+        consumers = self._distribution.consumers
+        budget = self._host.budget
+        start = self._shown_count % max(len(consumers), 1)
+        for consumer in consumers[start:] + consumers[:start]:
+            budget.spend(1)
+            if not self._show_to(consumer, now_ms, floor):
+                self._host.note_ready(self._reference)
+                return
+            self._shown_count += 1
+            if not consumer.has_room:
+                self._distribution.rest(consumer)
+            if budget.left <= floor and self._shown_count < len(consumers):
+                self._host.note_ready(self._reference)
+                return
+        self._shown_count = 0
+
+    def _show_to(self, consumer: Consumer, now_ms: int, floor: int) -> bool:
+        """Show one consumer what it has not seen; False when the budget ended before that."""
+        budget = self._host.budget
+        while consumer.browses and consumer.has_room:
+            entry = self._next_for(consumer, now_ms)
+            budget.spend(consumer.take_asked())
+            if entry is not None:
+                self._deliver(consumer, entry)
+            elif not self._was_cut:
+                break
+            self._was_cut = False
+            if budget.left <= floor:
+                return False
+        return True
+
+    # ---- the next entry for a consumer -----------------------------------------------------------
+
+    def _next_for(self, consumer: Consumer, now_ms: int) -> Entry | None:
+        """The next entry for a consumer, out of the order if it takes it away."""
+        if consumer.cursor is not None:
+            return self._next_shown(consumer, now_ms)
+        contents = self._contents
+        order, reading = contents.order, self._pages.reading
+        while order.count or (contents.backlogs and reading.read_ahead(now_ms)):
+            if contents.backlogs and not reading.read_before(now_ms):
+                return None
+            entry = order.pop()
+            expires_ms = contents.expires_ms(entry.message)
+            if not expires_ms or expires_ms > now_ms:
+                return entry
+            if self._expire(entry):
+                self._was_cut = True
+                break
+        return None
+
+    def _expire(self, entry: Entry) -> bool:
+        """An entry that is out of the order has expired; True when the budget is spent with that."""
+        self._contents.expire([entry])
+        budget = self._host.budget
+        budget.spend(EXPIRE_UNITS)
+        return budget.is_spent
+
+    def _next_shown(self, consumer: Consumer, now_ms: int) -> Entry | None:
+        """The next entry that the cursor of a consumer shows it, and that it wants."""
+        contents, cursor = self._contents, consumer.cursor
+        assert cursor is not None
+        budget, search = self._host.budget, self._pages.search
+        for _ in range(min(SLICE_MAX, max(budget.left, 1))):
+            budget.spend(1)
+            found = cursor.advance()
+            if found is None:
+                return search.search(consumer, now_ms) if contents.backlogs else None
+            message = found.message
+            if 0 < contents.expires_ms(message) <= now_ms:
+                contents.order.remove(found, found.sequence)
+                self._expire(found)
+            elif consumer.wants(message) and not (contents.backlogs and search.was_shown(consumer, message)):
+                if consumer.destructive:
+                    contents.order.remove(found, found.sequence)
+                return found
+            if consumer.asked_units >= SLICE_MAX:
+                break
+        self._was_cut = True
+        return None
+
+    def _next_grouped(self, consumer: Consumer, now_ms: int) -> Entry | None:
+        """The next entry for a consumer, out of the order, with its group given to the consumer."""
+        contents, waking = self._contents, self._waking
+        views = self._grouping.views
+        assert views is not None
+        budget = self._host.budget
+        while True:
+            passes = min(SLICE_MAX, max(budget.left, 1))
+            views.passes_left = passes
+            entry = views.next_for(consumer)
+            budget.spend(passes - views.passes_left)
+            if entry is None:
+                if views.passes_left <= 0:
+                    self._was_cut = True
+                elif contents.backlogs and self._pages.reading.read_ahead(now_ms):
+                    waking.wake_dry()
+                    continue
+                return None
+            contents.order.remove(entry, entry.sequence)
+            if 0 < contents.expires_ms(entry.message) <= now_ms:
+                contents.expire([entry])
+                continue
+            views.take(consumer, entry.message)
+            if self._grouping.takes_freed():
+                waking.wake_dry()
+                self._host.note_ready(self._reference)
+            return entry
+
+    # ---- giving ----------------------------------------------------------------------------------
+
+    def _deliver(self, consumer: Consumer, entry: Entry) -> None:
+        room_bytes = consumer.room_bytes
+        consumer.take(entry)
+        self._host.budget.spend(1 + ((room_bytes - consumer.room_bytes) >> _BYTES_SHIFT))
+        contents = self._contents
+        if not consumer.settles:
+            if consumer.destructive:
+                contents.tally.enter_delivery(entry.message)
+            else:
+                contents.tally.read_count += 1
+        elif consumer.destructive and self._flow.overflow.depth is not None:
+            contents.picked_bytes += entry.message.size_bytes
+        if not consumer.listed:
+            self._host.note_output(consumer)
+
+    def _may_run(self, ready_count: int) -> bool:
+        """Is what is ready next in order, so that pages need not be asked?"""
+        return ready_count > 0 and not (self._contents.backlogs and self._pages.reading.has_early)
+
+    def _deliver_run(self, consumer: Consumer, now_ms: int) -> None:
+        """Give a consumer all that it has room and credit for: nobody else is in line."""
+        order = self._contents.order
+        lifetime = self._contents.expiry.lifetime
+        start = len(consumer.outbox)
+        room_bytes = consumer.room_bytes
+        while order.count and consumer.room_bytes > 0 and consumer.credit_bytes > 0:
+            entry = order.pop()
+            expires_ms = entry.message.expires_ms if lifetime is None else lifetime.expires_ms(entry.message)
+            if expires_ms and expires_ms <= now_ms:
+                start = self._count_run(consumer, start)
+                is_spent = self._expire(entry)
+                self._aftermath.run()
+                if is_spent:
+                    break
+            else:
+                consumer.take(entry)
+        self._count_run(consumer, start)
+        self._host.budget.spend((room_bytes - consumer.room_bytes) >> _BYTES_SHIFT)
+
+    def _count_run(self, consumer: Consumer, start: int) -> int:
+        """What is in the consumer's outbox from ``start`` on is in delivery; returns its end. The depth must be right
+        before anything else leaves.
+        """
+        taken = [entry.message for entry in consumer.outbox[start:]]
+        self._host.budget.spend(len(taken))
+        if not consumer.settles:
+            self._contents.tally.enter_delivery_run(taken)
+        elif self._flow.overflow.depth is not None:
+            self._contents.picked_bytes += sum([message.size_bytes for message in taken])
+        if taken and not consumer.listed:
+            self._host.note_output(consumer)
+        return start + len(taken)

@@ -1,0 +1,158 @@
+"""Which consumer gets the next entry.
+
+A strategy keeps the consumers that can take something apart from the parked ones, so that a pick costs the same with
+one consumer and with a thousand. It holds no queue and moves no entry.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from sys import maxsize
+from typing import Final
+
+from artemis_py.core.queue.consumer import Consumer
+
+
+class Distribution(ABC):
+    """The axis "which consumer"."""
+
+    def __init__(self) -> None:
+        self.consumers: list[Consumer] = []
+        self.taker_count = 0
+        """How many of them are no browsers."""
+
+    def add(self, consumer: Consumer) -> None:
+        """A consumer attached; it is parked until it is woken."""
+        self.consumers.append(consumer)
+        self.taker_count += not consumer.browses
+
+    def remove(self, consumer: Consumer) -> None:
+        """A consumer left."""
+        self.consumers.remove(consumer)
+        self.taker_count -= not consumer.browses
+
+    @abstractmethod
+    def wake(self, consumer: Consumer) -> None:
+        """A parked consumer may take entries again."""
+
+    def wake_all(self, start: int = 0, end: int = maxsize) -> None:
+        """Something new stands on the queue: whoever has room may want it, of the consumers from ``start`` to
+        ``end``.
+        """
+        some = self.consumers if end - start >= len(self.consumers) else self.consumers[start:end]
+        idle = [consumer for consumer in some if consumer.parked and consumer.has_room]
+        if len(idle) > 1:
+            idle.sort(key=_passed_over, reverse=True)
+        for consumer in idle:
+            self.wake(consumer)
+
+    @abstractmethod
+    def pick(self) -> Consumer | None:
+        """The consumer that the next entry is offered to, or None when all are parked."""
+
+    @abstractmethod
+    def stays_with(self, consumer: Consumer) -> bool:
+        """Will ``pick`` give the consumer just picked again, as long as it has room?"""
+
+    @abstractmethod
+    def park(self, consumer: Consumer) -> None:
+        """The consumer just picked found nothing that it wants."""
+
+    @abstractmethod
+    def rest(self, consumer: Consumer) -> None:
+        """A consumer that was served out of turn has no room left: it is to be woken when it has."""
+
+
+def _passed_over(consumer: Consumer) -> int:
+    return consumer.passed_over
+
+
+_NOBODY: Final[dict[int, None]] = {}
+
+
+class RoundRobin(Distribution):
+    """Turn by turn among the consumers of the highest consumer priority that can take something (Artemis' consumer
+    priority). Who found nothing that it may have keeps its turn: the next thing that it may have is its.
+
+    With ``live_max`` above 0 only so many consumers are offered anything, those that attached first; the next in line
+    takes the place of one that leaves (Qpid's maximum of live consumers; with 1, Artemis' exclusive queue). When those
+    are busy, nobody gets anything. Browsers take nothing from anybody: they are not counted, and never wait in line.
+    """
+
+    def __init__(self, live_max: int = 0) -> None:
+        super().__init__()
+        self._open: dict[int, deque[Consumer]] = {}
+        self._priorities: list[int] = []
+        self._counts: dict[int, int] = {}
+        """How many consumers of each priority there are."""
+        self._live_max = live_max
+        self._live: dict[int, None] = {} if live_max > 0 else _NOBODY
+        self._passed_count = 0
+
+    def add(self, consumer: Consumer) -> None:
+        super().add(consumer)
+        if consumer.priority not in self._open:
+            self._open[consumer.priority] = deque()
+            self._priorities = sorted(self._open, reverse=True)
+        self._counts[consumer.priority] = self._counts.get(consumer.priority, 0) + 1
+        self._fill_live()
+
+    def rest(self, consumer: Consumer) -> None:
+        if not consumer.parked:
+            self._open[consumer.priority].remove(consumer)
+            consumer.parked = True
+
+    def remove(self, consumer: Consumer) -> None:
+        super().remove(consumer)
+        self.rest(consumer)
+        self._counts[consumer.priority] -= 1
+        if not self._counts[consumer.priority]:
+            del self._counts[consumer.priority], self._open[consumer.priority]
+            self._priorities.remove(consumer.priority)
+        if consumer.id in self._live:
+            del self._live[consumer.id]
+            self._fill_live()
+
+    def _fill_live(self) -> None:
+        """Let the first in line be live while there is a place."""
+        if len(self._live) >= self._live_max:
+            return
+        for consumer in self.consumers:
+            if not consumer.browses and consumer.id not in self._live:
+                self._live[consumer.id] = None
+                if len(self._live) >= self._live_max:
+                    return
+
+    def _is_served(self, consumer: Consumer) -> bool:
+        return self._live_max <= 0 or consumer.browses or consumer.id in self._live
+
+    def wake(self, consumer: Consumer) -> None:
+        if consumer.parked and self._is_served(consumer):
+            consumer.parked = False
+            if consumer.passed_over:
+                consumer.passed_over = 0
+                self._open[consumer.priority].appendleft(consumer)
+            else:
+                self._open[consumer.priority].append(consumer)
+
+    def pick(self) -> Consumer | None:
+        for priority in self._priorities:
+            candidates = self._open[priority]
+            while candidates:
+                consumer = candidates[0]
+                if consumer.has_room:
+                    candidates.rotate(-1)
+                    return consumer
+                consumer.parked = True
+                candidates.popleft()
+        return None
+
+    def stays_with(self, consumer: Consumer) -> bool:
+        return len(self._open[consumer.priority]) == 1
+
+    def park(self, consumer: Consumer) -> None:
+        consumer.parked = True
+        self._passed_count += 1
+        consumer.passed_over = self._passed_count
+        self._open[consumer.priority].pop()

@@ -1,0 +1,36 @@
+"""What a queue with ``hold-on-publish`` holds back, and which delays are dates."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from artemis_py.core.queue.entry import Entry
+from artemis_py.message import HeaderName, Message
+
+_NOT_VALID_BEFORE: Final = HeaderName("x-qpid-not-valid-before")
+_SCHEDULED_TIME: Final = HeaderName("AMQ_SCHEDULED_TIME")
+_DIGITS_MAX: Final = 19
+_LONG_MAX: Final = 2**63 - 1
+
+
+def not_before_ms(message: Message, now_ms: int) -> int:
+    """When a queue with ``hold-on-publish`` may deliver the message, in epoch ms; 0: at once.
+
+    Qpid's rules (reference rows Q-48, Q-49): a message is held while the time in its header is not past, and a text
+    that is no number of 64 bits holds nothing.
+    """
+    text = message.head.first(_NOT_VALID_BEFORE)
+    if text is None:
+        return 0
+    digits = text.strip()
+    if len(digits) > _DIGITS_MAX or not (digits.isascii() and digits.isdigit()):
+        return 0
+    until_ms = int(digits)
+    return until_ms + 1 if now_ms <= until_ms <= _LONG_MAX else 0
+
+
+def is_date(entry: Entry) -> bool:
+    """Does an entry that is put aside wait for a date, and not for a time to pass (a delay of its sender, or between
+    two attempts)?
+    """
+    return not entry.attempts and (entry.message.head.first(_SCHEDULED_TIME) or "").strip(" 0") != ""

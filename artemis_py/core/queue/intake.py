@@ -1,0 +1,79 @@
+"""Messages of a queue's pages come into memory, one at a time."""
+
+from __future__ import annotations
+
+from typing import final
+
+from artemis_py.core.pages.backlog import Backlog
+from artemis_py.core.queue.alert_watch import AlertWatch
+from artemis_py.core.queue.contents import Contents
+from artemis_py.core.queue.entry import Entry
+from artemis_py.core.queue.holding import not_before_ms
+from artemis_py.paged import PagedMessage
+from artemis_py.records import Found
+
+
+@final
+class Intake:
+    """From a message that was found in a page to an entry of the queue."""
+
+    __slots__ = ("_alerts", "_contents")
+
+    def __init__(self, contents: Contents, alerts: AlertWatch | None) -> None:
+        self._contents = contents
+        self._alerts = alerts
+
+    def bring_in(self, backlog: Backlog, found: Found, now_ms: int) -> None:
+        """A message takes its place on the queue."""
+        contents = self._contents
+        due_ms = backlog.due_ms(found)
+        entry = self.enter(backlog, found)
+        if due_ms > now_ms:
+            contents.put_aside(entry, due_ms)
+        elif 0 < contents.expires_ms(entry.message) <= now_ms:
+            contents.expire([entry])
+        elif contents.enter_value_of_page(entry) and not self.hold_back(entry, now_ms):
+            contents.place(entry)
+
+    def hold_back(self, entry: Entry, now_ms: int) -> bool:
+        """Is a message out of a page to be held back? Then it is put aside, with the place that its page gives it."""
+        due_ms = not_before_ms(entry.message, now_ms) if self._contents.holds else 0
+        if due_ms:
+            self._contents.hold(entry, due_ms)
+        return due_ms > 0
+
+    def enter(self, backlog: Backlog, found: Found) -> Entry:
+        """The entry of a message that the queue takes out of a page; from now on it is in memory."""
+        message = found.message
+        entry = self.entry_of(backlog, message)
+        if not backlog.shared_order:
+            entry.sequence = self._contents.order.take_sequence(message)
+        backlog.take(message)
+        self.forget_sizes(backlog)
+        if self._alerts is not None:
+            self._alerts.note_fetched(message)
+        message.refs += 1
+        if message.refs == 1:
+            message.page.resident[message.place] = message
+            message.account.charge(1, message.memory_bytes)
+        return entry
+
+    def entry_of(self, backlog: Backlog, message: PagedMessage) -> Entry:
+        """A message in its place on the queue, with what befell it before a restart."""
+        entry = Entry(message)
+        if backlog.shared_order:
+            entry.sequence = backlog.sequence(message)
+        entry.attempts = backlog.attempts(message)
+        entry.redelivered = entry.attempts > 0
+        return entry
+
+    def forget_sizes(self, backlog: Backlog) -> None:
+        """With nothing left in pages, what still counts there are the sizes of messages that were lost: nobody knows
+        how large each of them was.
+        """
+        if not backlog.count:
+            tally = self._contents.tally
+            tally.size_bytes -= backlog.size_bytes
+            tally.durable_count -= backlog.durable_count
+            tally.durable_size_bytes -= backlog.durable_size_bytes
+            backlog.size_bytes = backlog.durable_count = backlog.durable_size_bytes = 0

@@ -1,0 +1,111 @@
+"""How a queue reads ahead in its pages, in order, for consumers that take any message."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from artemis_py.core.pages.backlog import Backlog, ReadAhead
+from artemis_py.core.queue.alert_watch import AlertWatch
+from artemis_py.core.queue.basis import QueueBasis
+from artemis_py.core.queue.entry import DAMAGED
+from artemis_py.core.queue.intake import Intake
+
+READY_MIN: Final = 1024
+"""With fewer ready entries than this a queue reads from its pages, if a consumer is there that takes any message."""
+READS_PER_TURN: Final = 1024
+"""How many messages from pages a queue looks at in one turn."""
+READ_UNITS: Final = 3
+
+
+@final
+class PageReading:
+    """Brings messages from pages into memory, as many as the limits on reading ahead, and the ring, leave room for."""
+
+    __slots__ = ("_basis",
+        "_alerts", "_intake", "_limits", "cramped",
+        "reads_left",
+    )  # fmt: skip
+
+    def __init__(self, basis: QueueBasis, intake: Intake, alerts: AlertWatch | None, limits: ReadAhead) -> None:
+        self._basis = basis
+        self._alerts = alerts
+        self._intake = intake
+        self._limits = limits
+        self.reads_left = 0
+        """How many more messages in pages this dispatch may look at."""
+        self.cramped = False
+        """Something in pages was not read because the queue may have no more in memory; whatever goes makes room."""
+
+    def begin(self) -> None:
+        """A dispatch begins: so much may be looked at in it."""
+        self.reads_left = min(READS_PER_TURN, max(self._basis.host.budget.left // READ_UNITS, 1))
+
+    def read_before(self, now_ms: int) -> bool:
+        """With the next entry standing behind messages that were not read yet, bring one of those in, whatever the
+        limits; False when it has to be waited for. True, too, when there is no such entry.
+        """
+        contents = self._basis.contents
+        for backlog in contents.backlogs.values():
+            while backlog.has_early and backlog.is_early(contents.order.peek().sequence):
+                found = backlog.next()
+                if found is None:
+                    return not backlog.reader.waits
+                self._intake.bring_in(backlog, found, now_ms)
+        return True
+
+    @property
+    def has_early(self) -> bool:
+        """Did a consumer fetch something from far back and return it? Then pages may have what is next."""
+        return any(backlog.has_early for backlog in self._basis.contents.backlogs.values())
+
+    def read_ahead(self, now_ms: int) -> bool:
+        """Bring messages from pages into memory; True when that made one ready."""
+        contents = self._basis.contents
+        before = contents.order.count
+        progress = True
+        while progress:
+            progress = False
+            for backlog in list(contents.backlogs.values()):
+                if backlog.count and self.reads_left > 0:
+                    if not self.has_space():
+                        self.cramped = True
+                        break
+                    found = backlog.next()
+                    if found is not None:
+                        self.reads_left -= 1
+                        self._basis.host.budget.spend(READ_UNITS)
+                        self._intake.bring_in(backlog, found, now_ms)
+                        progress = True
+        if self.reads_left <= 0:
+            self._basis.host.note_ready(self._basis.reference)
+        for backlog in contents.backlogs.values():
+            if backlog.reader.spoilt:
+                self._write_off(backlog)
+        return contents.order.count > before
+
+    def _write_off(self, backlog: Backlog) -> None:
+        """Damaged pages that were read to their end have given what they have: the rest of them is lost (and was told
+        when it was found), and must not be waited for.
+        """
+        pages, backlog.reader.spoilt = backlog.reader.spoilt, []
+        for page in pages:
+            there = [message for message in backlog.in_memory.values() if message.page is page]
+            lost = backlog.stream.purge_page(self._basis.reference, page, there, DAMAGED)
+            if lost > 0:
+                self._basis.contents.tally.killed += lost
+                backlog.count -= lost
+        self._intake.forget_sizes(backlog)
+        if self._alerts is not None:
+            self._alerts.forget_paged()
+
+    def has_space(self) -> bool:
+        """Do the limits on reading ahead, and the ring, leave room for one more? What nobody holds can always have
+        one.
+        """
+        contents = self._basis.contents
+        tally = contents.tally
+        count = contents.order.count
+        if count - self._basis.grouping.parked_count >= READY_MIN or not self._basis.flow.has_space():
+            return False
+        ready_bytes = tally.size_bytes - tally.held_size_bytes - tally.scheduled_size_bytes - contents.paged_size_bytes
+        return self._limits.has_room(count, ready_bytes, tally.held_count, tally.held_size_bytes)

@@ -1,0 +1,126 @@
+"""How a consumer that wants only some messages, or only looks, goes through its queue's pages.
+
+It has a reader of its own, and leaves what it does not want where it is. So no consumer waits behind messages it does
+not want, and those use no memory.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from artemis_py.core.pages.backlog import Backlog
+from artemis_py.core.pages.stream import PageReader
+from artemis_py.core.queue.basis import QueueBasis
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.queue.entry import Entry
+from artemis_py.core.queue.holding import not_before_ms
+from artemis_py.core.queue.intake import Intake
+from artemis_py.core.queue.page_reading import READ_UNITS, PageReading
+from artemis_py.core.queue.works import SLICE_MAX
+from artemis_py.message import Message
+from artemis_py.paged import PagedMessage
+from artemis_py.records import Found
+
+
+@final
+class PageSearch:
+    """The readers of one queue's consumers with a cursor."""
+
+    __slots__ = ("_basis", "_intake", "_readers", "_reading")
+
+    def __init__(self, basis: QueueBasis, reading: PageReading, intake: Intake) -> None:
+        self._basis = basis
+        self._reading = reading
+        self._intake = intake
+        self._readers: dict[int, dict[int, PageReader]] | None = None
+        """By number of the consumer and of the stream; None before the first of them."""
+
+    def forget_consumer(self, consumer_id: int) -> None:
+        """A consumer is gone."""
+        if self._readers is not None:
+            self._readers.pop(consumer_id, None)
+
+    def forget_stream(self, number: int) -> None:
+        """Paging is over in a stream."""
+        if self._readers is not None:
+            for readers in self._readers.values():
+                readers.pop(number, None)
+
+    def search(self, consumer: Consumer, now_ms: int) -> Entry | None:
+        """The next message in pages that a consumer with a cursor wants. It must have seen all that is in memory."""
+        for backlog in self._basis.contents.backlogs.values():
+            if backlog.count:
+                entry = self._search_in(backlog, consumer, now_ms)
+                if entry is not None:
+                    return entry
+                if self._reading.reads_left <= 0 or consumer.asked_units >= SLICE_MAX:
+                    self._basis.waking.rest(consumer)
+                    self._basis.host.note_ready(self._basis.reference)
+                    return None
+        return None
+
+    def _reader_of(self, consumer: Consumer, backlog: Backlog) -> PageReader:
+        if self._readers is None:
+            self._readers = {}
+        readers = self._readers.setdefault(consumer.id, {})
+        reader = readers.get(backlog.stream.number)
+        if reader is None:
+            reader = readers[backlog.stream.number] = backlog.reader.copy(consumer)
+        elif reader.place < backlog.reader.place:
+            reader.follow(backlog.reader)
+        return reader
+
+    def _search_in(self, backlog: Backlog, consumer: Consumer, now_ms: int) -> Entry | None:
+        cursor = consumer.cursor
+        assert cursor is not None
+        reading = self._reading
+        reader = self._reader_of(consumer, backlog)
+        if backlog.shared_order:
+            self._basis.contents.order.reserve(backlog.end_sequence)
+        while reading.reads_left > 0 and consumer.asked_units < SLICE_MAX:
+            looked = reader.looked
+            found = backlog.next_for(reader, reading.reads_left)
+            self._basis.host.budget.spend(READ_UNITS * (reader.looked - looked))
+            reading.reads_left -= reader.looked - looked  # also at what others have taken, which is work, too
+            if found is None:
+                return None
+            if backlog.shared_order:
+                cursor.skip_to(backlog.sequence(found.message) + 1)
+            entry = self._choose(consumer, backlog, found, now_ms)
+            if entry is not None:
+                return entry
+        return None
+
+    def _choose(self, consumer: Consumer, backlog: Backlog, found: Found, now_ms: int) -> Entry | None:
+        """The entry to deliver, or None when the message stays where it is, or has expired."""
+        contents, intake = self._basis.contents, self._intake
+        message = found.message
+        if 0 < contents.expires_ms(message) <= now_ms:
+            contents.expire([intake.enter(backlog, found)])
+            return None
+        due_ms = backlog.due_ms(found)
+        if due_ms > now_ms:
+            contents.put_aside(intake.enter(backlog, found), due_ms)
+            return None
+        if contents.holds and not_before_ms(message, now_ms):
+            held = intake.enter(backlog, found)
+            if contents.enter_value_of_page(held):
+                intake.hold_back(held, now_ms)
+            return None
+        if not consumer.wants(message):
+            return None
+        if consumer.destructive:
+            entry = intake.enter(backlog, found)
+            return entry if contents.enter_value_of_page(entry) else None
+        return intake.entry_of(backlog, message)
+
+    def was_shown(self, consumer: Consumer, message: Message) -> bool:
+        """Has a consumer that only looks seen a message in its page already? Where places tell the order, the cursor
+        has passed it there.
+        """
+        if consumer.destructive or not isinstance(message, PagedMessage):
+            return False
+        readers = None if self._readers is None else self._readers.get(consumer.id)
+        reader = None if readers is None else readers.get(message.page.stream)
+        shared_order = self._basis.contents.backlogs[message.page.stream].shared_order
+        return not shared_order and reader is not None and message.place < reader.place

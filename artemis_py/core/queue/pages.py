@@ -1,0 +1,167 @@
+"""A queue and its address' pages: what comes to stand there, and what of it expires or is removed there.
+
+How it comes back is in :mod:`artemis_py.core.queue.page_reading` (in order, for consumers that take any message) and
+:mod:`artemis_py.core.queue.page_search` (for those that choose or only look).
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from artemis_py.core.pages.backlog import Backlog, ReadAhead
+from artemis_py.core.pages.expiry import PageExpiry
+from artemis_py.core.pages.stream import PageReader, PageStream, RestoredShare
+from artemis_py.core.queue.alert_watch import AlertWatch
+from artemis_py.core.queue.basis import QueueBasis
+from artemis_py.core.queue.intake import Intake
+from artemis_py.core.queue.page_reading import READ_UNITS, READS_PER_TURN, PageReading
+from artemis_py.core.queue.page_search import PageSearch
+from artemis_py.message import Message
+
+
+@final
+class QueuePages:
+    """What one queue has in pages, by stream (``Contents.backlogs``)."""
+
+    __slots__ = ("_basis",
+        "_alerts", "_expiries", "_intake", "reading", "search",
+    )  # fmt: skip
+
+    def __init__(self, basis: QueueBasis, alerts: AlertWatch | None, limits: ReadAhead) -> None:
+        self._basis = basis
+        self._alerts = alerts
+        self._intake = Intake(self._basis.contents, alerts)
+        self._expiries: dict[int, PageExpiry] | None = None
+        """By stream; None before the first search."""
+        self.reading = PageReading(basis, self._intake, alerts, limits)
+        self.search = PageSearch(basis, self.reading, self._intake)
+
+    # ---- into pages ------------------------------------------------------------------------------
+
+    def arrive(self, stream: PageStream, messages: list[Message], size_bytes: int, now_ms: int) -> None:
+        """New messages were put into pages; the queue's reader has to have been made before (``prepare``)."""
+        tally = self._basis.contents.tally
+        tally.added += len(messages)
+        tally.size_bytes += size_bytes
+        durable_sizes = [message.size_bytes for message in messages if message.head.persistent]
+        durable_bytes = sum(durable_sizes)
+        tally.durable_count += len(durable_sizes)
+        tally.durable_size_bytes += durable_bytes
+        self._basis.contents.backlogs[stream.number].add(len(messages), size_bytes, len(durable_sizes), durable_bytes)
+        self._basis.flow.stop()
+        if self._alerts is not None:
+            self._alerts.note_paged(messages)
+            self._alerts.look_at(messages, now_ms)
+        self._basis.grouping.look_for(messages)
+        self.may_have_news()
+
+    def may_have_news(self) -> None:
+        """There may be something in pages for consumers that found nothing."""
+        self._basis.waking.wake_dry()
+        self._basis.host.note_ready(self._basis.reference)
+
+    def prepare(self, stream: PageStream) -> Backlog:
+        """What the queue has in a stream, which begins now if the queue has nothing there of this time of paging."""
+        backlog = self._basis.contents.backlogs.get(stream.number)
+        if backlog is not None and backlog.period == stream.period:
+            return backlog
+        if backlog is not None:
+            self._forget(stream.number)
+        return self._begin(stream, stream.next_place)
+
+    def _begin(self, stream: PageStream, place: int) -> Backlog:
+        """What the queue has in a stream from a place on. Only the pages of its own address tell the order of all that
+        it gets, and not even those when it is bound to a wildcard.
+        """
+        address = self._basis.reference.address
+        base = self._basis.contents.order.tail_max() - place
+        reader = PageReader(stream, self._basis.reference, None, place)
+        shared_order = stream.address == address.name and not address.is_wildcard
+        backlog = Backlog(stream, reader, base, shared_order=shared_order)
+        self._basis.contents.begin_backlog(backlog)
+        return backlog
+
+    def _forget(self, number: int) -> None:
+        """Paging is over in a stream."""
+        del self._basis.contents.backlogs[number]
+        if self._expiries is not None:
+            self._expiries.pop(number, None)
+        self.search.forget_stream(number)
+
+    def restore(self, stream: PageStream, share: RestoredShare) -> None:
+        """After a restart: what a page has for the queue."""
+        backlog = self._basis.contents.backlogs.get(stream.number)
+        if backlog is None:
+            backlog = self._begin(stream, share.page.first_place)
+        self._basis.grouping.begin()  # what names a group is seen only when the page is read
+        count, size_bytes = share.left
+        backlog.add(count, size_bytes, count, size_bytes)
+        backlog.restore(share.page, share.settled, share.attempts)
+        tally = self._basis.contents.tally
+        tally.added += count
+        tally.size_bytes += size_bytes
+        tally.durable_count += count
+        tally.durable_size_bytes += size_bytes
+
+    def begin_dispatch(self, now_ms: int) -> None:
+        """A dispatch begins: so much may be looked at in it; who had to stop last time goes on. Paging that is over is
+        forgotten: a queue on a wildcard address may have seen that of very many addresses.
+        """
+        if self.reading.reads_left <= 0:
+            self._basis.waking.wake_dry()  # nobody knows yet whether there was nothing for them
+        self.reading.begin()
+        for number, backlog in list(self._basis.contents.backlogs.items()):
+            if not backlog.stream.active:
+                self._forget(number)
+            else:
+                expiry = None if self._expiries is None else self._expiries.get(number)
+                if expiry is not None and expiry.is_under_way:
+                    self._expire_in(expiry, backlog, now_ms)
+
+    # ---- expiry and removal ----------------------------------------------------------------------
+
+    def expire(self, now_ms: int) -> None:
+        """Look for expired messages in pages; what has to be fetched for that is dealt with in later turns."""
+        for number, backlog in list(self._basis.contents.backlogs.items()):
+            if backlog.count:
+                self._expire_in(self._expiry_of(number, backlog), backlog, now_ms)
+
+    def _expiry_of(self, number: int, backlog: Backlog) -> PageExpiry:
+        if self._expiries is None:
+            self._expiries = {}
+        expiry = self._expiries.get(number)
+        if expiry is None:
+            expiry = self._expiries[number] = PageExpiry(backlog, self._basis.contents.expiry.lifetime)
+        return expiry
+
+    def _expire_in(self, expiry: PageExpiry, backlog: Backlog, now_ms: int) -> None:
+        budget = self._basis.host.budget
+        reads_max = min(READS_PER_TURN, max(budget.left // READ_UNITS, 1))
+        budget.spend(READ_UNITS)
+        for found in expiry.search(now_ms, reads_max):
+            self._basis.contents.expire([self._intake.enter(backlog, found)])
+        if expiry.is_under_way and not expiry.waits:
+            self._basis.host.note_ready(self._basis.reference)
+
+    def remove_all(self, reason: str) -> int:
+        """Kill everything that is in pages and not in memory; returns how many went."""
+        removed = 0
+        tally = self._basis.contents.tally
+        for backlog in self._basis.contents.backlogs.values():
+            if not backlog.count:
+                continue
+            removed += backlog.count
+            tally.killed += backlog.count
+            tally.size_bytes -= backlog.size_bytes
+            tally.durable_count -= backlog.durable_count
+            tally.durable_size_bytes -= backlog.durable_size_bytes
+            backlog.drop_all()
+            backlog.stream.purge(self._basis.reference, list(backlog.in_memory.values()), reason)
+        if self._alerts is not None:
+            self._alerts.forget_paged()
+        return removed
+
+    def forget_all(self) -> None:
+        """The queue is deleted: it needs no page any more, whatever its consumers still hold."""
+        for backlog in self._basis.contents.backlogs.values():
+            backlog.stream.forget(self._basis.reference)

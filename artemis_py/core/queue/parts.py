@@ -1,0 +1,85 @@
+"""What a queue is composed of, and what several of its verbs have in common."""
+
+from __future__ import annotations
+
+from typing import final
+
+from artemis_py.core.pages.backlog import ReadAhead
+from artemis_py.core.queue.aftermath import Aftermath
+from artemis_py.core.queue.alert_watch import AlertWatch
+from artemis_py.core.queue.arrivals import Arrivals
+from artemis_py.core.queue.basis import QueueBasis
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.queue.delivery import Delivery
+from artemis_py.core.queue.entry import Entry
+from artemis_py.core.queue.growth import Growth
+from artemis_py.core.queue.pages import QueuePages
+from artemis_py.core.queue.redelivery import Redelivery
+from artemis_py.core.queue.tasks import Tasks
+from artemis_py.core.queue.works import QueueWorks
+from artemis_py.paged import PagedMessage
+
+
+@final
+class QueueParts:
+    """The parts of one queue. Each owns what it changes, and knows only parts that stand before it here."""
+
+    __slots__ = (
+        "aftermath", "alerts", "arrivals", "basis", "contents", "delivery", "distribution", "flow", "gate", "grouping",
+        "growth", "host", "pages", "redelivery", "reference", "tasks", "waking", "works",
+    )  # fmt: skip
+
+    def __init__(self, basis: QueueBasis, *, redelivery: Redelivery, read_ahead: ReadAhead) -> None:
+        self.basis = basis
+        self.reference = basis.reference
+        self.host = basis.host
+        self.contents = basis.contents
+        self.grouping = basis.grouping
+        self.distribution = basis.distribution
+        self.gate = basis.gate
+        self.flow = basis.flow
+        self.waking = basis.waking
+        self.redelivery = redelivery
+        alerts = basis.reference.rules.alerts
+        self.alerts = None if alerts is None else AlertWatch(basis.reference, basis.host, basis.contents, alerts)
+        self.pages = QueuePages(basis, self.alerts, read_ahead)
+        self.works = QueueWorks()
+        self.aftermath = Aftermath(basis, self.pages.reading)
+        self.delivery = Delivery(basis, self.pages, self.aftermath)
+        self.growth = Growth(basis, self.works, self.delivery, self.aftermath)
+        self.tasks = Tasks(basis, self.works, self.growth, self.aftermath)
+        self.arrivals = Arrivals(basis, self.pages, self.works, self.growth, self.aftermath, self.alerts)
+
+    def note_ready(self) -> None:
+        """There may be something to dispatch."""
+        self.host.note_ready(self.reference)
+
+    def wake(self, consumer: Consumer) -> None:
+        """The consumer has room or credit again."""
+        self.basis.wake(consumer)
+
+    def acknowledge(self, consumer: Consumer, entries: list[Entry]) -> None:
+        """The consumer is done with entries that it let go."""
+        tally = self.contents.tally
+        if not consumer.destructive:
+            tally.read_count -= len(entries)
+            return
+        messages = [entry.message for entry in entries]
+        tally.leave_delivery_run(messages)
+        self.contents.acknowledge(messages, consumer.actor)
+        if self.grouping.views is not None:
+            self.grouping.settle(messages)
+
+    def note_attempt(self, entry: Entry, due_ms: int, consumer: Consumer, cause: str) -> None:
+        """Write down what a restart must know of a failed delivery."""
+        message, log, reference = entry.message, self.host.log, self.reference
+        if reference.durable and message.head.persistent:
+            if isinstance(message, PagedMessage):
+                log.page_attempted(reference.id, message, entry.attempts, due_ms, consumer.actor, cause)
+            else:
+                log.attempted(reference.id, message, entry.attempts, due_ms, consumer.actor, cause)
+
+    def tell_left(self, consumer: Consumer, *, failed: bool) -> None:
+        """A consumer left, and what it held is back: tell a log that is retained."""
+        if consumer.actor is not None:
+            self.host.log.consumer_closed(consumer.actor, failed=failed)

@@ -1,0 +1,26 @@
+"""What pages, timers and copies know a queue by."""
+
+from __future__ import annotations
+
+from typing import final
+
+from artemis_py.core.home import Home
+from artemis_py.core.queue.rules import MessageRules
+
+
+@final
+class QueueReference:
+    """A queue's number and name, and what does not change about it. Whoever holds it does not hold the queue."""
+
+    __slots__ = ("address", "deleted", "durable", "id", "name", "noted_ready", "rules")
+
+    def __init__(self, id: int, name: str, address: Home, *, durable: bool, rules: MessageRules) -> None:
+        self.id = id
+        """The number that the log knows the queue by."""
+        self.name = name
+        self.address = address
+        self.durable = durable
+        self.rules = rules
+        self.deleted = False
+        self.noted_ready = False
+        """Is it on the list of queues that may have something to dispatch?"""

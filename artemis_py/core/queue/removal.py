@@ -1,0 +1,118 @@
+"""Entries that leave a queue together: purged, or because the queue is deleted; and those of which the time is over."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from artemis_py.core.budget import Budget
+from artemis_py.core.order.order import Cursor
+from artemis_py.core.queue.contents import Contents
+from artemis_py.core.queue.entry import Entry
+from artemis_py.core.queue.works import SLICE_MAX, QueueWork
+from artemis_py.message import Message
+
+_KILL_UNITS: Final = 2
+EXPIRE_UNITS: Final = 12
+"""With the copy for another address, which is made in the same turn: no crash comes between them."""
+_ALARMS_PER_UNIT: Final = 16
+
+
+@final
+class Removal(QueueWork):
+    """Everything on the queue that is ready or scheduled and came before the message ``last_id`` goes, for a
+    ``reason``; what came later stays, and so does what consumers have.
+    """
+
+    def __init__(self, contents: Contents, reason: str, last_id: int) -> None:
+        super().__init__(holds=True)
+        self._contents = contents
+        self._reason = reason
+        self._last_id = last_id
+        self._cursor: Cursor | None = None
+        self._aside: list[Entry] = []
+
+    def work(self, budget: Budget, now_ms: int) -> bool:
+        if self._cursor is None:
+            self._cursor = self._contents.order.open_cursor()
+            self._aside = list(self._contents.scheduled.values())
+        while self._remove_ready(self._cursor, budget):
+            if budget.is_spent:
+                return False
+        while self._aside:
+            self._remove_aside(budget)
+            if budget.is_spent:
+                return False
+        return self._has_forgotten_alarms(budget)
+
+    def _remove_ready(self, cursor: Cursor, budget: Budget) -> bool:
+        """Remove some of what is ready; False when nothing of it is left."""
+        order = self._contents.order
+        removed: list[Message] = []
+        looks = min(max(budget.left // _KILL_UNITS, 1), SLICE_MAX)
+        found = cursor.advance()
+        while found is not None:
+            looks -= 1
+            budget.spend(_KILL_UNITS)
+            if found.message.id <= self._last_id:
+                order.remove(found, found.sequence)
+                removed.append(found.message)
+            if looks <= 0:
+                break
+            found = cursor.advance()
+        self._contents.kill(removed, self._reason)
+        if found is None:
+            order.close_cursor(cursor)
+        return found is not None
+
+    def _remove_aside(self, budget: Budget) -> None:
+        """Remove some of what is scheduled."""
+        contents = self._contents
+        count = min(max(budget.left // _KILL_UNITS, 1), SLICE_MAX)
+        entries = self._aside[-count:]
+        del self._aside[-count:]
+        budget.spend(_KILL_UNITS * len(entries))
+        removed: list[Message] = []
+        for entry in entries:
+            if entry.message.id <= self._last_id and contents.is_aside(entry):
+                contents.take_from_aside(entry)
+                removed.append(entry.message)
+        contents.kill(removed, self._reason)
+
+    def _has_forgotten_alarms(self, budget: Budget) -> bool:
+        """With nothing left, forget when to look for what expires; False when that is not done yet. Whatever comes back
+        is watched again.
+        """
+        contents = self._contents
+        if contents.order.count or contents.scheduled:
+            return True
+        while contents.expiry.next_ms:
+            count = min(max(budget.left, 1), SLICE_MAX) * _ALARMS_PER_UNIT
+            budget.spend(1 + contents.expiry.forget(count) // _ALARMS_PER_UNIT)
+            if budget.is_spent and contents.expiry.next_ms:
+                return False
+        return True
+
+
+@final
+class Expiring(QueueWork):
+    """What has expired goes, ready or held back; what is in delivery or scheduled is left alone. Consumers are served
+    meanwhile: a dispatch looks at the time itself.
+    """
+
+    def __init__(self, contents: Contents) -> None:
+        super().__init__(holds=False)
+        self._contents = contents
+
+    def work(self, budget: Budget, now_ms: int) -> bool:
+        contents = self._contents
+        while not contents.is_deleted:
+            looks = min(max(budget.left // EXPIRE_UNITS, 1), SLICE_MAX)
+            expired, looked = contents.pop_expired(now_ms, looks)
+            contents.expire(expired)
+            budget.spend(looked + (EXPIRE_UNITS - 1) * len(expired))
+            if looked < looks:
+                contents.expiry.set_alarm()
+                return True
+            if budget.is_spent:
+                return False
+        return True

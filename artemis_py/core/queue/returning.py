@@ -1,0 +1,184 @@
+"""Entries come back to their queue: from a consumer that leaves, or that refused them.
+
+Each goes to its own place; then the queue is trimmed to its limit, and what has to wait for another attempt is put
+aside, before anybody else gets anything.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from artemis_py.core.budget import Budget
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.queue.entry import DEAD, DELETED, NACKED, Entry
+from artemis_py.core.queue.parts import QueueParts
+from artemis_py.core.queue.works import SLICE_MAX, QueueWork
+
+EVERYTHING: Final = -1
+"""In the place of a message id: all that the consumer holds."""
+_BACK_UNITS: Final = 3
+_GIVE_UP_UNITS: Final = 4
+_COPY_UNITS: Final = 8
+
+
+@final
+class Return(QueueWork):
+    """Entries that a consumer let go (``entries``), or, without these, those that it holds up to the message
+    ``up_to``.
+
+    ``failed`` counts a delivery attempt, after which an entry may be dead or delayed (a NACK, an aborted
+    acknowledgement, a lost connection: the ``cause``); otherwise nothing is counted (UNSUBSCRIBE, DISCONNECT). What was
+    not ``sent`` comes back as if it had not been picked. ``leaves``: the consumer is gone with it.
+    """
+
+    def __init__(
+        self,
+        parts: QueueParts,
+        consumer: Consumer,
+        entries: list[Entry] | None,
+        *,
+        failed: bool,
+        cause: str = NACKED,
+        up_to: int = EVERYTHING,
+        sent: bool = True,
+        leaves: bool = False,
+    ) -> None:
+        super().__init__(holds=consumer.destructive)
+        self._parts = parts
+        self._consumer = consumer
+        self._entries = entries
+        self._position = 0
+        self._up_to = up_to
+        self._failed = failed
+        self._cause = cause
+        self._sent = sent
+        self._units_each = _BACK_UNITS + _COPY_UNITS if failed else _BACK_UNITS
+        """What each may cost: nobody knows beforehand how many of them are dead."""
+        self._leaves = leaves
+        self._restored_count = 0
+        self._delayed: list[tuple[Entry, int]] = []
+        self._put_off_count = 0
+        self._excess = -1
+        """How many are still to be given up; -1 before all are back."""
+        self._dropped_count = 0
+        self._dead_count = 0
+
+    def work(self, budget: Budget, now_ms: int) -> bool:
+        while self._excess < 0:
+            entries = self._next(min(max(budget.left // self._units_each, 1), SLICE_MAX))
+            if not entries:
+                self._all_are_back()
+                break
+            budget.spend(_BACK_UNITS * len(entries))
+            self._dead_count = 0
+            self._take_back(entries, now_ms)
+            budget.spend(_COPY_UNITS * self._dead_count)
+            if budget.is_spent:
+                return False
+        if not self._has_made_room(budget) or not self._has_put_off(budget):
+            return False
+        if self._leaves:
+            self._parts.tell_left(self._consumer, failed=self._failed)
+        return True
+
+    def _next(self, count: int) -> list[Entry]:
+        if self._entries is not None:
+            start = self._position
+            self._position = start + count
+            return self._entries[start : start + count]
+        consumer = self._consumer
+        held = consumer.held
+        if self._up_to == EVERYTHING and held:
+            self._up_to = next(reversed(held))
+        if self._up_to not in held:
+            return []
+        return consumer.let_go_up_to(self._up_to, count)
+
+    def _take_back(self, entries: list[Entry], now_ms: int) -> None:
+        parts = self._parts
+        tally = parts.contents.tally
+        if not self._consumer.destructive:
+            tally.read_count -= len(entries)
+            return
+        messages = [entry.message for entry in entries]
+        if parts.reference.deleted:
+            tally.leave_delivery_run(messages)
+            parts.contents.kill(messages, DELETED)
+            return
+        for entry in entries:
+            self._give_back(entry, now_ms)
+        parts.grouping.settle(messages)
+
+    def _give_back(self, entry: Entry, now_ms: int) -> None:
+        contents = self._parts.contents
+        contents.tally.leave_delivery(entry.message)
+        if contents.is_outdated(entry):
+            return
+        if self._sent:
+            entry.redelivered = True
+        if self._failed and self._is_dead(entry, now_ms):
+            return
+        contents.put_back(entry)
+        self._restored_count += 1
+
+    def _is_dead(self, entry: Entry, now_ms: int) -> bool:
+        """A delivery failed: count the attempt. True when it was the last; else the next may have to wait."""
+        parts, consumer, message = self._parts, self._consumer, entry.message
+        redelivery, host = parts.redelivery, parts.host
+        entry.attempts += 1
+        if redelivery.is_exhausted(entry.attempts):
+            host.copies.note_dead(parts.reference, message)
+            if host.log.retains:  # a restart does not need it, but who asks what the message died of
+                parts.note_attempt(entry, 0, consumer, self._cause)
+            parts.contents.kill([message], DEAD, consumer.actor)
+            self._dead_count += 1
+            return True
+        due_ms = 0
+        if redelivery.delay_ms > 0:
+            due_ms = now_ms + redelivery.delay_after(entry.attempts, message.id)
+            self._delayed.append((entry, due_ms))
+        parts.note_attempt(entry, due_ms, consumer, self._cause)
+        return False
+
+    def _all_are_back(self) -> None:
+        flow = self._parts.flow
+        if not self._consumer.destructive or self._parts.reference.deleted or not self._restored_count:
+            self._excess = 0
+        elif flow.overflow.sheds:
+            self._excess = self._parts.contents.order.count
+        else:
+            self._excess = flow.excess(self._restored_count)
+
+    def _has_made_room(self, budget: Budget) -> bool:
+        """Trim the queue after entries came back; False when that is not done yet."""
+        contents, flow = self._parts.contents, self._parts.flow
+        order = contents.order
+        while self._excess > 0 and order.count and (not flow.overflow.sheds or flow.is_too_deep):
+            contents.give_up(order.pop_least())
+            self._excess -= 1
+            self._dropped_count += 1
+            budget.spend(_GIVE_UP_UNITS)
+            if budget.is_spent:
+                return False
+        self._excess = 0
+        flow.note_dropped(self._dropped_count)
+        self._dropped_count = 0
+        return True
+
+    def _has_put_off(self, budget: Budget) -> bool:
+        """Put aside what has to wait for its next attempt, and let the queue go on; False when that is not done yet."""
+        parts, delayed = self._parts, self._delayed
+        while self._put_off_count < len(delayed):
+            entry, due_ms = delayed[self._put_off_count]
+            self._put_off_count += 1
+            if parts.contents.order.remove(entry, entry.sequence):
+                parts.contents.put_aside(entry, due_ms)
+            budget.spend(1)
+            if budget.is_spent and self._put_off_count < len(delayed):
+                return False
+        if self._consumer.destructive and not parts.reference.deleted:
+            parts.waking.wake_dry()
+            parts.note_ready()
+        if self._consumer.parked:
+            parts.wake(self._consumer)
+        return True

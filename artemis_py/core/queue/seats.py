@@ -1,0 +1,122 @@
+"""Consumers come to a queue and leave it."""
+
+from __future__ import annotations
+
+from typing import final
+
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.queue.entry import LOST, Entry
+from artemis_py.core.queue.exclusivity import Exclusivity
+from artemis_py.core.queue.parts import QueueParts
+from artemis_py.core.queue.returning import Return
+from artemis_py.core.queue.shared_cursors import SharedCursors
+from artemis_py.core.queue.works import QueueWork
+from artemis_py.errors import LimitError
+
+
+@final
+class Seats:
+    """Whom a queue admits, and what becomes of what a consumer has when it leaves."""
+
+    __slots__ = ("_parts", "_shared_cursors", "consumers_max", "exclusivity", "idle_since_ms", "shows_returns")
+
+    def __init__(self, parts: QueueParts, exclusivity: Exclusivity, *, consumers_max: int, shows_returns: bool) -> None:
+        self._parts = parts
+        self._shared_cursors: SharedCursors | None = None
+        """Cursors of consumers that choose; None before the first of them comes."""
+        self.exclusivity = exclusivity
+        self.consumers_max = consumers_max
+        self.shows_returns = shows_returns
+        """Are consumers that only look shown what comes back to a place that they have passed?"""
+        self.idle_since_ms = 0
+
+    def attach(self, consumer: Consumer, now_ms: int) -> None:
+        """A consumer comes. Raises LimitError when the queue has as many as it may, or admits others only."""
+        parts = self._parts
+        contents, distribution, gate = parts.contents, parts.distribution, parts.gate
+        name = parts.reference.name
+        if 0 <= self.consumers_max <= distribution.taker_count and not consumer.browses:
+            raise LimitError(f"Queue {name} has reached its maximum of {self.consumers_max} consumers")
+        self.exclusivity.admit(name, consumer, distribution.consumers)
+        if consumer.chooses or not consumer.destructive:
+            if self._shared_cursors is None:
+                self._shared_cursors = SharedCursors()
+            consumer.cursor = self._shared_cursors.open(consumer, contents.order)
+            consumer.cursor.sees_returns = consumer.destructive or self.shows_returns
+        distribution.add(consumer)
+        if parts.grouping.attach(consumer, held=contents.tally.held_count > 0):
+            gate.close_again()
+        if not consumer.browses:
+            gate.consumer_came(distribution.taker_count, parts.host.clock.steady_ms(now_ms))
+        parts.wake(consumer)
+        if (contents.order.count or contents.paged_count) and (gate.is_open or consumer.browses):
+            parts.note_ready()
+        parts.aftermath.run()
+
+    def detach(self, consumer: Consumer, *, failed: bool, now_ms: int) -> QueueWork | None:
+        """A consumer leaves: what it holds goes back (see ``Return``), what was never sent as if it had not been
+        picked. Returns what is not done yet.
+        """
+        parts = self._parts
+        consumer.closed = True
+        if consumer.settles and consumer.destructive:
+            self._take_back_unsent(consumer)
+        waiting = [entry for entry in consumer.outbox if consumer.held.pop(entry.message.id, None) is not None]
+        consumer.outbox.clear()
+        if waiting:
+            parts.tasks.begin(Return(parts, consumer, waiting, failed=False, sent=False), now_ms)
+        unfinished: QueueWork | None = None
+        if consumer.held:
+            work = Return(parts, consumer, None, failed=failed, cause=LOST, leaves=True)
+            unfinished = parts.tasks.begin(work, now_ms)
+        else:
+            parts.tell_left(consumer, failed=failed)
+        self._remove(consumer, now_ms)
+        parts.aftermath.run()
+        return unfinished
+
+    def _remove(self, consumer: Consumer, now_ms: int) -> None:
+        """A consumer that has nothing more is no longer one of the queue's."""
+        parts = self._parts
+        contents, distribution = parts.contents, parts.distribution
+        distribution.remove(consumer)
+        parts.grouping.detach(consumer)
+        if parts.grouping.takes_freed():
+            parts.waking.wake_dry()
+            parts.note_ready()
+        if not distribution.consumers and not contents.message_count:
+            parts.grouping.forget()
+        if consumer.cursor is not None and self._shared_cursors is not None:
+            self._shared_cursors.close(consumer, consumer.cursor, contents.order)
+            parts.pages.search.forget_consumer(consumer.id)
+        parts.gate.consumer_left(distribution.taker_count)
+        contents.was_used = True
+        if not distribution.consumers:
+            self.idle_since_ms = parts.host.clock.steady_ms(now_ms)
+        else:
+            parts.waking.has_lost_one = True  # with an exclusive queue the next consumer takes over
+            parts.note_ready()
+
+    def _take_back_unsent(self, consumer: Consumer) -> None:
+        """What was picked for or handed to a consumer that settles on send, and not written, is on the queue as
+        before.
+        """
+        parts = self._parts
+        contents, values = parts.contents, parts.contents.last_values
+        if contents.picked_bytes:
+            contents.picked_bytes -= sum([entry.message.size_bytes for entry in consumer.outbox])
+        outdated: list[Entry] = []
+        for entry in consumer.outbox:
+            if values is not None and values.is_outdated(entry):
+                outdated.append(entry)
+            else:
+                contents.put_back(entry)
+        for entry in outdated:  # when the others stand again: what is left decides whether senders go on
+            contents.give_up(entry)
+        parts.aftermath.run()
+        for entry in reversed(consumer.handed):
+            contents.take_back_handed(entry.message)
+        parts.growth.fit_again(len(consumer.handed) + len(consumer.outbox) - len(outdated))
+        parts.grouping.settle([entry.message for entry in consumer.outbox])
+        consumer.outbox.clear()
+        consumer.handed.clear()

@@ -1,0 +1,57 @@
+"""Consumers of one queue that want the same messages read it with one cursor.
+
+What the cursor has passed was given to one of them, or is wanted by none: the others need not look at it again. Each
+consumer that only looks has to see every message, and has a cursor of its own.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from artemis_py.core.order.order import Cursor, Order
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.selector import Program
+
+_Wish = tuple[Program | None, int]
+"""What messages a consumer wants, as far as its queue is concerned: by what its selector asks, and by no-local."""
+
+
+@final
+class SharedCursors:
+    """The cursors of one queue by what its consumers want, and how many of them read with each."""
+
+    __slots__ = ("_by_wish",)
+
+    def __init__(self) -> None:
+        self._by_wish: dict[_Wish, tuple[Cursor, int]] = {}
+
+    def open(self, consumer: Consumer, order: Order) -> Cursor:
+        """The cursor for a consumer that comes."""
+        if not _shares(consumer):
+            return order.open_cursor()
+        wish = _wish_of(consumer)
+        known = self._by_wish.get(wish)
+        cursor, count = (order.open_cursor(), 0) if known is None else known
+        self._by_wish[wish] = cursor, count + 1
+        return cursor
+
+    def close(self, consumer: Consumer, cursor: Cursor, order: Order) -> None:
+        """A consumer with a cursor left; the cursor goes with the last of them."""
+        if _shares(consumer):
+            wish = _wish_of(consumer)
+            _, count = self._by_wish[wish]
+            if count > 1:
+                self._by_wish[wish] = cursor, count - 1
+                return
+            del self._by_wish[wish]
+        order.close_cursor(cursor)
+
+
+def _shares(consumer: Consumer) -> bool:
+    """Does it take messages away, and does what it wants not depend on when it came?"""
+    return consumer.destructive and not consumer.since_ms
+
+
+def _wish_of(consumer: Consumer) -> _Wish:
+    selector = consumer.selector
+    return None if selector is None else selector.program, consumer.no_local

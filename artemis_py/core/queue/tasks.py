@@ -1,0 +1,90 @@
+"""A queue carries out what it was told to do, in its order, as far as turns have room for it."""
+
+from __future__ import annotations
+
+from typing import final
+
+from artemis_py.core.agenda import Chore
+from artemis_py.core.budget import Budget
+from artemis_py.core.queue.aftermath import Aftermath
+from artemis_py.core.queue.basis import QueueBasis
+from artemis_py.core.queue.growth import Growth
+from artemis_py.core.queue.works import QueueWork, QueueWorks
+
+
+@final
+class Tasks(Chore):
+    """Begins works of one queue and goes on with them. It is on the agenda while there is something to do."""
+
+    __slots__ = ("_aftermath", "_growth", "_host", "_reference", "_serves", "_works")
+
+    def __init__(self, basis: QueueBasis, works: QueueWorks, growth: Growth, aftermath: Aftermath) -> None:
+        self._reference = basis.reference
+        self._host = basis.host
+        self._works = works
+        self._growth = growth
+        self._aftermath = aftermath
+        self._serves = False
+        """No work is under way: the queue looks at what came meanwhile."""
+
+    @property
+    def are_done(self) -> bool:
+        """Is nothing left to do?"""
+        return self._works.first is None
+
+    def begin(self, work: QueueWork, now_ms: int, budget: Budget | None = None) -> QueueWork | None:
+        """Carry something out, behind what was begun before. Returns it when it is not done yet: it goes on in later
+        turns. ``budget``: that of a chore of which it is a part, instead of the turn's.
+        """
+        if self._works.first is not None:
+            self._works.add(work)
+            return work
+        if work.work(self._host.budget if budget is None else budget, now_ms):
+            if work.added_count:
+                self._growth.run(work.added_count, now_ms)
+            self._aftermath.run()
+            return None
+        self._works.add(work)
+        self._host.agenda.add(self)
+        self._aftermath.run()
+        return work
+
+    def work(self, budget: Budget, now_ms: int) -> bool:
+        first = self._works.first
+        while first is not None and first.work(budget, now_ms):
+            self._end_first(first, now_ms)
+            first = self._works.first
+            if budget.is_spent:
+                break
+        self._aftermath.run()
+        return first is None
+
+    def _end_first(self, work: QueueWork, now_ms: int) -> None:
+        """The first work is over. When no entries are being moved any more, those that came meanwhile are looked at,
+        and consumers are served.
+        """
+        works = self._works
+        added, work.added_count = work.added_count, 0
+        if added:
+            works.is_lifted = True
+            self._growth.run(added, now_ms)
+            works.is_lifted = False
+        if works.end_first() and not self._reference.deleted:
+            self._serves = True
+            late_count = works.take_late()
+            if late_count:
+                self._growth.run(late_count, now_ms)
+            self._host.note_ready(self._reference)
+            self._serves = False
+
+    def recover(self) -> bool:
+        if self._serves:  # the work before it is done, and the one behind it has not begun
+            self._serves = False
+            self._host.note_ready(self._reference)
+            return self._works.first is not None
+        first = self._works.first
+        assert first is not None, "what broke off was under way"
+        first.failed = True
+        self._works.is_lifted = False
+        self._end_first(first, self._host.log.now_ms)
+        return self._works.first is not None
