@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final, final
 from zlib import crc32
 
-from artemis_py.config.queue_settings import QueueSettings
+from artemis_py.config.tables.queue_settings import QueueSettings
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.order import Place
 from artemis_py.message import HeaderName, Message

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from artemis_py.config.queue_types import STANDARD
 from artemis_py.config.settings import AddressSettings, QueueConfig
+from artemis_py.config.tables.queue_types import STANDARD
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert
 from artemis_py.core.overflow import Ring
 from artemis_py.core.queue import Queue

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tidy.imports import CORE_MAY_NOT_IMPORT, banned_imports, floor_violations, import_cycles
+from tests.tidy.imports import CORE_MAY_NOT_IMPORT, banned_imports, floor_violations, import_cycles, room_cycles
 from tests.tidy.sources import package_sources
+
+WITH_ROOMS = frozenset({"config"})
 
 
 def test_every_module_imports_lower_floors_only() -> None:
@@ -14,6 +16,10 @@ def test_every_module_imports_lower_floors_only() -> None:
 
 def test_no_modules_import_each_other() -> None:
     assert import_cycles(package_sources()) == []
+
+
+def test_no_folders_import_each_other() -> None:
+    assert room_cycles(package_sources(), WITH_ROOMS) == []
 
 
 def test_core_has_no_clock_and_asyncio_and_spark_have_one_home() -> None:
@@ -70,6 +76,22 @@ def test_a_cycle_is_found_even_when_an_import_is_inside_a_function() -> None:
 def test_an_import_for_typing_makes_no_cycle() -> None:
     typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from artemis_py.core.a import A"
     assert import_cycles({"artemis_py.core.a": "from artemis_py.core.b import B", "artemis_py.core.b": typed}) == []
+
+
+def test_folders_that_import_each_other_are_found() -> None:
+    typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from artemis_py.config.xml.c import C"
+    sources = {
+        "artemis_py.config": "from artemis_py.config.reader import load",
+        "artemis_py.config.reader": "from artemis_py.config.xml.a import A",
+        "artemis_py.config.xml.a": "from artemis_py.config.tables.b import B",
+        "artemis_py.config.xml.c": "",
+        "artemis_py.config.tables.b": "",
+        "artemis_py.config.tables.d": "",
+    }
+    assert room_cycles(sources, frozenset({"config"})) == []
+    circle = sources | {"artemis_py.config.tables.d": typed}
+    assert room_cycles(circle, frozenset({"config"})) == ["artemis_py.config.tables ↔ artemis_py.config.xml"]
+    assert room_cycles(circle, frozenset({"core"})) == []
 
 
 @pytest.mark.parametrize("banned", sorted(CORE_MAY_NOT_IMPORT))
