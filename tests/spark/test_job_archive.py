@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from artemis_py.spark.identity import Mark
 from artemis_py.spark.jobs.archive import Feed, archive
 from artemis_py.spark.jobs.source import ArchiveTables, JobError, Span
+from artemis_py.spark.log.identity import Mark
 from tests.spark.traffic import BROKER, START_MS, World
 from tests.spark.world import rows_of
 

@@ -278,7 +278,7 @@ def moment(at_ms: int) -> datetime:
 
 
 def _row(at_ms: int, lsn: int, event: str, address: str, queue: str | None, message_id: int | None) -> dict[str, Any]:
-    from artemis_py.spark.schema import EVENTS
+    from artemis_py.spark.tables.schema import EVENTS
 
     row: dict[str, Any] = dict.fromkeys(EVENTS)
     return row | {
@@ -297,7 +297,7 @@ def _event(message: Sent, at_ms: int, lsn: int, event: str, queue: str | None, *
 def _frame(spark: SparkSession, rows: list[dict[str, Any]], table: str) -> DataFrame:
     import pyarrow as pa
 
-    from artemis_py.spark.schema import TABLES, arrow_schema, spark_schema
+    from artemis_py.spark.tables.schema import TABLES, arrow_schema, spark_schema
 
     columns = list(TABLES[table])
     values = pa.Table.from_pylist(rows, arrow_schema(table, columns))
