@@ -10,8 +10,8 @@ import pytest
 
 from tests.model.letters import Spec
 from tests.model.plans import AddressPlan, Plan, QueuePlan
+from tests.model.side_by_side import Seat
 from tests.model.trade import Trade
-from tests.model.world import Seat
 
 pytestmark = pytest.mark.model
 

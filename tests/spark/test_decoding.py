@@ -27,7 +27,7 @@ from artemis_py.storage.retention import RetentionSettings
 from artemis_py.storage.scan import Damage, log_files
 from artemis_py.storage.segment_index import index_of
 from tests.spark.raw_log import RawFile, damaged_files, files
-from tests.unit.storage_tools.parts import Story
+from tests.unit.journal_readers.parts import Story
 
 Row = dict[str, Any]
 SESSIONS = {21: {"client": "host:1", "login": "ann"}, 22: {"client": "host:2"}, 5: {"client": "story"}}

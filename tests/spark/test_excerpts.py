@@ -29,7 +29,7 @@ from artemis_py.storage.scan import log_files
 from artemis_py.storage.segment_index import decode_index, index_name
 from artemis_py.storage.survey import spans
 from tests.spark.made_log import START_MS, MadeLog, survey
-from tests.unit.storage_tools.parts import Story
+from tests.unit.journal_readers.parts import Story
 
 Row = dict[str, Any]
 

@@ -17,7 +17,7 @@ from artemis_py.spark.read.options import read_options
 from artemis_py.storage.retention import RetentionSettings
 from tests.spark.live import live_broker, send_many
 from tests.spark.made_log import survey
-from tests.unit.storage_tools.parts import QUEUES, START_MS, Story
+from tests.unit.journal_readers.parts import QUEUES, START_MS, Story
 
 Row = dict[str, Any]
 

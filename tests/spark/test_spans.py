@@ -18,7 +18,7 @@ from tests.e2e.stomp_socket import StompSocket
 from tests.spark.live import SETTINGS, live_broker, send_many
 from tests.spark.made_log import survey
 from tests.spark.test_holdings import made
-from tests.unit.storage_tools.parts import START_MS
+from tests.unit.journal_readers.parts import START_MS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,7 +1,7 @@
-"""A small world with a ledger: what a broker's log would say of it as rows, and the ledger for the truth.
+"""Simulated traffic with a ledger: what a broker's log would say of it as rows, and the ledger for the truth.
 
 Time goes in steps of 10 ms. Producers, consumers, a ring, expiry, dead letters, schedules, a topic and a full address
-do their work; each thing that happens takes the next lsn. The same seed gives the same world.
+do their work; each thing that happens takes the next lsn. The same seed gives the same traffic.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ BODIES: Final = (
 )  # fmt: skip
 
 
-class World:
+class SimulatedTraffic:
     """Runs when it is made; then ``sent`` and ``refused`` are what happened."""
 
     def __init__(self, seed: int = 7, length_ms: int = 130_000) -> None:

@@ -20,7 +20,7 @@ from artemis_py.storage.codec import Batch, FileHeader
 from artemis_py.storage.reader import Published, Settled, events_of
 from artemis_py.storage.scan import Damage, log_files
 from tests.tidy.sources import ROOT
-from tests.unit.storage_tools.parts import Story
+from tests.unit.journal_readers.parts import Story
 
 PAGE = (ROOT / "docs" / "journal-format.md").read_text("utf-8")
 

@@ -16,7 +16,7 @@ def now_ms() -> int:
 
 
 @dataclass
-class Stage:
+class ScenarioRun:
     """One run of one scenario."""
 
     broker: BrokerUnderTest
@@ -26,7 +26,7 @@ class Stage:
     sent_ms: tuple[int, int] = (0, 0)
     """When the last SEND left and when it was answered."""
 
-    def __enter__(self) -> Stage:
+    def __enter__(self) -> ScenarioRun:
         return self
 
     def __exit__(

@@ -12,7 +12,7 @@ from artemis_py.cli.main import main
 from artemis_py.message import LargeBody
 from artemis_py.storage.body_names import body_name, start_name
 from artemis_py.storage.reader import LogReader, Published
-from tests.unit.storage_tools.parts import Story, message
+from tests.unit.journal_readers.parts import Story, message
 
 NUMBER = (1 << 32) + 1
 NAME = body_name(NUMBER, durable=True)

@@ -15,7 +15,7 @@ from artemis_py.storage.examination import examine
 from artemis_py.storage.recovery import LossError, recover
 from artemis_py.storage.scan import log_files, whole_records
 from tests.sim.damaged import found_in, published_by
-from tests.unit.storage_tools.parts import Story
+from tests.unit.journal_readers.parts import Story
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from artemis_py.storage.disk import DirectoryLock
 from artemis_py.storage.extent import NAMES as EXTENTS
 from artemis_py.storage.retention import RetentionSettings
 from artemis_py.storage.scan import log_files
-from tests.unit.storage_tools.parts import QUEUES, START_MS, Story
+from tests.unit.journal_readers.parts import QUEUES, START_MS, Story
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ def frame(command: str, *headers: str, body: bytes = b"") -> bytes:
     return "".join(f"{line}\n" for line in (command, *headers, "")).encode() + body + b"\0"
 
 
-class Stage:
+class LiveServer:
     """A broker with one STOMP acceptor and one for HTTP, which stores below ``directory``."""
 
     def __init__(self, directory: Path, acceptor: str = "", core: str = "") -> None:
@@ -93,7 +93,7 @@ class Stage:
 class Client:
     """One socket."""
 
-    def __init__(self, stage: Stage, port: int, *, unread: bool = False) -> None:
+    def __init__(self, stage: LiveServer, port: int, *, unread: bool = False) -> None:
         self._stage = stage
         self.socket = socket.socket()
         if unread:

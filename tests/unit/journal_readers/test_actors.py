@@ -14,7 +14,7 @@ from artemis_py.storage import codec
 from artemis_py.storage.codec import RECORD_HEADER_BYTES
 from artemis_py.storage.reader import Consumer, LogReader, Published, Purged, Refused, Session
 from artemis_py.storage.scan import log_files, whole_records
-from tests.unit.storage_tools.parts import Story, message
+from tests.unit.journal_readers.parts import Story, message
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What steps work with: a world, the client frames seen so far, and captured values."""
+"""What steps work with: a broker, the client frames seen so far, and captured values."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 from tests.wire.client_frames import ServerFrame
 from tests.wire.cutting import Cutting
+from tests.wire.in_process import InProcessBroker
 from tests.wire.matching import Captures, ExpectedFrame, difference
 from tests.wire.transcript import unescaped
-from tests.wire.world import World
 
 
-class Stage:
-    """A world in which a transcript is played in one version of STOMP, with one way of cutting what clients send."""
+class TranscriptRun:
+    """A broker with which a transcript is played in one version of STOMP, with one way of cutting what clients send."""
 
-    def __init__(self, world: World, version: str, cutting: Cutting) -> None:
+    def __init__(self, world: InProcessBroker, version: str, cutting: Cutting) -> None:
         self.world = world
         self.version = version
         self.captures = Captures()
@@ -63,5 +63,5 @@ class Stage:
             self.delivered.setdefault(name, {})[frame.body.decode("utf-8", "backslashreplace")] = frame
 
 
-StepFunction = Callable[[Stage, list[str], list[str]], None]
+StepFunction = Callable[[TranscriptRun, list[str], list[str]], None]
 """One line of a transcript: its words, and the headers behind its bar."""

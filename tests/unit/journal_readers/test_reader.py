@@ -30,7 +30,7 @@ from artemis_py.storage.reader import (
 )
 from artemis_py.storage.retention import RetentionSettings
 from artemis_py.storage.scan import log_files, whole_records
-from tests.unit.storage_tools.parts import START_MS, Story, Told
+from tests.unit.journal_readers.parts import START_MS, Story, Told
 
 
 def told(events: Iterable[Event]) -> list[Told]:

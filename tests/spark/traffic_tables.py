@@ -1,4 +1,4 @@
-"""The world's tables as a source for jobs, and what its ledger says, worked out with plain loops."""
+"""The tables of simulated traffic as a source for jobs, and what its ledger says, worked out with plain loops."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from artemis_py.spark.jobs.source import TIME_COLUMNS, Source, Span
-from tests.spark.traffic import Life, Sent, World
+from tests.spark.traffic import Life, Sent, SimulatedTraffic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -51,14 +51,14 @@ class Counted(Frames):
         return {name: rows.value / self.tables[name].count() for name, rows in self._rows.items()}
 
 
-def lives(world: World, queue: str) -> Iterator[tuple[Sent, Life]]:
+def lives(world: SimulatedTraffic, queue: str) -> Iterator[tuple[Sent, Life]]:
     """Every message of a queue with what the queue did with it."""
     for message in world.sent:
         if queue in message.lives:
             yield message, message.lives[queue]
 
 
-def all_lives(world: World) -> Iterator[tuple[Sent, str, Life]]:
+def all_lives(world: SimulatedTraffic) -> Iterator[tuple[Sent, str, Life]]:
     """Every message in every queue."""
     for message in world.sent:
         for queue, life in message.lives.items():

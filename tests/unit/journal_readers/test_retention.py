@@ -19,12 +19,12 @@ from artemis_py.storage.journal import Journal, segment_name
 from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.retention import Mark, Retention, RetentionSettings, retained_name
 from artemis_py.storage.scan import log_file, log_files
-from tests.unit.storage_tools.parts import FILE_BYTES, START_MS, ImmediateCommitter, Story
+from tests.unit.journal_readers.parts import FILE_BYTES, START_MS, ImmediateCommitter, Story
 
 DAY_MS = 86_400_000
 
 
-class Shelf:
+class RetainedSegments:
     """A journal directory with closed segments, and a retention directory at a given time."""
 
     def __init__(self, folder: Path, *, period_ms: int | None = None, bytes_max: int | None = None) -> None:
@@ -70,7 +70,7 @@ def test_other_files_are_no_journal_files(name: str) -> None:
 
 
 def test_what_is_too_old_goes(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, period_ms=DAY_MS)
+    shelf = RetainedSegments(tmp_path, period_ms=DAY_MS)
     shelf.close_segment(1, START_MS - DAY_MS)
     shelf.close_segment(2, START_MS)
     assert shelf.numbers == [1, 2]
@@ -80,21 +80,21 @@ def test_what_is_too_old_goes(tmp_path: Path) -> None:
 
 
 def test_a_younger_segment_protects_the_ones_behind_it(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, period_ms=DAY_MS)
+    shelf = RetainedSegments(tmp_path, period_ms=DAY_MS)
     shelf.close_segment(1, START_MS)
     shelf.close_segment(2, START_MS - 3 * DAY_MS)
     assert shelf.numbers == [1, 2]
 
 
 def test_the_oldest_of_too_much_goes(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, bytes_max=250)
+    shelf = RetainedSegments(tmp_path, bytes_max=250)
     for number in range(1, 6):
         shelf.close_segment(number, START_MS)
     assert shelf.numbers == [4, 5]
 
 
 def test_one_more_file_costs_no_listing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf = Shelf(tmp_path, bytes_max=450, period_ms=DAY_MS)
+    shelf = RetainedSegments(tmp_path, bytes_max=450, period_ms=DAY_MS)
     shelf.close_segment(1, START_MS)
 
     def list_files(_directories: object) -> list[object]:
@@ -112,7 +112,7 @@ def test_one_more_file_costs_no_listing(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_what_others_remove_or_bring_is_noticed(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = RetainedSegments(tmp_path)
     for number in range(1, 5):
         shelf.close_segment(number, START_MS)
     shelf.retention.kept[1].file.path.unlink()
@@ -132,7 +132,7 @@ def test_what_others_remove_or_bring_is_noticed(tmp_path: Path) -> None:
 
 
 def test_a_file_that_a_crash_left_in_both_places_is_kept_once(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = RetainedSegments(tmp_path)
     shelf.close_segment(1, START_MS)
     shelf.close_segment(2, START_MS)
     shelf.close_segment(1, START_MS)
@@ -151,11 +151,11 @@ def test_what_is_behind_an_lsn(tmp_path: Path, rng: Random) -> None:
     assert kept.since(third.first_lsn - 1) == kept.kept[2:]
     assert kept.since(third.first_lsn - 2) == kept.kept[1:]
     assert kept.since(kept.kept[-1].first_lsn + 1000) == kept.kept[-1:]
-    assert Shelf(tmp_path / "empty").retention.since(7) == ()
+    assert RetainedSegments(tmp_path / "empty").retention.since(7) == ()
 
 
 def test_a_directory_on_another_file_system_gets_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = RetainedSegments(tmp_path)
     rename = os.rename
 
     def refuse(source: Path, target: Path) -> None:
@@ -170,14 +170,14 @@ def test_a_directory_on_another_file_system_gets_a_copy(tmp_path: Path, monkeypa
 
 
 def test_an_unfinished_copy_is_removed_at_the_next_start(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = RetainedSegments(tmp_path)
     (shelf.kept / "artemis-journal-000000000001-20231114T221320.123Z.log.part").write_bytes(b"half")
-    Shelf(tmp_path)
+    RetainedSegments(tmp_path)
     assert list(shelf.kept.iterdir()) == []
 
 
 def test_a_segment_that_cannot_be_kept_is_an_error_and_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = RetainedSegments(tmp_path)
 
     def fail(_source: Path, _target: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -191,7 +191,7 @@ def test_a_segment_that_cannot_be_kept_is_an_error_and_stays(tmp_path: Path, mon
 
 def test_segments_wait_in_order_while_nothing_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The journal goes on meanwhile, readers still find them, and they go when there is room."""
-    shelf = Shelf(tmp_path)
+    shelf = RetainedSegments(tmp_path)
     leaving = {number: Segment(number, segment_name(number), 1) for number in (1, 2, 3)}
     departure = Departure(ExtentFiles(shelf.disk), shelf.retention.retire, leaving)
     rename = os.rename
@@ -212,7 +212,7 @@ def test_segments_wait_in_order_while_nothing_can_be_kept(tmp_path: Path, monkey
 
 
 def test_a_copy_without_room_leaves_nothing_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = RetainedSegments(tmp_path)
 
     def other_file_system(_source: Path, _target: Path) -> None:
         raise OSError(errno.EXDEV, "Invalid cross-device link")
@@ -231,7 +231,7 @@ def test_a_copy_without_room_leaves_nothing_half(tmp_path: Path, monkeypatch: py
 
 def test_the_oldest_can_be_given_up_whoever_holds_it(tmp_path: Path) -> None:
     """That is asked for only when the journal finds no room beside it."""
-    shelf = Shelf(tmp_path)
+    shelf = RetainedSegments(tmp_path)
     for number in (1, 2):
         shelf.close_segment(number, START_MS + number)
     name = shelf.retention.give_up_oldest()
@@ -256,7 +256,7 @@ def test_a_new_journal_goes_on_behind_the_kept_one(tmp_path: Path, rng: Random) 
 
 
 def test_nothing_kept_is_no_mark(tmp_path: Path) -> None:
-    assert Shelf(tmp_path).retention.mark() is None
+    assert RetainedSegments(tmp_path).retention.mark() is None
 
 
 def test_the_journal_looks_after_its_chores_every_ten_seconds(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def configuration(core: str = "", acceptor: str = "") -> BrokerConfig:
 class Client:
     """One connection as its client sees it."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: InProcessBroker) -> None:
         self._world = world
         connection = world.acceptance.connect()
         self.connection: Connection = connection
@@ -109,7 +109,7 @@ class Client:
         return self.stream.frames
 
 
-class World:
+class InProcessBroker:
     """One broker, its acceptor, its clients by name. Large bodies are on a disk in memory, which works when the broker
     rests, unless ``disk_works`` is false.
     """

@@ -44,7 +44,7 @@ class Seat:
     pair: Pair
 
 
-class World:
+class SideBySide:
     """One address with its queues. ``now_ms`` moves only by ``advance``; see ``Trade`` for sending and settling."""
 
     steps: ClassVar[TinySteps | None] = None

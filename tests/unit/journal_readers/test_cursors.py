@@ -25,13 +25,13 @@ from artemis_py.storage.retention import Retention, RetentionSettings
 from artemis_py.storage.scan import log_files
 from artemis_py.storage.segment_index import index_name
 from artemis_py.storage.sidecars import write_index
-from tests.unit.storage_tools.parts import START_MS, ImmediateCommitter, message
+from tests.unit.journal_readers.parts import START_MS, ImmediateCommitter, message
 
 DAY_MS = 86_400_000
 TTL_S = 3600
 
 
-class Shelf:
+class JournalWithCursors:
     """A broker's journal with small segments, what it retains, and cursors; its clock and its disk are the test's."""
 
     def __init__(self, folder: Path, *, period_ms: int | None = None, bytes_max: int | None = 1) -> None:
@@ -148,7 +148,7 @@ def test_how_far_it_is_behind() -> None:
 
 
 def test_what_a_cursor_has_not_read_stays(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = JournalWithCursors(tmp_path)
     shelf.put("slow", 0)
     shelf.put("fast", 0)
     shelf.write(6)
@@ -175,7 +175,7 @@ def test_what_a_cursor_has_not_read_stays(tmp_path: Path) -> None:
 
 
 def test_age_waits_for_a_cursor_too(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, period_ms=DAY_MS, bytes_max=None)
+    shelf = JournalWithCursors(tmp_path, period_ms=DAY_MS, bytes_max=None)
     shelf.now_ms = int(time.time() * 1000)
     shelf.put("reader", 0, ttl_s=1e8)
     shelf.write(4)
@@ -189,7 +189,7 @@ def test_age_waits_for_a_cursor_too(tmp_path: Path) -> None:
 
 
 def test_the_last_retained_file_tells_by_its_index_that_it_was_read(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = JournalWithCursors(tmp_path)
     shelf.put("reader", 0)
     shelf.write(3)
     assert shelf.numbers == [1, 2]
@@ -205,7 +205,7 @@ def test_the_last_retained_file_tells_by_its_index_that_it_was_read(tmp_path: Pa
 
 
 def test_a_cursor_that_is_not_moved_lapses(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = JournalWithCursors(tmp_path)
     shelf.put("default", 0)
     shelf.put("short", 0, ttl_s=1.5)
     shelf.write(4)
@@ -224,7 +224,7 @@ def test_a_cursor_that_is_not_moved_lapses(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_wins_over_cursors_and_that_is_told(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = JournalWithCursors(tmp_path)
     shelf.put("slow", 0)
     shelf.write(6)
     shelf.put("fast", shelf.last_lsn(2))
@@ -245,7 +245,7 @@ def test_a_full_disk_wins_over_cursors_and_that_is_told(tmp_path: Path) -> None:
 
 def test_bodies_of_held_files_stay(tmp_path: Path) -> None:
     """``storage-limit`` alone would have removed them."""
-    shelf = Shelf(tmp_path)
+    shelf = JournalWithCursors(tmp_path)
     bodies = RetainedBodies(shelf.disk, tmp_path / "journal", tmp_path / "kept", lambda: shelf.now_ms)
     shelf.disk.begin(body_name(7, durable=True))
     shelf.disk.write(body_name(7, durable=True), 0, bytes(5000))
@@ -265,7 +265,7 @@ def test_bodies_of_held_files_stay(tmp_path: Path) -> None:
 
 
 def test_a_cursor_outlives_restarts_and_the_segments_that_told_of_it(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, bytes_max=None)
+    shelf = JournalWithCursors(tmp_path, bytes_max=None)
     shelf.put("reader", 0, owner="a query")
     shelf.put("gone", 0)
     shelf.desk.drop("gone")
@@ -283,7 +283,7 @@ def test_a_cursor_outlives_restarts_and_the_segments_that_told_of_it(tmp_path: P
 
 
 def test_what_cannot_be_set(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = JournalWithCursors(tmp_path)
     with pytest.raises(CursorRefusedError, match="nobody has read up to lsn 99: the log ends at 0"):
         shelf.desk.put("c", {"lsn": 99})
     for number in range(CURSORS_MAX):
@@ -307,7 +307,7 @@ def listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, A
 
 
 def test_the_command_lists_and_drops_in_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = JournalWithCursors(tmp_path)
     shelf.put("one", 0, owner="me")
     shelf.put("two", 1, ttl_s=5e7)
     shelf.write(2)

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 
 from tests.oracle.client import Client
-from tests.oracle.stage import Stage
+from tests.oracle.scenario_run import ScenarioRun
 from tests.oracle.steps.base import Step
 
 
@@ -18,7 +18,7 @@ class Pause(Step):
     queue: str
     paused: bool = True
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         (stage.broker.pause if self.paused else stage.broker.resume)(self.queue)
 
 
@@ -29,7 +29,7 @@ class Resize(Step):
     queue: str
     ring_size: int
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         stage.broker.set_ring_size(self.queue, self.ring_size)
 
 
@@ -39,7 +39,7 @@ class PassTime(Step):
 
     ms: int
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         time.sleep(self.ms / 1000)
 
 
@@ -51,7 +51,7 @@ class ManySenders(Step):
     senders: int
     each: int
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         clients = [stage.open(f"sender {number}", "stomp", "1.2") for number in range(self.senders)]
         for client in clients:
             client.send("CONNECT", {"accept-version": "1.2", "host": "oracle"})
