@@ -47,7 +47,7 @@ class GroupRule:
     @staticmethod
     def of(own: QueueSettings) -> GroupRule | None:
         """The rule of a queue, None where nothing is grouped: when that is switched off, when one consumer gets
-        everything (Artemis), and when consumers take nothing away (reference row Q-29).
+        everything (Artemis), and when consumers take nothing away (row Q-29, tests/queues/rows.py).
         """
         if own.group_type == _NONE or own.group_buckets == 0 or own.exclusive or own.non_destructive:
             return None
