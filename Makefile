@@ -57,7 +57,7 @@ soak: $(VENV)/.installed-test fresh ## run the model and slow tests with many mo
 
 docs: $(VENV)/.installed ## regenerate docs/configuration.md and the list of modules
 	@mkdir -p docs
-	$(PY) -m artemis_py.config.reference > docs/.configuration.md
+	$(PY) -m artemis_py.config.explain.reference > docs/.configuration.md
 	@mv docs/.configuration.md docs/configuration.md
 	$(PY) tools/module_index.py
 

@@ -134,9 +134,9 @@ def _questions(log: LongLog) -> list[_Question]:
 
 def _asked(home: Path, question: str, options: dict[str, str], filters: list[Filter]) -> Answer:
     """As Spark's workers do it, one task behind the other."""
-    from artemis_py.spark.batch import reader
-    from artemis_py.spark.directory_log import DirectoryLog
-    from artemis_py.spark.options import read_options
+    from artemis_py.spark.log.directory import DirectoryLog
+    from artemis_py.spark.read.batch import reader
+    from artemis_py.spark.read.options import read_options
 
     seen: set[int] = set()
     size_bytes = 0

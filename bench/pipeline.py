@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from artemis_py.errors import ArtemisError, PipelineError
 from artemis_py.perf.process import ProcessTree
 from artemis_py.perf.result import MILLION
-from artemis_py.spark.java import INSTALL, ensure_java
+from artemis_py.spark.runtime.java import INSTALL, ensure_java
 from bench import findings
 from bench.findings import Finding
 

@@ -13,7 +13,7 @@ from artemis_py.cli import colour
 from artemis_py.config.codes import CODES, kind_of
 from artemis_py.config.problems import nearest
 from artemis_py.config.secrets_in_text import masked_line, names_a_secret
-from artemis_py.config.source import declared_encoding
+from artemis_py.config.xml.source import declared_encoding
 from artemis_py.errors import AdviceError, Problem
 from artemis_py.shown import escaped, say, say_made
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from artemis_py.cli import colour
 from artemis_py.cli.configuration import add_properties, file_or_default
-from artemis_py.config.explain import Explained, Explanation, explain
-from artemis_py.config.fields import HONOURED
+from artemis_py.config.explain.explanation import Explained, Explanation, explain
 from artemis_py.config.problems import nearest
 from artemis_py.config.reader import load
 from artemis_py.config.settings import BrokerConfig
+from artemis_py.config.tables.fields import HONOURED
 from artemis_py.shown import as_json as json_text
 from artemis_py.shown import escaped, say, say_made
 

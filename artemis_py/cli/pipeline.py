@@ -22,7 +22,7 @@ from artemis_py.spark.jobs.source import ArchiveTables, LogTables, Source, Span
 
 if TYPE_CHECKING:
     from artemis_py.spark.jobs.result import Result
-    from artemis_py.spark.progress import Progress
+    from artemis_py.spark.runtime.progress import Progress
 
 HELP: Final = "analyse, archive or replay the broker's log, on Spark"
 _UNLIMITED: Final = 1_000_000
@@ -96,8 +96,8 @@ def _moment(text: str, now_ms: int) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Runs one job and shows its result. Raises ArtemisError when pyspark is missing or the job cannot be done."""
-    from artemis_py.spark.progress import Progress, own_stream
-    from artemis_py.spark.sessions import require_packages
+    from artemis_py.spark.runtime.progress import Progress, own_stream
+    from artemis_py.spark.runtime.sessions import require_packages
 
     source = source_of(args)
     require_packages()
@@ -147,7 +147,7 @@ def source_of(args: argparse.Namespace) -> Source:
 
 
 def _result(args: argparse.Namespace, source: Source, stack: ExitStack, progress: Progress) -> Result:
-    from artemis_py.spark.quiet import quiet_session, told_errors
+    from artemis_py.spark.runtime.quiet import quiet_session, told_errors
 
     spark = stack.enter_context(quiet_session(args.master, dict(args.conf), is_verbose=args.verbose))
     progress.watch(spark)
@@ -165,8 +165,8 @@ def _result(args: argparse.Namespace, source: Source, stack: ExitStack, progress
 
 def _show(args: argparse.Namespace, result: Result) -> None:
     if args.html is not None:
-        from artemis_py.spark.quiet import told_errors
         from artemis_py.spark.report.html import as_html
+        from artemis_py.spark.runtime.quiet import told_errors
 
         with told_errors():
             args.html.write_text(as_html(result, datetime.now(UTC)), "utf-8")

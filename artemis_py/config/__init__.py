@@ -1,1 +1,1 @@
-"""From broker.xml to typed settings."""
+"""From broker.xml to typed settings: :func:`artemis_py.config.reader.load`."""

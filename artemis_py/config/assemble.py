@@ -6,9 +6,9 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from artemis_py.config.acceptor import AcceptorConfig
-from artemis_py.config.acceptor_checks import make_acceptors
-from artemis_py.config.checks import (
+from artemis_py.config.checks.acceptors import make_acceptors
+from artemis_py.config.checks.circles import check_circles
+from artemis_py.config.checks.elements import (
     check_addresses,
     check_filters,
     check_limits,
@@ -17,16 +17,16 @@ from artemis_py.config.checks import (
     check_rings,
     is_meant_to_page,
 )
-from artemis_py.config.circles import check_circles
+from artemis_py.config.checks.groups import check_groups
+from artemis_py.config.checks.queue_combinations import check_queue_combinations
+from artemis_py.config.checks.queue_types import check_queue_types
 from artemis_py.config.draft import Draft, NamedDraft
-from artemis_py.config.entities import AddressConfig, DivertConfig, Origin, QueueConfig
-from artemis_py.config.group_checks import check_groups
 from artemis_py.config.matching import WildcardSyntax, check_literal_markers, check_match
 from artemis_py.config.merging import SettingsEntry, SettingsRepository
-from artemis_py.config.queue_combinations import check_queue_combinations
-from artemis_py.config.queue_type_checks import check_queue_types
 from artemis_py.config.security_settings import SecurityConfig, SecuritySetting
 from artemis_py.config.settings import BrokerConfig
+from artemis_py.config.tables.acceptor import AcceptorConfig
+from artemis_py.config.tables.entities import AddressConfig, DivertConfig, Origin, QueueConfig
 from artemis_py.config.wildcards import is_wildcard
 from artemis_py.errors import MatchError
 

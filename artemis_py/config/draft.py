@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from artemis_py.config.entities import NOWHERE, Origin, RetentionConfig, UserLimits
-from artemis_py.config.fields import Setting
 from artemis_py.config.problems import Problems
+from artemis_py.config.tables.entities import NOWHERE, Origin, RetentionConfig, UserLimits
+from artemis_py.config.tables.fields import Setting
 
 
 @final

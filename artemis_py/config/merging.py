@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, final
 
-from artemis_py.config.address_settings import AddressSettings
-from artemis_py.config.entities import NOWHERE, Origin
-from artemis_py.config.fields import settings_of
 from artemis_py.config.matching import DEFAULT_SYNTAX, Repository, WildcardSyntax
+from artemis_py.config.tables.address_settings import AddressSettings
+from artemis_py.config.tables.entities import NOWHERE, Origin
+from artemis_py.config.tables.fields import settings_of
 
 _CACHE_SIZE: Final = 4096
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")

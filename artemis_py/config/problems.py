@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final, final
 
-from artemis_py.config.entities import Origin
 from artemis_py.config.secrets_in_text import LOOKED_AT_MAX, MASK, masked, names_a_secret
+from artemis_py.config.tables.entities import Origin
 from artemis_py.errors import Problem
 from artemis_py.shown import escaped
 

@@ -11,24 +11,24 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from artemis_py.config.assemble import assemble
-from artemis_py.config.core_settings import CoreSettings
-from artemis_py.config.document import core_of, read_file, read_text
 from artemis_py.config.draft import Draft
-from artemis_py.config.fields import names_of
-from artemis_py.config.parts import PARTS
 from artemis_py.config.problems import Problems
-from artemis_py.config.read_addresses import read_address_settings, read_addresses, read_diverts, read_old_queues
-from artemis_py.config.read_server import (
+from artemis_py.config.read.addresses import read_address_settings, read_addresses, read_diverts, read_old_queues
+from artemis_py.config.read.element import Reading
+from artemis_py.config.read.server import (
     read_acceptors,
     read_retention,
     read_security,
     read_user_limits,
     read_wildcards,
 )
-from artemis_py.config.reading import Reading
-from artemis_py.config.schema import validate
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.config.source import Element, Source, local_name
+from artemis_py.config.tables.core_settings import CoreSettings
+from artemis_py.config.tables.fields import names_of
+from artemis_py.config.tables.parts import PARTS
+from artemis_py.config.xml.document import core_of, read_file, read_text
+from artemis_py.config.xml.schema import validate
+from artemis_py.config.xml.source import Element, Source, local_name
 from artemis_py.errors import ConfigError
 
 PROPERTIES_FILE: Final = "broker.properties"
@@ -90,7 +90,7 @@ def _finish(source: Source, problems: Problems, overlays: Sequence[str], environ
         read_core(Reading(source, draft, validate(source, core, problems)), core)
         del source, core  # the tree takes as much memory as what is made of it
         if overlays:
-            from artemis_py.config.overlay import lay_over
+            from artemis_py.config.overlay.properties import lay_over
 
             lay_over(draft, overlays, environ)
         config = assemble(draft)

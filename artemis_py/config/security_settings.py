@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, final
 
-from artemis_py.config.entities import NOWHERE, Origin
 from artemis_py.config.matching import DEFAULT_SYNTAX, Repository, WildcardSyntax
 from artemis_py.config.merging import uuid_key
+from artemis_py.config.tables.entities import NOWHERE, Origin
 
 PERMISSIONS: Final = (
     "send",

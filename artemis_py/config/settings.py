@@ -8,10 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import final
 
-from artemis_py.config.acceptor import AcceptorConfig
-from artemis_py.config.address_settings import AddressSettings
-from artemis_py.config.core_settings import CoreSettings
-from artemis_py.config.entities import (
+from artemis_py.config.matching import WildcardSyntax
+from artemis_py.config.merging import SettingsEntry, SettingsRepository, Traced
+from artemis_py.config.security_settings import SecurityConfig, SecuritySetting
+from artemis_py.config.tables.acceptor import AcceptorConfig
+from artemis_py.config.tables.address_settings import AddressSettings
+from artemis_py.config.tables.core_settings import CoreSettings
+from artemis_py.config.tables.entities import (
     NOWHERE,
     AddressConfig,
     DivertConfig,
@@ -20,9 +23,6 @@ from artemis_py.config.entities import (
     RetentionConfig,
     UserLimits,
 )
-from artemis_py.config.matching import WildcardSyntax
-from artemis_py.config.merging import SettingsEntry, SettingsRepository, Traced
-from artemis_py.config.security_settings import SecurityConfig, SecuritySetting
 from artemis_py.errors import Problem
 
 __all__ = [

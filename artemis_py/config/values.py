@@ -6,7 +6,7 @@ import math
 import re
 from typing import Any, Final
 
-from artemis_py.config.fields import BOOLEAN, BYTES, CHOICE, DOUBLE, INT, INT_MAX, LIST, LONG, TEXT, Setting
+from artemis_py.config.tables.fields import BOOLEAN, BYTES, CHOICE, DOUBLE, INT, INT_MAX, LIST, LONG, TEXT, Setting
 from artemis_py.units import LONG_MAX, LONG_MIN, parse_bytes
 
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)

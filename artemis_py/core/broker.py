@@ -195,7 +195,7 @@ class Broker(Registry, Publisher):
         return unfinished
 
     def set_ring_size(self, queue_name: str, ring_size: int) -> None:
-        """Change a ring while it runs; -1 makes it no ring. A smaller ring purges nothing: it stops growing (seed).
+        """Change a ring while it runs; -1 makes it no ring. A smaller ring purges nothing: it stops growing (R-08).
 
         0 keeps nothing. Raises NotFoundError for an unknown queue, BrokerError for a size below -1 and for a queue with
         an overflow-policy.

@@ -1,7 +1,7 @@
 """What happens to queues and somebody who runs the broker may want to know. The core notes it; the server writes it.
 
-Codes are those of Qpid Broker-J's operational log (reference section 2.3), so that tools made for it find them; what
-Qpid has no code for has ours, which begin with ``ART``.
+Codes are those of Qpid Broker-J's operational log (docs/queues.md, Operational log), so that tools made for it find
+them; what Qpid has no code for has ours, which begin with ``ART``.
 """
 
 from __future__ import annotations

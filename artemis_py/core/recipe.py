@@ -1,7 +1,7 @@
 """What a queue is composed of: from broker.xml's words to strategies. The only place that names the strategy
 classes.
 
-Everything that counts for a queue comes as one :class:`~artemis_py.config.queue_settings.QueueSettings`.
+Everything that counts for a queue comes as one :class:`~artemis_py.config.tables.queue_settings.QueueSettings`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from artemis_py.config.queue_settings import QueueSettings, queue_settings, written_attributes
-from artemis_py.config.queue_types import PRIORITY
 from artemis_py.config.settings import AddressSettings, QueueConfig
+from artemis_py.config.tables.queue_settings import QueueSettings, queue_settings, written_attributes
+from artemis_py.config.tables.queue_types import PRIORITY
 from artemis_py.core.groups.rule import GroupRule
 from artemis_py.core.home import Home
 from artemis_py.core.host import Host

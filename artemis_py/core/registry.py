@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
 
-from artemis_py.config.queue_settings import known_attributes
 from artemis_py.config.settings import AddressSettings, BrokerConfig, DivertConfig, QueueConfig
+from artemis_py.config.tables.queue_settings import known_attributes
 from artemis_py.config.wildcards import is_wildcard
 from artemis_py.core import events, retroactive
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, Plan

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, final
 
-from artemis_py.config.queue_types import STANDARD
 from artemis_py.config.settings import QueueConfig
+from artemis_py.config.tables.queue_types import STANDARD
 from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert
 from artemis_py.core.host import Host
 from artemis_py.core.queue.queue import Queue

@@ -32,8 +32,8 @@ class ArtemisDataSource(DataSource):
     def schema(self) -> StructType:
         """The columns that the options ask for. Raises PipelineError for options that make no sense."""
         from artemis_py.spark.catalog import declared, remembering
-        from artemis_py.spark.options import shown_columns
-        from artemis_py.spark.schema import spark_schema
+        from artemis_py.spark.read.options import shown_columns
+        from artemis_py.spark.tables.schema import spark_schema
 
         of_table = declared(self.options)
         schema = spark_schema(*shown_columns(self.options if of_table is None else of_table))
@@ -41,15 +41,15 @@ class ArtemisDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The batch source. Raises PipelineError for options that make no sense."""
-        from artemis_py.spark.batch import reader
-        from artemis_py.spark.options import read_options
+        from artemis_py.spark.read.batch import reader
+        from artemis_py.spark.read.options import read_options
 
         return reader(read_options(self._given(schema)))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """The source of a streaming query. Raises PipelineError for options that make no sense."""
-        from artemis_py.spark.options import read_options
-        from artemis_py.spark.stream import LogStreamReader
+        from artemis_py.spark.read.options import read_options
+        from artemis_py.spark.stream.reader import LogStreamReader
 
         return LogStreamReader(read_options(self._given(schema), streaming=True))
 
@@ -58,8 +58,8 @@ class ArtemisDataSource(DataSource):
         other columns.
         """
         from artemis_py.spark.catalog import remembered
-        from artemis_py.spark.options import shown_columns
-        from artemis_py.spark.schema import spark_schema
+        from artemis_py.spark.read.options import shown_columns
+        from artemis_py.spark.tables.schema import spark_schema
 
         given = {**remembered(asked), **self.options}
         if asked.simpleString() != spark_schema(*shown_columns(given)).simpleString():
@@ -69,13 +69,13 @@ class ArtemisDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """The batch sink. Raises PipelineError for options and columns that make no message."""
         from artemis_py.spark.catalog import check_insert
-        from artemis_py.spark.sink import batch_writer
+        from artemis_py.spark.write.sink import batch_writer
 
         check_insert(schema, self.options)
         return batch_writer(schema, self.options, overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
         """The sink of a streaming query. Raises PipelineError for options and columns that make no message."""
-        from artemis_py.spark.sink import stream_writer
+        from artemis_py.spark.write.sink import stream_writer
 
         return stream_writer(schema, self.options)

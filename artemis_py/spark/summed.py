@@ -14,7 +14,7 @@ def queues(spark: SparkSession, source: str | Mapping[str, str]) -> DataFrame:
     reads for too long. ``source`` is the URL of a broker's HTTP acceptor, a directory, or options as of ``spark.read``.
     """
     from artemis_py.spark.catalog import options_of
-    from artemis_py.spark.spans import added_up
+    from artemis_py.spark.read.spans import added_up
 
     return added_up(spark, "queues", options_of(source))
 
@@ -22,6 +22,6 @@ def queues(spark: SparkSession, source: str | Mapping[str, str]) -> DataFrame:
 def pages(spark: SparkSession, source: str | Mapping[str, str]) -> DataFrame:
     """The table ``pages`` in the same way."""
     from artemis_py.spark.catalog import options_of
-    from artemis_py.spark.spans import added_up
+    from artemis_py.spark.read.spans import added_up
 
     return added_up(spark, "pages", options_of(source))

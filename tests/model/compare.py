@@ -11,10 +11,10 @@ from tests.model.reader_model import Item
 from tests.model.rules_model import expires_ms
 
 if TYPE_CHECKING:
-    from tests.model.world import Pair, World
+    from tests.model.side_by_side import Pair, SideBySide
 
 
-def compare(world: World) -> None:
+def compare(world: SideBySide) -> None:
     """Raise AssertionError at the first difference between broker and model."""
     for pair in world.pairs:
         _compare_contents(pair)
@@ -107,14 +107,14 @@ def _compare_limits(queue: Queue, model: QueueModel) -> None:
         assert queue.contents.ages.oldest_ms() == oldest_ms, "age of the oldest"
 
 
-def _compare_account(world: World) -> None:
+def _compare_account(world: SideBySide) -> None:
     letters = world.letters().values()
     account = world.broker.addresses[ADDRESS].account
     assert account.message_count == len(letters), "messages that the address answers for"
     assert account.size_bytes == sum(letter.memory_bytes for letter in letters), "bytes that the address answers for"
 
 
-def _compare_log(world: World) -> None:
+def _compare_log(world: SideBySide) -> None:
     """What a recovery would find is what the durable queues have of persistent messages."""
     expected = {
         (letter.id, pair.queue.id)
@@ -129,7 +129,7 @@ def _compare_log(world: World) -> None:
     assert world.log.live == expected, "the log does not know what the queues know"
 
 
-def _compare_times(world: World) -> None:
+def _compare_times(world: SideBySide) -> None:
     """The broker must wake up in time for what is due first."""
     due = [due_ms for pair in world.pairs for due_ms, _, _ in pair.model.scheduled]
     due += [pair.model.opens_at_ms for pair in world.pairs if pair.model.opens_at_ms is not None]
@@ -142,7 +142,7 @@ def _compare_times(world: World) -> None:
         assert next_due_ms <= min(due), "the timer is too late"
 
 
-def _compare_copies(world: World, name: str, sources: list[tuple[int, str]]) -> None:
+def _compare_copies(world: SideBySide, name: str, sources: list[tuple[int, str]]) -> None:
     queue = world.broker.queues[name]
     copies: list[tuple[int, str]] = []
     for entry in queue.contents.order:

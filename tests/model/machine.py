@@ -11,8 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from tests.model import steps
 from tests.model.axes import IN_MEMORY, Chosen, plan_of
 from tests.model.reader_model import SELECTORS
+from tests.model.side_by_side import PLENTY
 from tests.model.trade import Trade
-from tests.model.world import PLENTY
 
 PICKS = st.integers(0, 7)
 CONNECTION = st.sampled_from(steps.CONNECTION_NUMBERS)

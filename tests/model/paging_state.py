@@ -25,7 +25,7 @@ from tests.model.letters import Writer
 from tests.model.paging_model import HANDED, HELD, PENDING, PICKED, READY, Book, PagedReader
 from tests.model.plans import ADDRESS, REJECT, AddressPlan, Plan, QueuePlan
 from tests.model.reader_model import Letter
-from tests.model.world import START_MS
+from tests.model.side_by_side import START_MS
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 

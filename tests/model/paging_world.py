@@ -19,7 +19,7 @@ from tests.model.paging_model import DONE, HANDED, PENDING, READY, Book, PagedRe
 from tests.model.paging_state import Open, PagingState, Seat, WatchedConsumer
 from tests.model.plans import NO_POLICY
 from tests.model.reader_model import Letter
-from tests.model.world import PLENTY
+from tests.model.side_by_side import PLENTY
 
 TURNS_MAX: Final = 2000
 AGES_S: Final = 1_000_000

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from tests.model.letters import Spec
 from tests.model.plans import FALLBACK, NO_POLICY
+from tests.model.side_by_side import CONNECTIONS, PLENTY, Seat
 from tests.model.trade import Trade
-from tests.model.world import CONNECTIONS, PLENTY, Seat
 
 SEATS_MAX: Final = 5
 READY_MAX: Final = 60

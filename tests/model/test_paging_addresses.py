@@ -28,7 +28,7 @@ PAGES_NONE = {"address_full_policy": "PAGE", "max_size_messages": -1}
 PLENTY = 1 << 30
 
 
-class Stage:
+class PagingBroker:
     """A broker with pages on a simulated disk; ``settings`` by match. ``got`` has the ids that consumers were sent."""
 
     def __init__(self, settings: dict[str, dict[str, Any]], **config: Any) -> None:
@@ -106,7 +106,7 @@ class Stage:
 
 def test_a_queue_on_a_wildcard_gets_what_its_own_address_pages_and_what_others_do_not() -> None:
     """Messages from its own pages took the places of those that had come from another address meanwhile."""
-    stage = Stage({"news.#": PAGES_ALL, "news.b": PAGES_NONE})
+    stage = PagingBroker({"news.#": PAGES_ALL, "news.b": PAGES_NONE})
     queue = stage.queue("q", "news.#")
     stage.send("news.#", 10, queue="q")
     stage.send("news.b", 10)
@@ -121,7 +121,7 @@ def test_a_queue_on_a_wildcard_gets_what_its_own_address_pages_and_what_others_d
 
 def test_an_address_without_queues_stays_while_a_queue_on_a_wildcard_needs_its_pages() -> None:
     """It was swept away, and what was read of its pages reached nobody any more."""
-    stage = Stage({"news.#": PAGES_ALL}, address_queue_scan_period=1000)
+    stage = PagingBroker({"news.#": PAGES_ALL}, address_queue_scan_period=1000)
     queue = stage.queue("q", "news.#")
     other = stage.queue("t", "news.b")
     stage.send("news.b", 10)
@@ -139,7 +139,7 @@ def test_an_address_without_queues_stays_while_a_queue_on_a_wildcard_needs_its_p
 
 def test_pages_of_a_temporary_address_are_for_nobody_else() -> None:
     """A queue on a wildcard address gets nothing of it, from memory or from pages, while it is there and afterwards."""
-    stage = Stage({"#": PAGES_ALL})
+    stage = PagingBroker({"#": PAGES_ALL})
     queue = stage.queue("q", "#")
     address = stage.broker.create_temporary_address("reply", "MULTICAST")
     other = stage.broker.create_subscription_queue("t", address, durable=False, selector=None)
@@ -154,7 +154,7 @@ def test_pages_of_a_temporary_address_are_for_nobody_else() -> None:
 
 def test_a_queue_forgets_pages_of_addresses_that_page_no_more() -> None:
     """Each of them made every look at the queue's counts a little slower, for ever."""
-    stage = Stage({"news.#": PAGES_ALL})
+    stage = PagingBroker({"news.#": PAGES_ALL})
     queue = stage.queue("q", "news.#")
     for number in range(50):
         stage.queue(f"t{number}", f"news.{number}")
@@ -171,7 +171,7 @@ def test_a_queue_forgets_pages_of_addresses_that_page_no_more() -> None:
 
 def test_a_consumer_that_chooses_finds_what_it_wants_in_pages_of_any_address() -> None:
     """On a queue bound to a wildcard it starved: what it did not want filled the memory that the queue may use."""
-    stage = Stage({"news.#": PAGES_ALL})
+    stage = PagingBroker({"news.#": PAGES_ALL})
     queue = stage.queue("q", "news.#")
     for address in ("news.a", "news.b"):
         stage.send(address, 3000)
@@ -190,7 +190,7 @@ def test_a_consumer_that_chooses_finds_what_it_wants_in_pages_of_any_address() -
 @pytest.mark.parametrize("room", [1, PLENTY], ids=["taker-waits", "taker-takes"])
 def test_a_browser_sees_each_message_in_pages_of_any_address_once(room: int) -> None:
     """It saw as many as the queue had in memory; and not again what a consumer brings there behind it."""
-    stage = Stage({"news.#": PAGES_ALL})
+    stage = PagingBroker({"news.#": PAGES_ALL})
     queue = stage.queue("q", "news.#")
     for address in ("news.a", "news.b"):
         stage.send(address, 1500)
@@ -208,7 +208,7 @@ def test_a_browser_sees_each_message_in_pages_of_any_address_once(room: int) -> 
 def test_a_page_limit_of_minus_one_is_none() -> None:
     """As a more specific setting switches one off: every page was over that limit."""
     settings = {**PAGES_ALL, "page_limit_messages": -1, "page_limit_bytes": -1, "page_full_policy": "FAIL"}
-    stage = Stage({"a": settings})
+    stage = PagingBroker({"a": settings})
     queue = stage.queue("q", "a")
     stage.send("a", 10)
     assert queue.message_count == 10
@@ -225,7 +225,7 @@ class Unwalked(dict[Any, Any]):
 
 def test_a_turn_costs_the_same_with_many_addresses_that_page() -> None:
     """Each turn looked at the last page of each of them, although nothing had come to it."""
-    stage = Stage({"#": PAGES_ALL})
+    stage = PagingBroker({"#": PAGES_ALL})
     files = stage.broker.pages
     assert isinstance(files, PageFiles)
     files._tails = Unwalked()
@@ -240,7 +240,7 @@ def test_a_turn_costs_the_same_with_many_addresses_that_page() -> None:
 @pytest.mark.parametrize("goes", [False, True], ids=["purged", "deleted"])
 def test_a_page_keeps_no_body_that_only_a_purged_queue_needed(goes: bool) -> None:
     """It kept the files of all until the other queue had read its one message in the page."""
-    stage = Stage({"a": PAGES_ALL})
+    stage = PagingBroker({"a": PAGES_ALL})
     queue, other = stage.queue("q", "a"), stage.queue("other", "a")
     stage.send("a", 1)
     route = stage.broker.route("a", "q", "MULTICAST")
@@ -263,7 +263,7 @@ def test_a_page_keeps_no_body_that_only_a_purged_queue_needed(goes: bool) -> Non
 
 def test_paging_begins_behind_what_is_on_its_way_to_its_queues() -> None:
     """The last messages that found room are not on all of their queues yet when the first comes that finds none."""
-    stage = Stage({"#": {"address_full_policy": "PAGE", "max_size_messages": 2}})
+    stage = PagingBroker({"#": {"address_full_policy": "PAGE", "max_size_messages": 2}})
     queues = [stage.queue(f"q{number}", "news") for number in range(200)]
     stage.broker.budget.refill(50)
     stage.send("news", 1)

@@ -1,5 +1,5 @@
-"""The ring scenarios of the reference, step by step, with the counts given there: message count, in delivery,
-scheduled, replaced. They hold the broker to the reference, and the model beside it too.
+"""The ring scenarios, step by step, with the counts that Artemis has: message count, in delivery, scheduled, replaced.
+They hold the broker to these counts, and the model beside it too. tests/wire/transcripts/ring has the same numbers.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import pytest
 
 from tests.model.letters import Spec
 from tests.model.plans import AddressPlan, Plan, QueuePlan
+from tests.model.side_by_side import Seat
 from tests.model.trade import Trade
-from tests.model.world import Seat
 
 pytestmark = pytest.mark.model
 

@@ -7,8 +7,8 @@ from typing import Final
 
 import pytest
 
+from tests.model.side_by_side import SideBySide
 from tests.model.soak import report, run_world, worlds
-from tests.model.world import World
 from tests.tiny_turns import TinySteps
 
 pytestmark = [pytest.mark.model, pytest.mark.interpreted]
@@ -18,7 +18,7 @@ STEPS: Final = 20_000
 
 def test_tiny_turns_come_to_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for number, (plan, taken) in enumerate(worlds(seed, STEPS)):
-        monkeypatch.setattr(World, "steps", TinySteps(random.Random(number)))
+        monkeypatch.setattr(SideBySide, "steps", TinySteps(random.Random(number)))
         try:
             run_world(plan, taken)
         except Exception:

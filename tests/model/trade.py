@@ -13,7 +13,7 @@ from artemis_py.message import Message
 from tests.model.letters import Spec
 from tests.model.plans import ADDRESS, NO_POLICY, REJECT, Plan
 from tests.model.reader_model import Item, Letter, Reader
-from tests.model.world import Pair, Seat, World
+from tests.model.side_by_side import Pair, Seat, SideBySide
 
 
 @dataclass(slots=True)
@@ -26,7 +26,7 @@ class OpenTransaction:
     refused: list[tuple[Pair, Reader, Item]] = field(default_factory=list)
 
 
-class Trade(World):
+class Trade(SideBySide):
     """A world with clients. Each connection has at most one open transaction."""
 
     def __init__(self, plan: Plan, *, restarts: bool = False) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.oracle.artemis_broker import artemis_broker, artemis_home
 from tests.oracle.brokers import BrokerUnderTest
 from tests.oracle.scenario import Scenario
-from tests.oracle.stage import Stage
+from tests.oracle.scenario_run import ScenarioRun
 from tests.oracle.steps import play
 from tests.oracle.table import PLAYED, PROFILES
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 @pytest.mark.parametrize(("artemis", "scenario"), PLAYED, indirect=["artemis"], scope="session")
 def test_scenario(artemis: BrokerUnderTest, scenario: Scenario, tmp_path: Path) -> None:
     try:
-        with Stage(artemis, wait_s=WAIT_S) as stage:
+        with ScenarioRun(artemis, wait_s=WAIT_S) as stage:
             play(scenario.steps, stage)
     except AssertionError:
         # Artemis' threads race, most of all when a connection breaks: only what fails twice is another behaviour.
@@ -35,6 +35,6 @@ def _play_alone(scenario: Scenario, folder: Path) -> None:
     profile = next(profile for profile in PROFILES if scenario in profile.scenarios)
     with (
         artemis_broker(replace(profile, scenarios=(scenario,)), folder, home) as broker,
-        Stage(broker, wait_s=WAIT_S) as stage,
+        ScenarioRun(broker, wait_s=WAIT_S) as stage,
     ):
         play(scenario.steps, stage)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.oracle.brokers import BrokerUnderTest
 from tests.oracle.scenario import Scenario
-from tests.oracle.stage import Stage
+from tests.oracle.scenario_run import ScenarioRun
 from tests.oracle.steps import play
 from tests.oracle.table import PLAYED
 
@@ -15,5 +15,5 @@ pytestmark = pytest.mark.e2e
 
 @pytest.mark.parametrize(("ours", "scenario"), PLAYED, indirect=["ours"], scope="session")
 def test_scenario(ours: BrokerUnderTest, scenario: Scenario) -> None:
-    with Stage(ours) as stage:
+    with ScenarioRun(ours) as stage:
         play(scenario.steps, stage)

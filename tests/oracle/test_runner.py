@@ -8,7 +8,7 @@ from tests.oracle import xml_parts as xml
 from tests.oracle.brokers import BrokerUnderTest
 from tests.oracle.configuration import Profile
 from tests.oracle.scenario import Scenario
-from tests.oracle.stage import Stage
+from tests.oracle.scenario_run import ScenarioRun
 from tests.oracle.steps import (
     Answer,
     AnyOrder,
@@ -71,6 +71,6 @@ WRONG: dict[str, tuple[tuple[Step, ...], str]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_expectation_fails(ours: BrokerUnderTest, name: str) -> None:
     steps, complaint = WRONG[name]
-    with Stage(ours, wait_s=0.2) as stage, pytest.raises(AssertionError) as failure:
+    with ScenarioRun(ours, wait_s=0.2) as stage, pytest.raises(AssertionError) as failure:
         play(steps, stage)
     assert complaint in str(failure.value)

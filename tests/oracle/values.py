@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tests.oracle.client import Frame
-from tests.oracle.stage import Stage, now_ms
+from tests.oracle.scenario_run import ScenarioRun, now_ms
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,14 @@ def given(headers: Mapping[str, Value]) -> dict[str, str]:
     return {name: str(now_ms() + value.ms) if isinstance(value, In) else value for name, value in headers.items()}
 
 
-def check_headers(frame: Frame, expected: Mapping[str, Expected], stage: Stage) -> None:
+def check_headers(frame: Frame, expected: Mapping[str, Expected], stage: ScenarioRun) -> None:
     """Fails unless each of these headers is as expected; others may be there."""
     for name, value in expected.items():
         seen = frame.headers.get(name)
         assert _is_as_expected(seen, value, stage), f"header {name} should be {value}, not {seen!r}: {frame}"
 
 
-def _is_as_expected(seen: str | None, expected: Expected, stage: Stage) -> bool:
+def _is_as_expected(seen: str | None, expected: Expected, stage: ScenarioRun) -> bool:
     if isinstance(expected, Presence):
         return (seen is not None) == expected.there
     if seen is None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from artemis_py.core.queue.queue import Queue
 from tests.wire.client_frames import ServerFrame
-from tests.wire.world import Client, World, configuration
+from tests.wire.in_process import Client, InProcessBroker, configuration
 
 ONE_AT_A_TIME = "consumer-window-size:0"
 """A SUBSCRIBE header: never more than one unacknowledged message."""
@@ -38,7 +38,9 @@ class Bench:
         core: str | None = None,
         acceptor: str = "",
     ) -> None:
-        self.world = World(configuration(declared(attributes, settings, more) if core is None else core, acceptor))
+        self.world = InProcessBroker(
+            configuration(declared(attributes, settings, more) if core is None else core, acceptor)
+        )
         self._cut = cut
 
     def queue(self, name: str = "q") -> Queue:

@@ -10,7 +10,7 @@ from tests.queues.bench import ONE_AT_A_TIME, declared
 from tests.sim.disk import SimDisk
 from tests.sim.incarnation import Incarnation
 from tests.sim.projection import Projection
-from tests.wire.world import Client, configuration
+from tests.wire.in_process import Client, configuration
 
 
 class Life:

@@ -1,5 +1,6 @@
-"""The rows that the queues are built from, each with what it says in a few words: Qpid Broker-J's
-(reference/qpid-amps.md, sections 1a, 2 and 3) and Artemis' scenarios (reference/artemis-runtime.md, section 2).
+"""The rows of the specification that the queues are built from, each with what it says in a few words: Qpid Broker-J's
+(Q-01 to Q-82; 2.1 what its attributes mean; 3.1 to 3.28 where its sources disagree), those of rings (R-01 to R-22), and
+Artemis' scenarios (2.3 to 2.17.20). docs/queues.md says what these rows lead to.
 
 ``test_rows.py`` compares them with the tests that have their numbers in their names, and with docs/queues.md.
 """
@@ -93,6 +94,32 @@ QPID: Final = {
     "Q-82": "exclusive consumers, live consumers",
 }
 
+RING: Final = {
+    "R-01": "a full ring gives up its head when one more comes",
+    "R-02": "the newest is at the tail, the oldest at the head",
+    "R-03": "the size is an attribute of the queue",
+    "R-04": "without a size and a default there is no ring",
+    "R-05": "the queue's own size beats the default of the address",
+    "R-06": "the default counts for queues that create themselves",
+    "R-07": "the size may change while the broker runs",
+    "R-08": "a smaller size purges nothing",
+    "R-09": "after that each message replaces one, and only consumers make the queue smaller",
+    "R-10": "what is in delivery is not given up and does not count",
+    "R-11": "so a queue may hold more than its size",
+    "R-12": "what comes back goes to the head, and the oldest is given up",
+    "R-13": "a rollback gives back in the same way",
+    "R-14": "a small window keeps little in delivery",
+    "R-15": "a scheduled message is held aside: counted, and not by the ring",
+    "R-16": "when it is due it goes to the head, and is given up if the ring is full",
+    "R-17": "due on a ring with room it is delivered before older ones",
+    "R-18": "what is in pages does not count",
+    "R-19": "a ring on an address that pages is warned of",
+    "R-20": "what is given up is counted as replaced, and is no dead letter",
+    "R-21": "a non-destructive ring keeps the newest, whoever reads it",
+    "R-22": "a size below -1 is refused",
+}
+"""Rings with ``ring-size``: Artemis'. Those of Qpid are Q-53 and Q-54."""
+
 ARTEMIS: Final = {
     "2.3": "each group whole at one consumer; closing a group",
     "2.8": "a message expires",
@@ -147,7 +174,7 @@ SUBTLETIES: Final = {
     "3.27": ("test_Q_73_what_a_deleted_queue_still_has_is_gone",),
     "3.28": ("test_Q_66_the_window_of_an_acceptor_and_of_a_subscription",),
 }  # fmt: skip
-"""Section 3 settles where sources differ; its points are shown by tests of the rows, which are named here."""
+"""Rows 3.1 to 3.28 settle where sources differ; they are shown by tests of other rows, which are named here."""
 
 SUBTLETIES_COUNT: Final = 28
 
@@ -184,4 +211,4 @@ ATTRIBUTES: Final = {
     "noLocal": None,
     "messageDurability": None,
 }
-"""Section 2.1: an attribute of Qpid's queues and the one here; None where the documentation says why there is none."""
+"""Row 2.1: an attribute of Qpid's queues and the one here; None where the documentation says why there is none."""

@@ -1,5 +1,5 @@
-"""Artemis' scenarios that are no matter of one feature of a queue (reference/artemis-runtime.md, sections 2.8 and
-2.17), at the wire. Those about types, groups, consumers, time and retroactive addresses are in the files of these.
+"""Artemis' scenarios that are no matter of one feature of a queue (rows 2.8 and 2.17 of rows.py), at the wire. Those
+about types, groups, consumers, time and retroactive addresses are in the files of these.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from artemis_py.config.queue_combinations import RULES
+from artemis_py.config.checks.queue_combinations import RULES
 from artemis_py.config.reader import loads
 from artemis_py.errors import ConfigError, Problem
 from tests.queues.bench import declared
@@ -239,8 +239,8 @@ def test_a_queue_that_is_its_own_dead_letter_address_is_warned_of() -> None:
 
 
 def test_every_rule_names_attributes_that_exist() -> None:
-    from artemis_py.config.entities import QueueConfig
-    from artemis_py.config.fields import settings_of as rows_of
+    from artemis_py.config.tables.entities import QueueConfig
+    from artemis_py.config.tables.fields import settings_of as rows_of
 
     known = {row.attribute for row in rows_of(QueueConfig).values()}
     assert all(set(rule.attributes) <= known for rule in RULES)

@@ -7,7 +7,7 @@ import pytest
 from tests.queues.bench import ONE_AT_A_TIME
 from tests.queues.life import Life
 from tests.wire.client_frames import ServerFrame
-from tests.wire.world import Client
+from tests.wire.in_process import Client
 
 pytestmark = pytest.mark.wire
 

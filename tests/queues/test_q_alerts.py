@@ -1,4 +1,4 @@
-"""Qpid's alerts and operational log (reference/qpid-amps.md, Q-62, Q-72, sections 2.2 and 2.3)."""
+"""Qpid's alerts and operational log (rows Q-62 and Q-72 of rows.py; docs/queues.md)."""
 
 from __future__ import annotations
 

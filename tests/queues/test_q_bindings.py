@@ -1,5 +1,5 @@
-"""Qpid's rows about where queues come from, what leads to them and what a restart keeps (reference/qpid-amps.md, Q-66
-to Q-70, Q-76, Q-77), at the wire.
+"""Qpid's rows about where queues come from, what leads to them and what a restart keeps (Q-66 to Q-70, Q-76 and
+Q-77 of rows.py), at the wire.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Qpid's rows and Artemis' scenarios about consumers (reference/qpid-amps.md, section 1a; artemis-runtime.md, sections
-2.2, 2.4, 2.7 and 2.17), at the wire: frames in, frames out.
-"""
+"""Qpid's rows and Artemis' scenarios about consumers (rows.py), at the wire: frames in, frames out."""
 
 from __future__ import annotations
 
@@ -226,7 +224,7 @@ def test_Q_45_bad_default_filters_are_refused(filters: str) -> None:
 
 @pytest.mark.parametrize("order", ["", "priority-levels='10'", "sort-key='k'"])
 def test_Q_43_nothing_of_the_past_in_any_order(order: str, cut: bool) -> None:
-    """Section 3.12: what comes later is new wherever it stands."""
+    """Row 3.12: what comes later is new wherever it stands."""
     bench = Bench(f"{NON_DESTRUCTIVE} {order}", cut=cut)
     bench.send("old", "priority:5", "k:m")
     bench.subscribe("c", SOME, "x-qpid-replay-period:0")

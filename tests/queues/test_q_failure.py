@@ -1,4 +1,4 @@
-"""Qpid's rows about messages that fail (reference/qpid-amps.md, Q-73 to Q-75) and Artemis' dead letters."""
+"""Qpid's rows about messages that fail (Q-73 to Q-75 of rows.py) and Artemis' dead letters."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_Q_74_no_limit(limit: str) -> None:
 
 
 def test_Q_74_a_lost_connection_is_an_attempt_over_STOMP(cut: bool) -> None:
-    """Whatever the row says of AMQP (Artemis counts it, and so does design's rule on attempts); UNSUBSCRIBE is none."""
+    """Whatever the row says of AMQP (Artemis counts it, too); UNSUBSCRIBE is none."""
     bench = Bench("dead-letter-address='dead' max-delivery-attempts='2'", more=DEAD, cut=cut)
     bench.send("a")
     for _ in range(3):

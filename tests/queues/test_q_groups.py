@@ -1,6 +1,4 @@
-"""Qpid's rows and Artemis' scenarios about message groups (reference/qpid-amps.md, section 1a; artemis-runtime.md,
-sections 2.3 and 2.17), at the wire: frames in, frames out.
-"""
+"""Qpid's rows and Artemis' scenarios about message groups (rows.py), at the wire: frames in, frames out."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ def send_all(bench: Bench, groups: list[str], header: str = "JMSXGroupID") -> No
 
 
 def test_Q_20_the_queue_groups_not_the_message(cut: bool) -> None:
-    """Section 3.10: sticky groups are there without configuration, NONE switches them off."""
+    """Row 3.10: sticky groups are there without configuration, NONE switches them off."""
     for attributes, halves in (("", [4, 0]), (STICKY, [4, 0]), ("group-type='NONE'", [2, 2])):
         bench = Bench(attributes, cut=cut)
         two_readers(bench, SOME)
@@ -101,7 +99,7 @@ def test_Q_25_shared_while_something_is_not_settled(cut: bool) -> None:
 
 
 def test_Q_25_a_shared_group_goes_on_at_its_consumer_while_that_has_room() -> None:
-    """Section 3.7: the count is per group, and the group is free when it is 0."""
+    """Row 3.7: the count is per group, and the group is free when it is 0."""
     bench = Bench(SHARED)
     two_readers(bench, SOME)
     send_all(bench, ["a", "a", "b"])
@@ -386,7 +384,7 @@ def test_a_group_in_an_open_transaction_stays_shared_with_nobody(cut: bool) -> N
 
 
 def test_groups_follow_the_order_of_the_queue() -> None:
-    """Section 3.8: priority inside a group, too; also for what was passed over while the group was blocked."""
+    """Row 3.8: priority inside a group, too; also for what was passed over while the group was blocked."""
     bench = Bench("priority-levels='10'")
     two_readers(bench)
     bench.send("g-now", group("g"))
@@ -411,7 +409,7 @@ def test_sorted_groups() -> None:
 
 
 def test_a_selector_keeps_what_its_group_may_not_have() -> None:
-    """Section 3.8: a message that the group's consumer does not want goes to nobody until that leaves."""
+    """Row 3.8: a message that the group's consumer does not want goes to nobody until that leaves."""
     bench = Bench()
     bench.subscribe("c1", SOME, "selector:color = 'red'")
     bench.subscribe("c2", SOME)

@@ -1,4 +1,4 @@
-"""Qpid's rows about full queues (reference/qpid-amps.md, Q-51 to Q-62), at the wire: frames in, frames out."""
+"""Qpid's rows about full queues (Q-51 to Q-62 of rows.py), at the wire: frames in, frames out."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_Q_53_ring_by_bytes(cut: bool) -> None:
 
 
 def test_Q_53_a_message_larger_than_the_ring_stays_alone(cut: bool) -> None:
-    """Qpid does not take the newcomer for the victim (reference 3.5: choose one and test it)."""
+    """Qpid does not take the newcomer for the victim (row 3.5)."""
     bench = Bench(f"overflow-policy='RING' max-depth-bytes='{size_of_one() * 2}'", cut=cut)
     send_all(bench, "12")
     bench.send("large" * 100)

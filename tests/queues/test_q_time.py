@@ -1,4 +1,4 @@
-"""Qpid's rows about time (reference/qpid-amps.md, Q-40, Q-41, Q-47 to Q-50) and Artemis' expiry, at the wire."""
+"""Qpid's rows about time (Q-40, Q-41 and Q-47 to Q-50 of rows.py) and Artemis' expiry, at the wire."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_Q_40_in_every_type(attributes: str) -> None:
 
 
 def test_Q_40_not_while_in_delivery(cut: bool) -> None:
-    """Reference 3.17: what a consumer has is not taken from it; it expires when it comes back."""
+    """Row 3.17: what a consumer has is not taken from it; it expires when it comes back."""
     bench = Bench("max-message-ttl='500'", cut=cut)
     bench.send("a")
     bench.subscribe("c")
@@ -216,7 +216,7 @@ def test_Q_50_a_held_value_is_one_from_its_arrival(cut: bool) -> None:
 
 
 def test_Q_50_a_held_message_expires_at_its_time(cut: bool) -> None:
-    """Reference 3.14: where Qpid lets it linger, ours goes."""
+    """Row 3.14: where Qpid lets it linger, ours goes."""
     bench = Bench(f"{HOLDS} max-message-ttl='500'", cut=cut)
     bench.send("a", NOT_BEFORE.format(after(bench, 60_000)))
     bench.world.advance(500)

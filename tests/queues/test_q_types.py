@@ -1,4 +1,4 @@
-"""Qpid's rows about the types of queues (reference/qpid-amps.md, section 1a), at the wire: frames in, frames out."""
+"""Qpid's rows about the types of queues (rows.py), at the wire: frames in, frames out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retroactive addresses (reference/artemis-runtime.md 2.11 and scenario 17), and Artemis' settings beside them."""
+"""Retroactive addresses (rows 2.11 and 2.17.17 of rows.py), and Artemis' settings beside them."""
 
 from __future__ import annotations
 

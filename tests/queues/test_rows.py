@@ -8,8 +8,8 @@ import ast
 import re
 from functools import cache
 
-from artemis_py.config.entities import QueueConfig
-from artemis_py.config.fields import settings_of
+from artemis_py.config.tables.entities import QueueConfig
+from artemis_py.config.tables.fields import settings_of
 from tests.queues.rows import ARTEMIS, ATTRIBUTES, QPID, SUBTLETIES, SUBTLETIES_COUNT
 from tests.tidy.sources import ROOT
 

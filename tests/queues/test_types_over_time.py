@@ -30,7 +30,7 @@ def headers_of(body: str, priority: int) -> list[str]:
 
 
 def test_a_scheduled_value_counts_when_it_is_due(cut: bool) -> None:
-    """runtime 2.1: five scheduled values: four are replaced, the last one stays."""
+    """As in Artemis: of five scheduled values four are replaced, the last one stays."""
     bench = Bench(LVQ, cut=cut)
     bench.send("now", "k:x")
     for number in range(5):
@@ -144,7 +144,7 @@ def test_an_aborted_acknowledgement_of_an_outdated_value(cut: bool) -> None:
     assert (bench.count(), bench.queue().contents.tally.replaced) == (1, 1)
 
 
-# ---- Artemis' scenarios (artemis-runtime.md 2.17) ------------------------------------------------
+# ---- Artemis' scenarios (rows 2.17.1 to 2.17.3) --------------------------------------------------
 
 
 def test_runtime_2_17_1_last_value_without_consumer(cut: bool) -> None:

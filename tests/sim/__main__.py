@@ -8,7 +8,7 @@ import sys
 import time
 import traceback
 
-from tests.sim.world import World
+from tests.sim.world import CrashWorld
 
 
 def main() -> int:
@@ -24,7 +24,7 @@ def main() -> int:
     failed = []
     for seed in range(arguments.seed, arguments.seed + arguments.worlds):
         try:
-            report = World(seed, lives=arguments.lives, steps=arguments.steps, large=arguments.large).run()
+            report = CrashWorld(seed, lives=arguments.lives, steps=arguments.steps, large=arguments.large).run()
         except Exception:
             failed.append(seed)
             print(f"seed {seed}:\n{traceback.format_exc()}", file=sys.stderr)

@@ -27,14 +27,14 @@ from tests.sim.projection import Projection
 from tests.sim.retained import Archive
 from tests.sim.witness import WitnessedJournal
 from tests.wire.fakes import FakeLoop
+from tests.wire.in_process import Client
 from tests.wire.names import counted_names
-from tests.wire.world import Client
 
 
 class Incarnation:
     """A running broker. ``base`` is the durable state it began with, ``archive`` gets the segments that retire.
 
-    Each client of ``tests.wire.world`` runs on it as on a ``World``.
+    Each client of ``tests.wire.in_process`` runs on it as on an ``InProcessBroker``.
     """
 
     def __init__(

@@ -30,8 +30,8 @@ from tests.sim.prepared import (
 )
 from tests.sim.projection import Projection
 from tests.sim.retained import Archive
-from tests.sim.world import CONFIGURATION, DUPLICATE_IDS_KEPT, PAGING, World
-from tests.wire.world import Client
+from tests.sim.world import CONFIGURATION, DUPLICATE_IDS_KEPT, PAGING, CrashWorld
+from tests.wire.in_process import Client
 
 SETTINGS = JournalSettings(file_bytes=65536, compact_files_min=0, duplicate_ids_kept=DUPLICATE_IDS_KEPT)
 
@@ -406,10 +406,10 @@ def test_a_durable_subscription_is_confirmed_when_it_is_durable() -> None:
 
 def test_a_first_file_without_records_is_of_the_same_time() -> None:
     """The file before it ended in a BATCH, and went; the next one's header tells the last record, not the BATCH."""
-    World(3484672527, lives=4, steps=60).run()
+    CrashWorld(3484672527, lives=4, steps=60).run()
 
 
 @pytest.mark.parametrize("seed", [3, 33, 65, 69, 100, 148, 273])
 def test_short_worlds_that_failed_once(seed: int) -> None:
     """They found what stands above."""
-    World(seed).run()
+    CrashWorld(seed).run()

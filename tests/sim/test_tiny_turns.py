@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests.sim.world import Report, World
+from tests.sim.world import CrashWorld, Report
 from tests.tiny_turns import make_turns_tiny, put_everything_off
 
 WORLDS = 60
@@ -15,7 +15,7 @@ WORLDS = 60
 def _run(seed: int, monkeypatch: pytest.MonkeyPatch) -> Report:
     make_turns_tiny(monkeypatch, seed)
     try:
-        return World(seed, lives=4, steps=120).run()
+        return CrashWorld(seed, lives=4, steps=120).run()
     except Exception as error:
         raise AssertionError(f"seed {seed}: {error}") from error
 

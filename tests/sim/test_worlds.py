@@ -10,7 +10,7 @@ import pytest
 
 from artemis_py.storage.recovery import recover
 from tests.sim.projection import Projection
-from tests.sim.world import DUPLICATE_IDS_KEPT, Report, World
+from tests.sim.world import DUPLICATE_IDS_KEPT, CrashWorld, Report
 
 SHORT_WORLDS = 200
 LONG_WORLDS = 20
@@ -20,7 +20,7 @@ SOAK_WORLDS = 4000
 
 def _run(seed: int, *, lives: int = 4, steps: int = 60, large: bool = False) -> Report:
     try:
-        return World(seed, lives=lives, steps=steps, large=large).run()
+        return CrashWorld(seed, lives=lives, steps=steps, large=large).run()
     except Exception as error:
         options = f"--seed {seed} --lives {lives} --steps {steps}{' --large' if large else ''}"
         raise AssertionError(f"repeat with: python -m tests.sim {options}\n{error}") from error
@@ -62,11 +62,11 @@ def test_long_worlds_with_large_bodies(rng: random.Random) -> None:
     assert sum(report.large_bodies for report in reports) > 20 * LONG_WORLDS
 
 
-def _boundaries(seed: int, steps: int, each: Callable[[World, int], None], *, large: bool) -> int:
+def _boundaries(seed: int, steps: int, each: Callable[[CrashWorld, int], None], *, large: bool) -> int:
     """Run the same first life again and again, with the power going at each of its disk operations in turn."""
     cut_after = 1
     while True:
-        world = World(seed, steps=steps, large=large)
+        world = CrashWorld(seed, steps=steps, large=large)
         each(world, cut_after)
         if world.disk.operations < cut_after:
             return cut_after
@@ -79,12 +79,12 @@ def test_every_boundary_between_disk_operations(rng: random.Random, place: int, 
     """The same life dies at its first, second, third... disk operation, and lives on after each."""
     seed = rng.getrandbits(32) + place
 
-    def die_and_live_on(world: World, cut_after: int) -> None:
+    def die_and_live_on(world: CrashWorld, cut_after: int) -> None:
         try:
             left = world.live(recover(world.disk), Projection(DUPLICATE_IDS_KEPT), cut_after=cut_after)
             world.live(*left)
         except Exception as error:
-            world_is = f"World({seed}, steps=80, large={large})"
+            world_is = f"CrashWorld({seed}, steps=80, large={large})"
             raise AssertionError(f"{world_is}.live(..., cut_after={cut_after}): {error}") from error
 
     _boundaries(seed, 80, die_and_live_on, large=large)

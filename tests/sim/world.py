@@ -22,7 +22,7 @@ from tests.sim.incarnation import Incarnation
 from tests.sim.projection import Projection
 from tests.sim.retained import Archive
 from tests.sim.traffic import Fact, Trader
-from tests.wire.world import START_MS, configuration
+from tests.wire.in_process import START_MS, configuration
 
 DUPLICATE_IDS_KEPT = 8
 FAULTS = 0.2
@@ -101,7 +101,7 @@ class Report:
     """How often the log told how deep queues are, and was right."""
 
 
-class World:
+class CrashWorld:
     """Everything in it follows from ``seed``. ``run`` raises Broken when something that must hold does not. With
     ``large`` the longer bodies go to files of their own.
     """

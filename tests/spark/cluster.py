@@ -13,7 +13,7 @@ from typing import Final
 
 import pyspark
 
-from artemis_py.spark.java import ensure_java
+from artemis_py.spark.runtime.java import ensure_java
 from tests.e2e.broker_process import eventually
 
 _MASTER: Final = "org.apache.spark.deploy.master.Master"

@@ -37,7 +37,7 @@ def why_no_spark() -> str | None:
     missing = [name for name in ("pyspark", "pyarrow") if find_spec(name) is None]
     if missing:
         return f"{' and '.join(missing)} not installed (extra spark)"
-    from artemis_py.spark.java import ensure_java
+    from artemis_py.spark.runtime.java import ensure_java
 
     try:
         ensure_java(dict(os.environ))
@@ -99,7 +99,7 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture
 def pushing(spark: SparkSession) -> Iterator[None]:
     """Conditions reach the reader, as in the jobs and where a user asks for it."""
-    from artemis_py.spark.sessions import PUSHDOWN
+    from artemis_py.spark.runtime.sessions import PUSHDOWN
 
     before = str(spark.conf.get(PUSHDOWN))
     spark.conf.set(PUSHDOWN, "true")

@@ -10,11 +10,11 @@ from typing import Final
 from pyspark import TaskContext
 from pyspark.sql.types import StructType
 
-from artemis_py.spark.send_frames import send_plan
-from artemis_py.spark.sink import BatchWriter, StreamWriter
-from artemis_py.spark.sink_options import sink_options
 from artemis_py.spark.source import ArtemisDataSource
-from artemis_py.spark.stomp_client import Confirmed, StompClient, Transaction
+from artemis_py.spark.write.options import sink_options
+from artemis_py.spark.write.send_frames import send_plan
+from artemis_py.spark.write.sink import BatchWriter, StreamWriter
+from artemis_py.spark.write.stomp_client import Confirmed, StompClient, Transaction
 
 STEPS: Final = {
     "before BEGIN": b"BEGIN",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from artemis_py.spark.java import ensure_java
+from artemis_py.spark.runtime.java import ensure_java
 
 
 def main(kind: str, folder: str) -> None:

@@ -17,8 +17,8 @@ from typing import Final
 
 import pyarrow.dataset as arrow_dataset
 
-from artemis_py.spark.batch import FoldReader, RowReader
-from artemis_py.spark.options import read_options
+from artemis_py.spark.read.batch import FoldReader, RowReader
+from artemis_py.spark.read.options import read_options
 from tests.e2e.broker_process import eventually
 from tests.spark.conftest import ROOT
 from tests.spark.live import LiveBroker

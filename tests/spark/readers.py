@@ -7,9 +7,9 @@ from typing import Any
 
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from artemis_py.spark.batch import RowReader
-from artemis_py.spark.options import read_options
-from artemis_py.spark.stream import LogStreamReader
+from artemis_py.spark.read.batch import RowReader
+from artemis_py.spark.read.options import read_options
+from artemis_py.spark.stream.reader import LogStreamReader
 
 
 def rows_read(given: Mapping[str, str], *, streaming: bool = False) -> list[dict[str, Any]]:

@@ -13,11 +13,11 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark import pace
-from artemis_py.spark.batch import RowReader
-from artemis_py.spark.directory_log import DirectoryLog
-from artemis_py.spark.options import read_options
-from artemis_py.spark.stream import LAG, LogStreamReader
+from artemis_py.spark.log.directory import DirectoryLog
+from artemis_py.spark.read.batch import RowReader
+from artemis_py.spark.read.options import read_options
+from artemis_py.spark.stream import pace
+from artemis_py.spark.stream.reader import LAG, LogStreamReader
 from tests.spark.live import live_broker, send_many
 from tests.spark.made_log import START_MS, MadeLog
 from tests.spark.readers import rows_read
@@ -73,7 +73,7 @@ def traffic(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[di
 @pytest.fixture(autouse=True)
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last batch of a file counts at once."""
-    monkeypatch.setattr("artemis_py.spark.directory_log._REST_S", 0.0)
+    monkeypatch.setattr("artemis_py.spark.log.directory._REST_S", 0.0)
 
 
 @pytest.mark.parametrize("table", ["messages", "events"])
@@ -111,7 +111,7 @@ def test_each_byte_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """A query that waits behind a growing segment reads what is new of it, not the segment. ``first_bytes``: a batch
     began because of a row in a part of what was new, or all of it was looked at.
     """
-    monkeypatch.setattr("artemis_py.spark.ahead._FIRST_BYTES", first_bytes)
+    monkeypatch.setattr("artemis_py.spark.stream.ahead._FIRST_BYTES", first_bytes)
     log = MadeLog(tmp_path)
     log.segment(START_MS)
     log.publish(START_MS, 50)

@@ -15,8 +15,8 @@ import pytest
 from artemis_py.errors import PipelineError
 from artemis_py.spark.jobs.archive import archive
 from artemis_py.spark.jobs.feeds import LogFeed
-from artemis_py.spark.options import read_options
-from artemis_py.spark.plan import opened
+from artemis_py.spark.read.options import read_options
+from artemis_py.spark.read.plan import opened
 from tests.spark.live import LiveBroker, live_broker, send_many
 
 if TYPE_CHECKING:

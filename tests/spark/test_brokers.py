@@ -15,9 +15,9 @@ import pytest
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark import lag
-from artemis_py.spark.batch import RowReader
-from artemis_py.spark.options import read_options
-from artemis_py.spark.stream import AWAY, LogStreamReader
+from artemis_py.spark.read.batch import RowReader
+from artemis_py.spark.read.options import read_options
+from artemis_py.spark.stream.reader import AWAY, LogStreamReader
 from tests.e2e.broker_process import eventually
 from tests.spark.live import LiveBroker, live_broker, send_many
 from tests.spark.made_log import START_MS, MadeLog

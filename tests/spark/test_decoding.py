@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from pyspark.sql.datasource import IsNotNull
 
 from artemis_py.message import LargeBody
-from artemis_py.spark.directory_log import DirectoryLog
-from artemis_py.spark.filters import HEADER_COLUMNS, Pushed
-from artemis_py.spark.reading import Names, Reading, Wanted
-from artemis_py.spark.schema import EVENTS, MESSAGES, arrow_schema
+from artemis_py.spark.decode.walk import Piece, walk
+from artemis_py.spark.log.directory import DirectoryLog
 from artemis_py.spark.tables.events import event_batches
+from artemis_py.spark.tables.filters import HEADER_COLUMNS, Pushed
 from artemis_py.spark.tables.messages import message_batches
-from artemis_py.spark.walk import Piece, walk
+from artemis_py.spark.tables.reading import Names, Reading, Wanted
+from artemis_py.spark.tables.schema import EVENTS, MESSAGES, arrow_schema
 from artemis_py.storage import codec
 from artemis_py.storage import reader as log
 from artemis_py.storage.codec import CodecError
@@ -27,7 +27,7 @@ from artemis_py.storage.retention import RetentionSettings
 from artemis_py.storage.scan import Damage, log_files
 from artemis_py.storage.segment_index import index_of
 from tests.spark.raw_log import RawFile, damaged_files, files
-from tests.unit.storage_tools.parts import Story
+from tests.unit.journal_readers.parts import Story
 
 Row = dict[str, Any]
 SESSIONS = {21: {"client": "host:1", "login": "ann"}, 22: {"client": "host:2"}, 5: {"client": "story"}}
@@ -259,7 +259,7 @@ def test_names_come_from_the_index(tmp_path: Path) -> None:
     raw = log_files([tmp_path])[0].path.read_bytes()
     fields = index_of(raw, is_last=True).fields()
     names = Names()
-    from artemis_py.spark.log import Segment
+    from artemis_py.spark.log.log import Segment
 
     names.learn(Segment.of(fields))
     row = rows_of(raw, "messages", names=names)[0][0]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.spark.batch import FoldReader
-from artemis_py.spark.options import read_options
+from artemis_py.spark.read.batch import FoldReader
+from artemis_py.spark.read.options import read_options
 from artemis_py.storage import codec
 from tests.spark.made_log import START_MS, MadeLog
 

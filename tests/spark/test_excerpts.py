@@ -12,16 +12,16 @@ import pytest
 from pyspark.sql.datasource import EqualTo, Filter, In, IsNotNull, StringStartsWith
 
 from artemis_py.message import Account, Head, Message, encode_headers
-from artemis_py.spark import batch, excerpt, pieces
-from artemis_py.spark.batch import RowReader
-from artemis_py.spark.digest import counted
-from artemis_py.spark.directory_log import DirectoryLog
-from artemis_py.spark.facts import facts_of
-from artemis_py.spark.log import Segment
-from artemis_py.spark.options import read_options
-from artemis_py.spark.plan import Share
-from artemis_py.spark.reading import Wanted
-from artemis_py.spark.walk import Piece, Walk, walk
+from artemis_py.spark.decode.digest import counted
+from artemis_py.spark.decode.facts import facts_of
+from artemis_py.spark.decode.walk import Piece, Walk, walk
+from artemis_py.spark.log.directory import DirectoryLog
+from artemis_py.spark.log.log import Segment
+from artemis_py.spark.read import batch, excerpt, pieces
+from artemis_py.spark.read.batch import RowReader
+from artemis_py.spark.read.options import read_options
+from artemis_py.spark.read.plan import Share
+from artemis_py.spark.tables.reading import Wanted
 from artemis_py.storage import survey as surveys
 from artemis_py.storage.places import decode_table, places_name
 from artemis_py.storage.retention import RetentionSettings
@@ -29,7 +29,7 @@ from artemis_py.storage.scan import log_files
 from artemis_py.storage.segment_index import decode_index, index_name
 from artemis_py.storage.survey import spans
 from tests.spark.made_log import START_MS, MadeLog, survey
-from tests.unit.storage_tools.parts import Story
+from tests.unit.journal_readers.parts import Story
 
 Row = dict[str, Any]
 

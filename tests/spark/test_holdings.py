@@ -10,14 +10,14 @@ import pytest
 
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.records import Depth
-from artemis_py.spark import holdings
-from artemis_py.spark.batch import FoldReader
-from artemis_py.spark.directory_log import DirectoryLog
-from artemis_py.spark.options import read_options
+from artemis_py.spark.log.directory import DirectoryLog
+from artemis_py.spark.read import holdings
+from artemis_py.spark.read.batch import FoldReader
+from artemis_py.spark.read.options import read_options
 from artemis_py.storage.retention import RetentionSettings
 from tests.spark.live import live_broker, send_many
 from tests.spark.made_log import survey
-from tests.unit.storage_tools.parts import QUEUES, START_MS, Story
+from tests.unit.journal_readers.parts import QUEUES, START_MS, Story
 
 Row = dict[str, Any]
 

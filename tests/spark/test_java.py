@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark import java
-from artemis_py.spark.java import ensure_java, packaged_java_home
+from artemis_py.spark.runtime import java
+from artemis_py.spark.runtime.java import ensure_java, packaged_java_home
 
 JOB = """
 from artemis_py.spark import session

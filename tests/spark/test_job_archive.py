@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from artemis_py.spark.identity import Mark
 from artemis_py.spark.jobs.archive import Feed, archive
 from artemis_py.spark.jobs.source import ArchiveTables, JobError, Span
-from tests.spark.traffic import BROKER, START_MS, World
-from tests.spark.world import rows_of
+from artemis_py.spark.log.identity import Mark
+from tests.spark.traffic import BROKER, START_MS, SimulatedTraffic
+from tests.spark.traffic_tables import rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,20 +49,20 @@ class WorldFeed(Feed):
 
 
 @pytest.fixture(scope="module")
-def world() -> World:
+def world() -> SimulatedTraffic:
     """A small world around midnight."""
-    return World(seed=3, length_ms=65_000)
+    return SimulatedTraffic(seed=3, length_ms=65_000)
 
 
 @pytest.fixture(scope="module")
-def tables(spark: SparkSession, world: World) -> dict[str, DataFrame]:
+def tables(spark: SparkSession, world: SimulatedTraffic) -> dict[str, DataFrame]:
     """Its tables."""
     return {"messages": world.messages(spark), "events": world.events(spark)}
 
 
 @pytest.fixture(scope="module")
 def archived(
-    spark: SparkSession, world: World, tables: dict[str, DataFrame], tmp_path_factory: pytest.TempPathFactory
+    spark: SparkSession, world: SimulatedTraffic, tables: dict[str, DataFrame], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, WorldFeed]:
     """An archive made by three runs: one that fails on its way, one that goes on, one of what came later."""
     directory = tmp_path_factory.mktemp("archive")
@@ -80,7 +80,7 @@ def archived(
     return directory, feed
 
 
-def test_every_row_once(spark: SparkSession, world: World, archived: tuple[Path, WorldFeed]) -> None:
+def test_every_row_once(spark: SparkSession, world: SimulatedTraffic, archived: tuple[Path, WorldFeed]) -> None:
     from artemis_py.spark.jobs.archive import TABLES
 
     directory, feed = archived
@@ -97,7 +97,7 @@ def test_every_row_once(spark: SparkSession, world: World, archived: tuple[Path,
     assert feed.confirmed[-1] == feed.durable
 
 
-def test_laid_out_by_date_and_address(world: World, archived: tuple[Path, WorldFeed]) -> None:
+def test_laid_out_by_date_and_address(world: SimulatedTraffic, archived: tuple[Path, WorldFeed]) -> None:
     directory, _ = archived
     before = {message.address for message in world.sent if message.at_ms < MIDNIGHT_MS}
     after = {message.address for message in world.sent if message.at_ms >= MIDNIGHT_MS}
@@ -113,7 +113,7 @@ def test_laid_out_by_date_and_address(world: World, archived: tuple[Path, WorldF
 
 
 def test_dates_are_those_of_utc_in_every_session(
-    spark: SparkSession, world: World, tables: dict[str, DataFrame], tmp_path: Path
+    spark: SparkSession, world: SimulatedTraffic, tables: dict[str, DataFrame], tmp_path: Path
 ) -> None:
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "Pacific/Auckland")
@@ -125,7 +125,7 @@ def test_dates_are_those_of_utc_in_every_session(
     assert {path.name for path in tmp_path.glob("events/date=*")} == {"date=2026-01-01"}
 
 
-def test_other_tools_read_it(world: World, archived: tuple[Path, WorldFeed]) -> None:
+def test_other_tools_read_it(world: SimulatedTraffic, archived: tuple[Path, WorldFeed]) -> None:
     import pyarrow as pa
     from pyarrow import dataset
 
@@ -143,7 +143,7 @@ def test_nothing_new_changes_nothing(spark: SparkSession, archived: tuple[Path, 
     assert sorted(directory.rglob("*.parquet")) == files
 
 
-def test_jobs_read_the_archive(spark: SparkSession, world: World, archived: tuple[Path, WorldFeed]) -> None:
+def test_jobs_read_the_archive(spark: SparkSession, world: SimulatedTraffic, archived: tuple[Path, WorldFeed]) -> None:
     from artemis_py.spark.jobs.throughput import throughput
 
     directory, _ = archived

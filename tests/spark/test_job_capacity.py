@@ -16,8 +16,8 @@ from artemis_py.message import MESSAGE_OVERHEAD_BYTES
 from artemis_py.spark.jobs.result import SECONDS, Result
 from artemis_py.spark.jobs.sizing import MIB, Need, advise, as_xml
 from artemis_py.spark.report.terminal import as_text
-from tests.spark.traffic import Life, Sent, World
-from tests.spark.world import Frames, lives, percentile, rows_of
+from tests.spark.traffic import Life, Sent, SimulatedTraffic
+from tests.spark.traffic_tables import Frames, lives, percentile, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,13 +26,13 @@ OUTAGE_S = 30
 
 
 @pytest.fixture(scope="module")
-def world() -> World:
+def world() -> SimulatedTraffic:
     """One world for all tests of this file."""
-    return World(seed=11, length_ms=60_000)
+    return SimulatedTraffic(seed=11, length_ms=60_000)
 
 
 @pytest.fixture(scope="module")
-def result(spark: SparkSession, world: World) -> Result:
+def result(spark: SparkSession, world: SimulatedTraffic) -> Result:
     """What the job says of it."""
     from artemis_py.spark.jobs.capacity import capacity
 
@@ -58,7 +58,7 @@ def end_of(life: Life) -> Moment:
     return life.end[0], life.end[2] != "replaced", life.end[1]
 
 
-def queue_steps(world: World, queue: str) -> list[tuple[Moment, int]]:
+def queue_steps(world: SimulatedTraffic, queue: str) -> list[tuple[Moment, int]]:
     """A message more, a message less."""
     steps = []
     for _, life in lives(world, queue):
@@ -68,7 +68,7 @@ def queue_steps(world: World, queue: str) -> list[tuple[Moment, int]]:
     return steps
 
 
-def busy_seconds(world: World, queue: str) -> tuple[list[int], Counter[int]]:
+def busy_seconds(world: SimulatedTraffic, queue: str) -> tuple[list[int], Counter[int]]:
     """What was acknowledged in seconds at whose end there was more, and in every second."""
     acked: Counter[int] = Counter()
     balance: Counter[int] = Counter()
@@ -86,13 +86,13 @@ def busy_seconds(world: World, queue: str) -> tuple[list[int], Counter[int]]:
     return busy, acked
 
 
-def service_of(world: World, queue: str) -> int:
+def service_of(world: SimulatedTraffic, queue: str) -> int:
     """The median of busy seconds, or else the most."""
     busy, acked = busy_seconds(world, queue)
     return percentile(busy, 0.5) or max(acked.values(), default=0)
 
 
-def ring_of(world: World, queue: str, service: int) -> int:
+def ring_of(world: SimulatedTraffic, queue: str, service: int) -> int:
     """The most that would wait if so many were served in each second and nothing was lost: second by second."""
     arrivals = Counter(life.came_ms // 1000 for _, life in lives(world, queue))
     waiting = most = 0
@@ -103,7 +103,7 @@ def ring_of(world: World, queue: str, service: int) -> int:
     return most
 
 
-def test_queues(result: Result, world: World) -> None:
+def test_queues(result: Result, world: SimulatedTraffic) -> None:
     rows = {str(row["queue"]): row for row in rows_of(result.table("queues"))}
     assert set(rows) == {queue for message in world.sent for queue in message.lives}
     for queue, row in rows.items():
@@ -150,7 +150,7 @@ def memory_bytes(message: Sent) -> int:
     return MESSAGE_OVERHEAD_BYTES + message.size_bytes
 
 
-def test_addresses_count_a_message_once(result: Result, world: World) -> None:
+def test_addresses_count_a_message_once(result: Result, world: SimulatedTraffic) -> None:
     for row in rows_of(result.table("addresses")):
         messages = [message for message in world.sent if message.address == row["address"]]
         ones: list[tuple[Moment, int]] = []
@@ -172,7 +172,7 @@ def test_addresses_count_a_message_once(result: Result, world: World) -> None:
 
 
 def test_the_advice_is_accepted(
-    result: Result, world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    result: Result, world: SimulatedTraffic, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "broker.xml"
     [text] = result.texts

@@ -14,7 +14,7 @@ from artemis_py.storage import codec
 from artemis_py.storage.codec import Kept
 from artemis_py.storage.scan import log_file
 from tests.spark.made_log import START_MS, MadeLog, survey
-from tests.spark.world import rows_of
+from tests.spark.traffic_tables import rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

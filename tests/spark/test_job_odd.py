@@ -9,7 +9,7 @@ import pytest
 
 from artemis_py.spark.jobs.source import LogTables
 from tests.spark.odd_traffic import HOARDED, LARGE_BYTES, Odd, odd_traffic
-from tests.spark.world import rows_of
+from tests.spark.traffic_tables import rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

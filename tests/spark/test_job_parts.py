@@ -13,9 +13,9 @@ from py4j.protocol import Py4JError
 from artemis_py.errors import PipelineError
 from artemis_py.spark.jobs.moments import duration_s, moment_ms
 from artemis_py.spark.jobs.shapes import body_shape, preview
-from artemis_py.spark.progress import Progress, line_of
-from artemis_py.spark.quiet import complaint_of, sentence_of, told_errors
-from artemis_py.spark.sessions import _interrupts_later
+from artemis_py.spark.runtime.progress import Progress, line_of
+from artemis_py.spark.runtime.quiet import complaint_of, sentence_of, told_errors
+from artemis_py.spark.runtime.sessions import _interrupts_later
 
 NOW_MS = 1_769_860_800_000  # 2026-01-31T12:00:00Z
 

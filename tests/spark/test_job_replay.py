@@ -11,26 +11,26 @@ import pytest
 from artemis_py.spark.jobs.replay import Target, replay
 from artemis_py.spark.jobs.source import JobError
 from tests.spark.brokers import drained, journalled_broker, url_of
-from tests.spark.traffic import BROKER, World
-from tests.spark.world import Frames, rows_of
+from tests.spark.traffic import BROKER, SimulatedTraffic
+from tests.spark.traffic_tables import Frames, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="module")
-def world() -> World:
+def world() -> SimulatedTraffic:
     """A small world."""
-    return World(seed=5, length_ms=20_000)
+    return SimulatedTraffic(seed=5, length_ms=20_000)
 
 
 @pytest.fixture(scope="module")
-def source(spark: SparkSession, world: World) -> Frames:
+def source(spark: SparkSession, world: SimulatedTraffic) -> Frames:
     """Its tables."""
     return Frames({"messages": world.messages(spark), "events": world.events(spark)})
 
 
-def test_a_dry_run_tells_what_would_be_published(spark: SparkSession, source: Frames, world: World) -> None:
+def test_a_dry_run_tells_what_would_be_published(spark: SparkSession, source: Frames, world: SimulatedTraffic) -> None:
     wanted = [m for m in world.sent if m.address == "orders" and ("region", "eu") in m.headers and b"total" in m.body]
     target = Target("fix", {})
     result = replay(
@@ -53,7 +53,7 @@ def test_a_condition_that_spark_refuses(spark: SparkSession, source: Frames) -> 
 
 
 def test_published_again_in_order_at_a_rate_and_once(
-    spark: SparkSession, source: Frames, world: World, tmp_path: Path
+    spark: SparkSession, source: Frames, world: SimulatedTraffic, tmp_path: Path
 ) -> None:
     wanted = [message for message in world.sent if message.reason == "max_deliveries"]
     rate = len(wanted) / 5 + 0.1

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql.functions import lit
 
 from artemis_py.spark.jobs.source import JobError, Span
-from tests.spark.traffic import START_MS, World, moment
-from tests.spark.world import Counted, Frames, all_lives, lives, percentile, rows_of
+from tests.spark.traffic import START_MS, SimulatedTraffic, moment
+from tests.spark.traffic_tables import Counted, Frames, all_lives, lives, percentile, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,13 +19,13 @@ LOSSES = ("replaced", "expired", "dead")
 
 
 @pytest.fixture(scope="module")
-def world() -> World:
+def world() -> SimulatedTraffic:
     """One world for all tests of this file."""
-    return World()
+    return SimulatedTraffic()
 
 
 @pytest.fixture(scope="module")
-def source(spark: SparkSession, world: World) -> Frames:
+def source(spark: SparkSession, world: SimulatedTraffic) -> Frames:
     """Its tables."""
     return Frames({"messages": world.messages(spark), "events": world.events(spark)})
 
@@ -33,7 +33,7 @@ def source(spark: SparkSession, world: World) -> Frames:
 # ---- latency -------------------------------------------------------------------------------------
 
 
-def truths_of_latency(world: World, queue: str, minute: int | None = None) -> dict[str, object]:
+def truths_of_latency(world: SimulatedTraffic, queue: str, minute: int | None = None) -> dict[str, object]:
     """Counts, and percentiles of waiting, holding and both."""
     wait, hold, total = [], [], []
     messages = 0
@@ -54,7 +54,7 @@ def truths_of_latency(world: World, queue: str, minute: int | None = None) -> di
     return truths
 
 
-def test_latency_per_queue_and_minute(spark: SparkSession, source: Frames, world: World) -> None:
+def test_latency_per_queue_and_minute(spark: SparkSession, source: Frames, world: SimulatedTraffic) -> None:
     from artemis_py.spark.jobs.latency import latency
 
     result = latency(spark, source)
@@ -73,7 +73,9 @@ def test_latency_per_queue_and_minute(spark: SparkSession, source: Frames, world
     assert f"{never:,} messages were not delivered in this time span" in result.notes
 
 
-def test_latency_leaves_out_what_began_before_the_span(spark: SparkSession, source: Frames, world: World) -> None:
+def test_latency_leaves_out_what_began_before_the_span(
+    spark: SparkSession, source: Frames, world: SimulatedTraffic
+) -> None:
     from artemis_py.spark.jobs.latency import latency
 
     from_ms = START_MS + 45_000
@@ -86,7 +88,7 @@ def test_latency_leaves_out_what_began_before_the_span(spark: SparkSession, sour
 # ---- throughput ----------------------------------------------------------------------------------
 
 
-def test_throughput_counts_and_peaks(spark: SparkSession, source: Frames, world: World) -> None:
+def test_throughput_counts_and_peaks(spark: SparkSession, source: Frames, world: SimulatedTraffic) -> None:
     from artemis_py.spark.jobs.throughput import throughput
 
     result = throughput(spark, source)
@@ -114,7 +116,7 @@ def test_throughput_counts_and_peaks(spark: SparkSession, source: Frames, world:
 # ---- fairness ------------------------------------------------------------------------------------
 
 
-def test_fairness_of_consumers(spark: SparkSession, source: Frames, world: World) -> None:
+def test_fairness_of_consumers(spark: SparkSession, source: Frames, world: SimulatedTraffic) -> None:
     from artemis_py.spark.jobs.fairness import fairness
 
     interval_s = 10
@@ -147,7 +149,9 @@ def test_fairness_of_consumers(spark: SparkSession, source: Frames, world: World
     assert [row["jain"] for row in alone] == [1.0]
 
 
-def test_fairness_where_the_span_has_acknowledgements_alone(spark: SparkSession, source: Frames, world: World) -> None:
+def test_fairness_where_the_span_has_acknowledgements_alone(
+    spark: SparkSession, source: Frames, world: SimulatedTraffic
+) -> None:
     from artemis_py.spark.jobs.fairness import fairness
 
     message, life = next(
@@ -168,7 +172,7 @@ def test_fairness_where_the_span_has_acknowledgements_alone(spark: SparkSession,
 # ---- losses --------------------------------------------------------------------------------------
 
 
-def test_losses_by_cause_and_sender(spark: SparkSession, source: Frames, world: World) -> None:
+def test_losses_by_cause_and_sender(spark: SparkSession, source: Frames, world: SimulatedTraffic) -> None:
     from artemis_py.spark.jobs.losses import losses
 
     kept = {(message.original[2], message.original[1]) for message in world.sent if message.original is not None}
@@ -227,7 +231,7 @@ def test_what_a_client_wrote_into_the_broker_s_headers(spark: SparkSession, sour
 # ---- dead letters --------------------------------------------------------------------------------
 
 
-def test_dead_letters_in_groups(spark: SparkSession, source: Frames, world: World) -> None:
+def test_dead_letters_in_groups(spark: SparkSession, source: Frames, world: SimulatedTraffic) -> None:
     from artemis_py.spark.jobs.dead_letters import dead_letters
 
     shapes = {
@@ -256,7 +260,7 @@ def test_dead_letters_in_groups(spark: SparkSession, source: Frames, world: Worl
 # ---- trace ---------------------------------------------------------------------------------------
 
 
-def test_the_biography_of_a_dead_message(spark: SparkSession, source: Frames, world: World) -> None:
+def test_the_biography_of_a_dead_message(spark: SparkSession, source: Frames, world: SimulatedTraffic) -> None:
     from artemis_py.spark.jobs.trace import trace
 
     copy = next(message for message in world.sent if message.reason == "max_deliveries")

@@ -15,9 +15,9 @@ import pytest
 from pyspark.sql.datasource import IsNotNull
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.batch import FoldReader, RowReader
-from artemis_py.spark.options import read_options
-from artemis_py.spark.plan import Range, Share
+from artemis_py.spark.read.batch import FoldReader, RowReader
+from artemis_py.spark.read.options import read_options
+from artemis_py.spark.read.plan import Range, Share
 from tests.e2e.stomp_socket import StompSocket
 from tests.spark.live import LiveBroker, live_broker, send_many
 from tests.spark.readers import rows_read

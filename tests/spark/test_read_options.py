@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.options import read_options
+from artemis_py.spark.read.options import read_options
 
 HERE = {"journal": "/log"}
 

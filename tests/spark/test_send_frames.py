@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import types as t
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.send_frames import FrameMaker, send_plan
-from artemis_py.spark.sink import _transactions
-from artemis_py.spark.sink_options import sink_options
+from artemis_py.spark.write.options import sink_options
+from artemis_py.spark.write.send_frames import FrameMaker, send_plan
+from artemis_py.spark.write.sink import _transactions
 
 URL = {"url": "tcp://localhost:61613"}
 HEADERS = t.MapType(t.StringType(), t.StringType())

@@ -10,15 +10,15 @@ import pyarrow as pa
 import pytest
 
 import artemis_py.spark
-from artemis_py.spark import holdings
-from artemis_py.spark.folded import FoldReader
-from artemis_py.spark.options import read_options
-from artemis_py.spark.spans import rows_of_broker
+from artemis_py.spark.read import holdings
+from artemis_py.spark.read.folded import FoldReader
+from artemis_py.spark.read.options import read_options
+from artemis_py.spark.read.spans import rows_of_broker
 from tests.e2e.stomp_socket import StompSocket
 from tests.spark.live import SETTINGS, live_broker, send_many
 from tests.spark.made_log import survey
 from tests.spark.test_holdings import made
-from tests.unit.storage_tools.parts import START_MS
+from tests.unit.journal_readers.parts import START_MS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

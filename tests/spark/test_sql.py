@@ -10,9 +10,9 @@ import pytest
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark import views
-from artemis_py.spark.batch import reader
 from artemis_py.spark.catalog import table_names
-from artemis_py.spark.options import read_options
+from artemis_py.spark.read.batch import reader
+from artemis_py.spark.read.options import read_options
 from tests.spark.live import live_broker, send_many
 from tests.spark.made_log import START_MS, MadeLog
 

@@ -14,9 +14,9 @@ import pytest
 from pyspark.sql import types as t
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.send_frames import SendPlan, send_plan
-from artemis_py.spark.sink import Published, publish, warn_of_ids
-from artemis_py.spark.sink_options import sink_options
+from artemis_py.spark.write.options import sink_options
+from artemis_py.spark.write.send_frames import SendPlan, send_plan
+from artemis_py.spark.write.sink import Published, publish, warn_of_ids
 from tests.e2e.broker_process import LOOPBACK, BrokerProcess, eventually, running
 from tests.e2e.stomp_socket import connected
 from tests.spark.brokers import added, bodies, crashing_broker, drained, journalled, taken, url_of

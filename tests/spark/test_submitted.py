@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from artemis_py.spark.java import ensure_java
+from artemis_py.spark.runtime.java import ensure_java
 from tests.spark.conftest import ROOT
 
 PROGRAM = """
 import json, os, pathlib
 from artemis_py.spark import session
-import artemis_py.spark.sessions
-assert callable(artemis_py.spark.session) and artemis_py.spark.sessions.session is session
+import artemis_py.spark.runtime.sessions
+assert callable(artemis_py.spark.session) and artemis_py.spark.runtime.sessions.session is session
 spark = session("ours", **json.loads(os.environ["GIVEN"]))
 spark.read.format("artemis").load()
 pid = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()

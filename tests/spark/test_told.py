@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.batch import RowReader
 from artemis_py.spark.jobs.source import LogTables
-from artemis_py.spark.options import read_options
-from artemis_py.spark.stream import LogStreamReader
+from artemis_py.spark.read.batch import RowReader
+from artemis_py.spark.read.options import read_options
+from artemis_py.spark.stream.reader import LogStreamReader
 from tests.spark.live import LiveBroker, live_broker, send_many
 from tests.spark.made_log import START_MS, MadeLog
 

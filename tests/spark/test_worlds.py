@@ -10,7 +10,7 @@ import pytest
 from artemis_py.storage.recovery import Recovered
 from tests.sim.projection import Projection
 from tests.sim.retained import Archive
-from tests.sim.world import World
+from tests.sim.world import CrashWorld
 from tests.spark.test_spans import in_spans, rows_of
 
 COMPARED_MIN = 100
@@ -18,7 +18,7 @@ COMPARED_MIN = 100
 SPAN_BYTES = (1, 20_000, 1 << 30)
 
 
-class Told(World):
+class Told(CrashWorld):
     """A world whose log the pipeline adds up after each crash."""
 
     def __init__(self, seed: int, folder: Path, *, large: bool) -> None:

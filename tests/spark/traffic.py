@@ -1,7 +1,7 @@
-"""A small world with a ledger: what a broker's log would say of it as rows, and the ledger for the truth.
+"""Simulated traffic with a ledger: what a broker's log would say of it as rows, and the ledger for the truth.
 
 Time goes in steps of 10 ms. Producers, consumers, a ring, expiry, dead letters, schedules, a topic and a full address
-do their work; each thing that happens takes the next lsn. The same seed gives the same world.
+do their work; each thing that happens takes the next lsn. The same seed gives the same traffic.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ BODIES: Final = (
 )  # fmt: skip
 
 
-class World:
+class SimulatedTraffic:
     """Runs when it is made; then ``sent`` and ``refused`` are what happened."""
 
     def __init__(self, seed: int = 7, length_ms: int = 130_000) -> None:
@@ -278,7 +278,7 @@ def moment(at_ms: int) -> datetime:
 
 
 def _row(at_ms: int, lsn: int, event: str, address: str, queue: str | None, message_id: int | None) -> dict[str, Any]:
-    from artemis_py.spark.schema import EVENTS
+    from artemis_py.spark.tables.schema import EVENTS
 
     row: dict[str, Any] = dict.fromkeys(EVENTS)
     return row | {
@@ -297,7 +297,7 @@ def _event(message: Sent, at_ms: int, lsn: int, event: str, queue: str | None, *
 def _frame(spark: SparkSession, rows: list[dict[str, Any]], table: str) -> DataFrame:
     import pyarrow as pa
 
-    from artemis_py.spark.schema import TABLES, arrow_schema, spark_schema
+    from artemis_py.spark.tables.schema import TABLES, arrow_schema, spark_schema
 
     columns = list(TABLES[table])
     values = pa.Table.from_pylist(rows, arrow_schema(table, columns))

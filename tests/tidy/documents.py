@@ -1,4 +1,4 @@
-"""The rules about prose: links lead somewhere, and ``make help`` knows every target."""
+"""The rules about prose: links and citations lead somewhere, and ``make help`` knows every target."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ CODE_BLOCK = re.compile(r"^(```|~~~).*?^\1\s*$", re.MULTILINE | re.DOTALL)
 CODE_SPAN = re.compile(r"`[^`\n]*`")
 EXTERNAL = re.compile(r"^[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$", re.MULTILINE)
+CITED = re.compile(r"(?<![\w./:-])[\w-]+(?:/[\w-]+)*/[\w-]+\.md\b")
 TARGET = re.compile(r"^([a-z][\w-]*)\s*:(?![:=])(.*)$", re.MULTILINE)
 
 
@@ -39,6 +40,16 @@ def broken_links(path: Path, text: str) -> list[str]:
         elif anchor and file.suffix == ".md" and anchor not in anchors(file.read_text(encoding="utf-8")):
             found.append(f"{path.name}: {target}: no such heading")
     return found
+
+
+def missing_citations(root: Path, name: str, text: str) -> list[str]:
+    """Documents that a text names by their path from the root, and that a reader of the project does not have."""
+    return [
+        f"{name}:{number}: {cited} is not in the project"
+        for number, line in enumerate(text.splitlines(), 1)
+        for cited in CITED.findall(line)
+        if not (root / cited).exists()
+    ]
 
 
 def targets_without_help(makefile: str) -> list[str]:

@@ -142,6 +142,25 @@ def import_cycles(sources: Mapping[str, str]) -> list[str]:
     return [" ↔ ".join(sorted(group)) for group in _strong_components(graph) if len(group) > 1]
 
 
+def room_cycles(sources: Mapping[str, str], units: frozenset[str]) -> list[str]:
+    """Folders inside these units that import each other. A module beside the folders stands for itself; what only the
+    type checker sees counts, too.
+    """
+    graph: dict[str, set[str]] = {}
+    for module, source in sources.items():
+        if unit_of(module) not in units:
+            continue
+        for imported in _inside(module, source, sources):
+            target = _resolve(imported.name, sources)
+            if unit_of(target) == unit_of(module) and _room(target) != _room(module):
+                graph.setdefault(_room(module), set()).add(_room(target))
+    return [" ↔ ".join(sorted(group)) for group in _strong_components(graph) if len(group) > 1]
+
+
+def _room(module: str) -> str:
+    return ".".join(module.split(".")[:3])
+
+
 def _reachable(graph: Mapping[str, set[str]], start: str) -> set[str]:
     seen: set[str] = set()
     waiting = [start]

@@ -8,14 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.tidy.documents import anchors, broken_links, targets_without_help
-from tests.tidy.sources import ROOT, project_files, python_files, shown
+from tests.tidy.documents import anchors, broken_links, missing_citations, targets_without_help
+from tests.tidy.sources import ROOT, project_files, python_files, shown, text_files
 from tools.module_index import first_sentence, index, with_index
 
 
 def test_links_lead_somewhere() -> None:
     documents = [path for path in project_files() if path.suffix == ".md" and not shown(path).startswith("tests/")]
     assert [text for path in documents for text in broken_links(path, path.read_text("utf-8"))] == []
+
+
+def test_documents_that_are_cited_are_here() -> None:
+    named = {shown(path): path for path in text_files() if path.suffix in (".py", ".md")}
+    texts = {name: path.read_text("utf-8") for name, path in named.items() if not name.startswith("tests/tidy/")}
+    assert [found for name, text in texts.items() for found in missing_citations(ROOT, name, text)] == []
 
 
 def test_make_help_lists_every_target() -> None:
@@ -49,6 +55,16 @@ def test_a_broken_link_is_found(tmp_path: Path) -> None:
         "README.md: gone.md does not exist",
         "README.md: gone.png does not exist",
         "README.md: there.md#nothing: no such heading",
+    ]
+
+
+def test_a_citation_of_what_is_not_here_is_found(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "there.md").touch()
+    fine = "docs/there.md, log.md and https://example.org/docs/gone.md"
+    assert missing_citations(tmp_path, "x.py", fine) == []
+    assert missing_citations(tmp_path, "x.py", "fine\n(reference/rows.md, section 2)\n") == [
+        "x.py:2: reference/rows.md is not in the project"
     ]
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tidy.imports import CORE_MAY_NOT_IMPORT, banned_imports, floor_violations, import_cycles
+from tests.tidy.imports import CORE_MAY_NOT_IMPORT, banned_imports, floor_violations, import_cycles, room_cycles
 from tests.tidy.sources import package_sources
+
+WITH_ROOMS = frozenset({"config", "spark"})
 
 
 def test_every_module_imports_lower_floors_only() -> None:
@@ -14,6 +16,10 @@ def test_every_module_imports_lower_floors_only() -> None:
 
 def test_no_modules_import_each_other() -> None:
     assert import_cycles(package_sources()) == []
+
+
+def test_no_folders_import_each_other() -> None:
+    assert room_cycles(package_sources(), WITH_ROOMS) == []
 
 
 def test_core_has_no_clock_and_asyncio_and_spark_have_one_home() -> None:
@@ -72,6 +78,22 @@ def test_an_import_for_typing_makes_no_cycle() -> None:
     assert import_cycles({"artemis_py.core.a": "from artemis_py.core.b import B", "artemis_py.core.b": typed}) == []
 
 
+def test_folders_that_import_each_other_are_found() -> None:
+    typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from artemis_py.config.xml.c import C"
+    sources = {
+        "artemis_py.config": "from artemis_py.config.reader import load",
+        "artemis_py.config.reader": "from artemis_py.config.xml.a import A",
+        "artemis_py.config.xml.a": "from artemis_py.config.tables.b import B",
+        "artemis_py.config.xml.c": "",
+        "artemis_py.config.tables.b": "",
+        "artemis_py.config.tables.d": "",
+    }
+    assert room_cycles(sources, frozenset({"config"})) == []
+    circle = sources | {"artemis_py.config.tables.d": typed}
+    assert room_cycles(circle, frozenset({"config"})) == ["artemis_py.config.tables ↔ artemis_py.config.xml"]
+    assert room_cycles(circle, frozenset({"core"})) == []
+
+
 @pytest.mark.parametrize("banned", sorted(CORE_MAY_NOT_IMPORT))
 def test_a_banned_import_in_core_is_found(banned: str) -> None:
     assert banned_imports({"artemis_py.core.queue.queue": f"import {banned}"})
@@ -87,4 +109,4 @@ def test_asyncio_outside_its_home_is_found() -> None:
 def test_spark_outside_the_pipeline_is_found(module: str) -> None:
     assert len(banned_imports({module: "def late():\n    from pyspark.sql import SparkSession"})) == 1
     assert len(banned_imports({module: "import pyarrow as pa"})) == 1
-    assert banned_imports({"artemis_py.spark.sink": "import pyarrow as pa\nfrom pyspark.sql import types"}) == []
+    assert banned_imports({"artemis_py.spark.write.sink": "import pyarrow as pa\nfrom pyspark.sql import types"}) == []

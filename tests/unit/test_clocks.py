@@ -16,8 +16,8 @@ from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService
 from tests.wire.client_frames import ServerStream
+from tests.wire.in_process import START_MS, configuration
 from tests.wire.names import counted_names
-from tests.wire.world import START_MS, configuration
 
 MS = 1_000_000
 HOUR_MS = 3_600_000

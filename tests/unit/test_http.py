@@ -48,7 +48,7 @@ class FakeTransport(asyncio.Transport):
         self.reading = True
 
 
-class World:
+class SteppedHttp:
     """One service with a clock and a loop under the test's control."""
 
     def __init__(self, routes: Mapping[str, Handler] | Sequence[Route] = (), limits: HttpLimits | None = None) -> None:
@@ -115,7 +115,7 @@ def answer(transport: FakeTransport, method: str = "GET") -> tuple[int, dict[str
 
 
 def test_a_request_is_routed_and_the_connection_stays() -> None:
-    world = World()
+    world = SteppedHttp()
     transport = world.talk(b"GET /echo?a=1&b=2 HTTP/1.1\r\nHost: broker\r\nX-One: 1\r\nx-one: 2\r\n\r\n")
     status, headers, body = answer(transport)
     assert (status, headers["content-type"], body) == (200, "text/plain", b"GET a=1&b=2")
@@ -143,13 +143,13 @@ def test_any_split_of_the_stream_gives_the_same_answers(stream: bytes) -> None:
     def pieces(_request: Request) -> Response:
         return Response(200, "text/plain", iter([b"one", b"", b"two"]))
 
-    whole = World({"/pieces": pieces}).talk(stream)
+    whole = SteppedHttp({"/pieces": pieces}).talk(stream)
     assert whole.written
     for step in (1, 2, 3, 7):
-        split = World({"/pieces": pieces}).talk(stream, step=step)
+        split = SteppedHttp({"/pieces": pieces}).talk(stream, step=step)
         assert (split.written, split.closed) == (whole.written, whole.closed)
     for cut in range(1, len(stream)):
-        world = World({"/pieces": pieces})
+        world = SteppedHttp({"/pieces": pieces})
         connection, transport = world.connect()
         for part in (stream[:cut], stream[cut:]):
             connection.data_received(part)
@@ -158,7 +158,7 @@ def test_any_split_of_the_stream_gives_the_same_answers(stream: bytes) -> None:
 
 
 def test_pipelined_requests_are_answered_in_order_one_per_round_of_the_loop() -> None:
-    world = World()
+    world = SteppedHttp()
     connection, transport = world.connect()
     connection.data_received(b"".join(GET.replace(b"/echo", f"/echo?{n}".encode()) for n in range(3)))
     assert len(world.requests) == 1
@@ -175,8 +175,8 @@ def test_pipelined_requests_are_answered_in_order_one_per_round_of_the_loop() ->
 
 
 def test_head_has_the_headers_of_get_and_no_body() -> None:
-    got = answer(World().talk(GET.replace(b"/echo", b"/echo?1234")))
-    status, headers, body = answer(World().talk(b"HEAD /echo?123 HTTP/1.1\r\nHost: broker\r\n\r\n"), "HEAD")
+    got = answer(SteppedHttp().talk(GET.replace(b"/echo", b"/echo?1234")))
+    status, headers, body = answer(SteppedHttp().talk(b"HEAD /echo?123 HTTP/1.1\r\nHost: broker\r\n\r\n"), "HEAD")
     assert (status, headers["content-length"], body) == (200, got[1]["content-length"], b"")
 
 
@@ -195,7 +195,7 @@ def test_head_has_the_headers_of_get_and_no_body() -> None:
     ],
 )
 def test_what_cannot_be_served_is_refused(stream: bytes, status: int, text: bytes, closed: bool) -> None:
-    world = World()
+    world = SteppedHttp()
     transport = world.talk(stream)
     got_status, headers, body = answer(transport)
     assert got_status == status
@@ -210,7 +210,7 @@ def test_what_cannot_be_served_is_refused(stream: bytes, status: int, text: byte
 
 @pytest.mark.parametrize("step", [1, 50, 10_000])
 def test_a_head_over_the_limit_is_refused_however_it_was_split(step: int) -> None:
-    world = World(limits=HttpLimits(head_bytes_max=200))
+    world = SteppedHttp(limits=HttpLimits(head_bytes_max=200))
     transport = world.talk(GET.replace(b"\r\n\r\n", b"\r\nX-Long: " + b"x" * 200 + b"\r\n\r\n"), step=step)
     assert answer(transport)[0] == 431
     assert transport.closed
@@ -220,10 +220,10 @@ def test_a_head_over_the_limit_is_refused_however_it_was_split(step: int) -> Non
 def test_a_body_over_the_limit_is_refused() -> None:
     limits = HttpLimits(body_bytes_max=10)
     head = b"POST /echo HTTP/1.1\r\nHost: broker\r\nContent-Length: %d\r\n\r\n"
-    assert answer(World(limits=limits).talk(head % 10 + b"x" * 10))[0] == 405
-    twice = World(limits=limits).talk((head % 10 + b"x" * 10) * 2)
+    assert answer(SteppedHttp(limits=limits).talk(head % 10 + b"x" * 10))[0] == 405
+    twice = SteppedHttp(limits=limits).talk((head % 10 + b"x" * 10) * 2)
     assert [status for status, _headers, _body in answers(twice.written, "POST", "POST")] == [405, 405]
-    transport = World(limits=limits).talk(head % 11 + b"x" * 11)
+    transport = SteppedHttp(limits=limits).talk(head % 11 + b"x" * 11)
     assert answer(transport)[0] == 413
     assert transport.closed
 
@@ -233,13 +233,13 @@ def test_a_body_over_the_limit_is_refused() -> None:
     [(b"1.1", b"", False), (b"1.1", b"Connection: close\r\n", True), (b"1.0", b"", True)],
 )
 def test_keep_alive(version: bytes, header: bytes, closed: bool) -> None:
-    transport = World().talk(b"GET /echo HTTP/%s\r\nHost: broker\r\n%s\r\n" % (version, header))
+    transport = SteppedHttp().talk(b"GET /echo HTTP/%s\r\nHost: broker\r\n%s\r\n" % (version, header))
     assert answer(transport)[0] == 200
     assert transport.closed == closed
 
 
 def test_what_is_wrong_after_a_head_request_is_still_told() -> None:
-    transport = World().talk(GET.replace(b"GET", b"HEAD") + b"nonsense\r\n\r\n")
+    transport = SteppedHttp().talk(GET.replace(b"GET", b"HEAD") + b"nonsense\r\n\r\n")
     head, refusal = answers(transport.written, "HEAD", "GET")
     assert head[0] == 200
     assert refusal[0] == 400
@@ -247,7 +247,7 @@ def test_what_is_wrong_after_a_head_request_is_still_told() -> None:
 
 
 def test_a_target_with_scheme_and_host_is_its_path() -> None:
-    world = World()
+    world = SteppedHttp()
     assert answer(world.talk(GET.replace(b"/echo", b"http://broker:8161/echo?x")))[2] == b"GET x"
 
 
@@ -255,7 +255,7 @@ def test_a_handler_that_fails_is_a_500_and_the_connection_stays(caplog: pytest.L
     def fail(_request: Request) -> Response:
         raise ZeroDivisionError("secret")
 
-    transport = World({"/fail": fail}).talk(GET.replace(b"/echo", b"/fail") + GET)
+    transport = SteppedHttp({"/fail": fail}).talk(GET.replace(b"/echo", b"/fail") + GET)
     first, second = answers(transport.written, "GET", "GET")
     assert first[::2] == (500, b"internal error\n")
     assert second[0] == 200
@@ -273,7 +273,7 @@ def test_an_answer_in_pieces_leaves_room_for_others_between_them() -> None:
 
         return Response(200, "text/plain", pieces())
 
-    world = World({"/many": many})
+    world = SteppedHttp({"/many": many})
     connection, transport = world.connect()
     connection.data_received(GET.replace(b"/echo", b"/many"))
     for expected in range(5):
@@ -293,7 +293,7 @@ def test_an_answer_in_pieces_that_breaks_off_is_cut_not_ended(caplog: pytest.Log
 
         return Response(200, "text/plain", pieces())
 
-    transport = World({"/broken": broken}).talk(GET.replace(b"/echo", b"/broken"))
+    transport = SteppedHttp({"/broken": broken}).talk(GET.replace(b"/echo", b"/broken"))
     assert transport.aborted
     assert not transport.written.endswith(b"0\r\n\r\n")
     assert "an answer broke off" in caplog.text
@@ -310,7 +310,7 @@ def test_a_client_that_does_not_read_gets_no_more_until_it_does() -> None:
 
         return Response(200, "text/plain", pieces())
 
-    world = World({"/many": many})
+    world = SteppedHttp({"/many": many})
     connection, transport = world.connect()
     connection.data_received(GET.replace(b"/echo", b"/many") + GET)
     connection.pause_writing()
@@ -337,7 +337,7 @@ def test_a_client_that_vanishes_ends_the_answer_in_pieces() -> None:
         finally:
             closed.append("closed")
 
-    world = World({"/endless": lambda _request: Response(200, "text/plain", pieces())})
+    world = SteppedHttp({"/endless": lambda _request: Response(200, "text/plain", pieces())})
     connection, _transport = world.connect()
     connection.data_received(GET.replace(b"/echo", b"/endless"))
     world.soon.pop(0)()
@@ -348,7 +348,7 @@ def test_a_client_that_vanishes_ends_the_answer_in_pieces() -> None:
 
 
 def test_a_client_that_stops_sending_still_gets_its_answers() -> None:
-    world = World()
+    world = SteppedHttp()
     connection, transport = world.connect()
     connection.data_received(GET + GET)
     keeps_open = connection.eof_received()
@@ -359,7 +359,7 @@ def test_a_client_that_stops_sending_still_gets_its_answers() -> None:
 
 
 def test_a_client_that_stops_in_the_middle_of_a_request_is_told_so() -> None:
-    world = World()
+    world = SteppedHttp()
     connection, transport = world.connect()
     connection.data_received(GET[:-4])
     assert not connection.eof_received()
@@ -368,7 +368,7 @@ def test_a_client_that_stops_in_the_middle_of_a_request_is_told_so() -> None:
 
 
 def test_a_client_that_leaves_without_a_word_leaves_nothing() -> None:
-    world = World()
+    world = SteppedHttp()
     connection, transport = world.connect()
     assert not connection.eof_received()
     assert transport.closed
@@ -378,7 +378,7 @@ def test_a_client_that_leaves_without_a_word_leaves_nothing() -> None:
 
 
 def test_an_idle_connection_is_ended() -> None:
-    world = World(limits=HttpLimits(idle_ms_max=100))
+    world = SteppedHttp(limits=HttpLimits(idle_ms_max=100))
     connection, transport = world.connect()
     world.now_ms += 60
     connection.data_received(GET)
@@ -392,7 +392,7 @@ def test_an_idle_connection_is_ended() -> None:
 
 
 def test_a_request_sent_slowly_does_not_hold_the_connection() -> None:
-    world = World(limits=HttpLimits(idle_ms_max=100))
+    world = SteppedHttp(limits=HttpLimits(idle_ms_max=100))
     connection, transport = world.connect()
     for byte in GET[:10]:
         connection.data_received(bytes([byte]))
@@ -402,7 +402,7 @@ def test_a_request_sent_slowly_does_not_hold_the_connection() -> None:
 
 
 def test_one_more_connection_takes_the_place_of_the_one_that_waits_longest() -> None:
-    world = World(limits=HttpLimits(connections_max=2))
+    world = SteppedHttp(limits=HttpLimits(connections_max=2))
     old, old_transport = world.connect()
     world.now_ms += 1
     young, young_transport = world.connect()
@@ -420,7 +420,7 @@ def test_one_more_connection_takes_the_place_of_the_one_that_waits_longest() -> 
     assert answer(new_transport)[0] == 200
 
 
-def stalled(world: World, count: int) -> list[FakeTransport]:
+def stalled(world: SteppedHttp, count: int) -> list[FakeTransport]:
     """Connections that asked for something large and read nothing of it."""
     transports = []
     for _ in range(count):
@@ -435,7 +435,7 @@ def stalled(world: World, count: int) -> list[FakeTransport]:
 def test_health_is_answered_while_others_read_nothing_of_their_answers() -> None:
     large = Route("/large", {"GET": lambda _: Response(200, "text/plain", iter([b"x"] * 9))})
     limits = HttpLimits(connections_max=3, spare_connections=2)
-    world = World([large, *health_routes(lambda: None)], limits)
+    world = SteppedHttp([large, *health_routes(lambda: None)], limits)
     busy = stalled(world, 3)
     for _ in range(5):
         assert answer(world.talk(b"GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n"))[0] == 200
@@ -446,7 +446,7 @@ def test_health_is_answered_while_others_read_nothing_of_their_answers() -> None
 
 def test_a_spare_connection_becomes_a_regular_one_when_there_is_room() -> None:
     large = Route("/large", {"GET": lambda _: Response(200, "text/plain", iter([b"x"] * 9))})
-    world = World([large], HttpLimits(connections_max=1))
+    world = SteppedHttp([large], HttpLimits(connections_max=1))
     first, _ = world.connect()
     first.data_received(b"GET /large HTTP/1.1\r\nHost: broker\r\n\r\n")
     first.pause_writing()
@@ -463,7 +463,7 @@ def test_a_spare_connection_becomes_a_regular_one_when_there_is_room() -> None:
 def test_a_request_that_does_not_come_to_its_end_is_given_up(start: bytes) -> None:
     """Also behind one that was answered; however often another byte comes."""
     for before in (b"", GET):
-        world = World(limits=HttpLimits(request_ms_max=100, idle_ms_max=1_000_000))
+        world = SteppedHttp(limits=HttpLimits(request_ms_max=100, idle_ms_max=1_000_000))
         connection, transport = world.connect()
         if before:
             connection.data_received(before)
@@ -482,7 +482,7 @@ def test_a_request_that_does_not_come_to_its_end_is_given_up(start: bytes) -> No
 
 
 def test_a_request_that_was_sent_ahead_has_its_time_from_its_turn_on() -> None:
-    world = World(limits=HttpLimits(request_ms_max=100))
+    world = SteppedHttp(limits=HttpLimits(request_ms_max=100))
     connection, transport = world.connect()
     connection.data_received(GET + GET[:10])
     world.run()
@@ -493,7 +493,7 @@ def test_a_request_that_was_sent_ahead_has_its_time_from_its_turn_on() -> None:
 
 
 def test_stop_closes_what_is_open_and_refuses_what_comes() -> None:
-    world = World()
+    world = SteppedHttp()
     _connection, transport = world.connect()
     world.service.stop()
     assert transport.closed
@@ -503,7 +503,7 @@ def test_stop_closes_what_is_open_and_refuses_what_comes() -> None:
 def test_health_tells_the_reason() -> None:
     reasons: list[str | None] = ["the broker is starting", None, "the broker is stopping"]
     routes = health_routes(lambda: reasons[0])
-    world = World(routes)
+    world = SteppedHttp(routes)
     ready = b"GET /health/ready HTTP/1.1\r\nHost: broker\r\n\r\n"
     seen = []
     while reasons:
@@ -525,11 +525,11 @@ def test_metrics_are_served(path: bytes) -> None:
     broker.add("orders", *(f"q{number}" for number in range(1_000)))
     routes = metrics_routes(exporter_of(broker))
     request = b"GET %s HTTP/1.1\r\nHost: broker\r\nAccept: application/openmetrics-text; version=1.0.0\r\n\r\n" % path
-    status, headers, body = answer(World(routes).talk(request))
+    status, headers, body = answer(SteppedHttp(routes).talk(request))
     assert (status, headers["content-type"].split(";")[0]) == (200, "application/openmetrics-text")
     assert b'artemis_message_count{address="orders",broker="test-broker",queue="q999"} 0.0\n' in body
     assert body.endswith(b"# EOF\n")
-    status, headers, body = answer(World(routes).talk(request.replace(b"GET", b"HEAD")), "HEAD")
+    status, headers, body = answer(SteppedHttp(routes).talk(request.replace(b"GET", b"HEAD")), "HEAD")
     assert (status, headers["content-type"].split(";")[0], body) == (200, "application/openmetrics-text", b"")
 
 

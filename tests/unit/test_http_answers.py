@@ -16,7 +16,7 @@ from artemis_py.server.http.messages import Answer, FileBody
 from artemis_py.server.http.ranges import file_response, wanted_range
 from artemis_py.server.http.routing import Routes
 from tests.loops import until
-from tests.unit.test_http import World, answer, answers
+from tests.unit.test_http import SteppedHttp, answer, answers
 
 HEAD = b"%s %s HTTP/1.1\r\nHost: broker\r\n%s\r\n"
 
@@ -56,10 +56,10 @@ def test_methods_have_handlers_of_their_own() -> None:
     routes = [Route("/one/{name}", {"GET": say(b"got "), "PUT": say(b"put "), "DELETE": say(b"dropped ")})]
     stream = HEAD % (b"GET", b"/one/a", b"") + put(b"/one/b", b" body") + HEAD % (b"DELETE", b"/one/c", b"")
     for step in (1, 7, 1000):
-        transport = World(routes).talk(stream, step=step)
+        transport = SteppedHttp(routes).talk(stream, step=step)
         bodies = [body for _, _, body in answers(transport.written, "GET", "PUT", "DELETE")]
         assert bodies == [b"got a", b"put b body", b"dropped c"]
-    status, headers, _ = answer(World(routes).talk(HEAD % (b"POST", b"/one/a", b"")), "POST")
+    status, headers, _ = answer(SteppedHttp(routes).talk(HEAD % (b"POST", b"/one/a", b"")), "POST")
     assert (status, headers["allow"]) == (405, "GET, HEAD, PUT, DELETE")
 
 
@@ -72,15 +72,15 @@ def test_a_body_is_read_only_where_somebody_wants_it() -> None:
 
     routes = [Route("/keep", {"GET": keep, "PUT": keep})]
     chunked = HEAD % (b"PUT", b"/keep", b"Transfer-Encoding: chunked\r\n") + b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
-    World(routes).talk(chunked + HEAD % (b"GET", b"/keep", b"Content-Length: 3\r\n") + b"xyz")
+    SteppedHttp(routes).talk(chunked + HEAD % (b"GET", b"/keep", b"Content-Length: 3\r\n") + b"xyz")
     assert bodies == [b"abcde", b""]
-    too_long = World(routes, HttpLimits(body_bytes_max=10)).talk(put(b"/keep", b"x" * 11))
+    too_long = SteppedHttp(routes, HttpLimits(body_bytes_max=10)).talk(put(b"/keep", b"x" * 11))
     assert answer(too_long, "PUT")[0] == 413
     assert bodies == [b"abcde", b""]
 
 
 def test_a_client_that_asks_before_it_sends_a_body_is_told_to() -> None:
-    world = World([Route("/keep", {"PUT": lambda request: Response(200, "text/plain", request.body)})])
+    world = SteppedHttp([Route("/keep", {"PUT": lambda request: Response(200, "text/plain", request.body)})])
     connection, transport = world.connect()
     request = put(b"/keep", b"hello", b"Expect: 100-continue")
     connection.data_received(request[:-5])

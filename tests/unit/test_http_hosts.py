@@ -8,7 +8,7 @@ from artemis_py.server.http import Request
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.json_body import parse_json
 from artemis_py.server.http.routes import health_routes
-from tests.unit.test_http import World, answer
+from tests.unit.test_http import SteppedHttp, answer
 
 
 def allowed(hosts: Hosts, host: str | None, origin: str | None = None, authority: str | None = None) -> bool:
@@ -66,7 +66,7 @@ def test_the_host_of_the_acceptor_is_a_name_and_no_leave_for_other_ports() -> No
 
 
 def test_what_is_refused_says_what_to_do_and_open_routes_are_not() -> None:
-    world = World(health_routes(lambda: None))
+    world = SteppedHttp(health_routes(lambda: None))
     refused = b"GET %s HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://evil.example\r\n\r\n"
     status, _, text = answer(world.talk(refused % b"/echo"))
     assert (status, b"allowedHosts" in text, b"evil.example" in text) == (403, True, True)

@@ -65,7 +65,7 @@ class FaultyTransport(FakeTransport):
         return default
 
 
-class World:
+class HttpWithBystander:
     """One service with a bystander's question to ask."""
 
     def __init__(self, file: Path) -> None:
@@ -111,12 +111,12 @@ def test_a_socket_that_fails_at_any_call_harms_nobody_else(question: bytes, stay
     file = tmp_path / "body"
     file.write_bytes(b"hello")
     healthy = FaultyTransport(-1)
-    world = World(file)
+    world = HttpWithBystander(file)
     world.talk(healthy, question)
     world.service.tick(IDLE_MS)
     assert healthy.calls
     for number in range(len(healthy.calls)):
-        world = World(file)
+        world = HttpWithBystander(file)
         before = open_descriptors()
         failing = FaultyTransport(number, stays)
         connection = world.talk(failing, question)

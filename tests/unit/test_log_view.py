@@ -15,11 +15,11 @@ from artemis_py.server.log_view import LogView, NotInLogError
 from artemis_py.storage.disk import DiskError
 from artemis_py.storage.log_id import known_id, log_id
 from artemis_py.storage.segment_index import SegmentIndex, encode_index, index_name, index_of
-from tests.unit.storage_tools.parts import message
-from tests.unit.storage_tools.test_cursors import Shelf
+from tests.unit.journal_readers.parts import message
+from tests.unit.journal_readers.test_cursors import JournalWithCursors
 
 
-class Desk(Shelf):
+class Desk(JournalWithCursors):
     """A journal with a view of its log; one message stays, so that nothing is retained unless the test moves it."""
 
     def __init__(self, folder: Path) -> None:

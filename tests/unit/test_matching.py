@@ -16,7 +16,7 @@ SLASH = WildcardSyntax(delimiter="/")
 ANY_GREATER = WildcardSyntax(any_words=">")
 SINGLE_QUESTION = WildcardSyntax(single_word="?")
 
-# match, address, applies; the pairs of reference table 3.2, column S, with the stated departures marked
+# match, address, applies; what Artemis does, with the departures that the module's docstring states marked
 PAIRS = [
     ("#", "a", True),
     ("#", "a.b.c", True),

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from artemis_py.config.entities import RetentionConfig
 from artemis_py.config.settings import BrokerConfig
+from artemis_py.config.tables.entities import RetentionConfig
 from artemis_py.server.store import JournalStore, Store, open_store
 from artemis_py.storage import disk as disk_module
 from artemis_py.storage import private as private_module

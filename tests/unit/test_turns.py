@@ -16,14 +16,14 @@ from artemis_py.server.faults import Faults
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService
+from tests.wire.in_process import START_MS, configuration
 from tests.wire.names import counted_names
-from tests.wire.world import START_MS, configuration
 
 CONNECT = b"CONNECT\naccept-version:1.2\nhost:x\n\n\0"
 SEND = b"SEND\ndestination:/queue/q\nreceipt:1\n\n\0"
 
 
-class Stage:
+class SocketPairBroker:
     """A broker on a real loop, with clients on socket pairs."""
 
     def __init__(self) -> None:
@@ -62,9 +62,9 @@ class Stage:
 
 
 @pytest.fixture
-def stage() -> Iterator[Stage]:
+def stage() -> Iterator[SocketPairBroker]:
     """Closed afterwards, its connections too."""
-    stage = Stage()
+    stage = SocketPairBroker()
     yield stage
     for connection in list(stage.turns.stats.connections):
         connection.cut()
@@ -73,7 +73,9 @@ def stage() -> Iterator[Stage]:
     stage.loop.close()
 
 
-def test_who_is_alone_is_served_in_the_callback_that_read(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_is_alone_is_served_in_the_callback_that_read(
+    stage: SocketPairBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     client = stage.client()
     asked: list[None] = []
     monkeypatch.setattr(stage.turns, "schedule", lambda: asked.append(None))
@@ -82,7 +84,7 @@ def test_who_is_alone_is_served_in_the_callback_that_read(stage: Stage, monkeypa
     client.close()
 
 
-def test_who_comes_together_is_served_in_one_turn(stage: Stage) -> None:
+def test_who_comes_together_is_served_in_one_turn(stage: SocketPairBroker) -> None:
     clients = [stage.client() for _ in range(5)]
     assert stage.turns_of(*clients) == 1
     for client in clients:
@@ -107,7 +109,7 @@ def test_another_loop_is_asked_for_a_round() -> None:
 
 
 @pytest.mark.parametrize("fails", ["is_reading", "write"])
-def test_a_connection_that_breaks_off_while_it_is_attended_ends_alone(stage: Stage, fails: str) -> None:
+def test_a_connection_that_breaks_off_while_it_is_attended_ends_alone(stage: SocketPairBroker, fails: str) -> None:
     """Past the event loop, too: with nothing else at hand the turn reads the socket itself."""
     victim, bystander = stage.client(), stage.client()
     connection = next(one for one in stage.turns.stats.connections if one.session.origin == 1)

@@ -16,7 +16,7 @@ ANY_GREATER = WildcardSyntax(any_words=">")
 SINGLE_QUESTION = WildcardSyntax(single_word="?")
 ROUTING_OFF = WildcardSyntax(routing_enabled=False)
 
-# pattern, address, routed; the pairs of reference table 3.2, column R, with the clean rule marked where Artemis strays
+# pattern, address, routed; what Artemis does, with the clean rule (see the module) marked where Artemis strays
 PAIRS = [
     ("#", "a", True),
     ("#", "a.b.c", True),

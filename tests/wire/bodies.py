@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from artemis_py.message import LargeBody, Message
 from artemis_py.storage.body_names import read_name
-from tests.wire.world import World
+from tests.wire.in_process import InProcessBroker
 
 
-def files_of(world: World) -> set[int]:
+def files_of(world: InProcessBroker) -> set[int]:
     """The numbers of the files on the disk, when everything that can go has gone."""
     world.turns.schedule()
     world.settle()
     return {body.number for body in map(read_name, world.disk.names()) if body is not None}
 
 
-def bodies_on_queues(world: World) -> set[int]:
+def bodies_on_queues(world: InProcessBroker) -> set[int]:
     """The numbers of the bodies that queues refer to, in whatever state."""
     messages: list[Message] = []
     for queue in world.broker.queues.values():

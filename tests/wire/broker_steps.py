@@ -13,8 +13,8 @@ one or more come), ``beat-and-wait C MS``, ``beat-and-stay-alive C MS`` (the sam
 
 from __future__ import annotations
 
-from tests.wire.stage import Stage, StepFunction
-from tests.wire.world import Client
+from tests.wire.in_process import Client
+from tests.wire.transcript_run import StepFunction, TranscriptRun
 
 Words = list[str]
 Headers = list[str]
@@ -28,11 +28,11 @@ _TALLY_WORDS = {
 }
 
 
-def _clients(stage: Stage, names: Words) -> list[Client]:
+def _clients(stage: TranscriptRun, names: Words) -> list[Client]:
     return [stage.world.client(name) for name in names]
 
 
-def beats(stage: Stage, words: Words, headers: Headers) -> None:
+def beats(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     name, count = words
     client = stage.world.client(name)
     client.collect()
@@ -41,7 +41,7 @@ def beats(stage: Stage, words: Words, headers: Headers) -> None:
     stage.claimed_beats[name] = client.stream.beats
 
 
-def alive(stage: Stage, words: Words, headers: Headers) -> None:
+def alive(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     name, duration_ms = words
     stage.world.advance(int(duration_ms))
     client = stage.world.client(name)
@@ -50,61 +50,61 @@ def alive(stage: Stage, words: Words, headers: Headers) -> None:
     stage.claimed_beats[name] = client.stream.beats
 
 
-def beat_and_wait(stage: Stage, words: Words, headers: Headers) -> None:
+def beat_and_wait(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     stage.write(words[0], b"\n")
     stage.world.advance(int(words[1]))
 
 
-def beat_and_stay_alive(stage: Stage, words: Words, headers: Headers) -> None:
+def beat_and_stay_alive(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     stage.write(words[0], b"\n")
     alive(stage, words, headers)
 
 
-def advance(stage: Stage, words: Words, headers: Headers) -> None:
+def advance(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     stage.world.advance(int(words[0]))
 
 
-def together(stage: Stage, words: Words, headers: Headers) -> None:
+def together(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     stage.world.together = True
 
 
-def settle(stage: Stage, words: Words, headers: Headers) -> None:
+def settle(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     stage.world.together = False
     stage.world.settle()
 
 
-def drop(stage: Stage, words: Words, headers: Headers) -> None:
+def drop(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     for client in _clients(stage, words):
         client.drop()
 
 
-def eof(stage: Stage, words: Words, headers: Headers) -> None:
+def eof(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     for client in _clients(stage, words):
         client.half_close()
 
 
-def stall(stage: Stage, words: Words, headers: Headers) -> None:
+def stall(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     for client in _clients(stage, words):
         client.stall()
 
 
-def read(stage: Stage, words: Words, headers: Headers) -> None:
+def read(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     for client in _clients(stage, words):
         client.read_again()
 
 
-def closed(stage: Stage, words: Words, headers: Headers) -> None:
+def closed(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     for name in words:
         assert stage.world.client(name).is_closed, f"{name} is still open"
 
 
-def is_open(stage: Stage, words: Words, headers: Headers) -> None:
+def is_open(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     for name in words:
         assert not stage.world.client(name).is_closed, f"{name} is closed"
         assert stage.world.client(name).connection.session.is_open, f"{name} has no session"
 
 
-def blocked(stage: Stage, words: Words, headers: Headers) -> None:
+def blocked(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     for name in words:
         client = stage.world.client(name)
         assert client.connection.session.blocked_by is not None, f"{name} is not blocked"
@@ -112,14 +112,14 @@ def blocked(stage: Stage, words: Words, headers: Headers) -> None:
         assert not client.transport.reading, f"the broker still reads from {name}"
 
 
-def flowing(stage: Stage, words: Words, headers: Headers) -> None:
+def flowing(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     for name in words:
         client = stage.world.client(name)
         assert client.connection.session.blocked_by is None, f"{name} is blocked"
         assert client.transport.reading, f"the broker does not read from {name}"
 
 
-def counts(stage: Stage, words: Words, headers: Headers) -> None:
+def counts(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     queue = stage.world.queue(words[0])
     wanted = {
         name: int(number)
@@ -138,7 +138,7 @@ def counts(stage: Stage, words: Words, headers: Headers) -> None:
     assert actual == wanted, f"{queue.name} has {actual} instead of {wanted}"
 
 
-def address(stage: Stage, words: Words, headers: Headers) -> None:
+def address(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     assert words[0] in stage.world.broker.addresses, f"no address {words[0]}"
     address = stage.world.broker.addresses[words[0]]
     actual = {
@@ -150,38 +150,38 @@ def address(stage: Stage, words: Words, headers: Headers) -> None:
         assert actual[word] == int(number), f"{words[0]} has {actual}"
 
 
-def no_address(stage: Stage, words: Words, headers: Headers) -> None:
+def no_address(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     assert words[0] not in stage.world.broker.addresses, f"address {words[0]} is there"
 
 
-def queue(stage: Stage, words: Words, headers: Headers) -> None:
+def queue(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     stage.world.queue(words[0])
 
 
-def no_queue(stage: Stage, words: Words, headers: Headers) -> None:
+def no_queue(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     assert words[0] not in stage.world.broker.queues, f"queue {words[0]} is there"
 
 
-def consumers(stage: Stage, words: Words, headers: Headers) -> None:
+def consumers(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     count = stage.world.queue(words[0]).consumer_count
     assert count == int(words[1]), f"{words[0]} has {count} consumers"
 
 
-def pause(stage: Stage, words: Words, headers: Headers) -> None:
+def pause(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     stage.world.queue(words[0]).pause()
 
 
-def resume(stage: Stage, words: Words, headers: Headers) -> None:
+def resume(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     stage.world.queue(words[0]).resume()
     stage.world.turns.schedule()
     stage.world.settle()
 
 
-def ring_size(stage: Stage, words: Words, headers: Headers) -> None:
+def ring_size(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     stage.world.broker.set_ring_size(words[0], int(words[1]))
 
 
-def purge(stage: Stage, words: Words, headers: Headers) -> None:
+def purge(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     stage.world.queue(words[0]).remove_all()
     stage.world.turns.schedule()  # what is more than a turn allows goes on in the next
     stage.world.settle()

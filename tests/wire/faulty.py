@@ -9,7 +9,7 @@ from artemis_py.server.connection import Connection
 from artemis_py.server.turns import READ_BYTES_MAX
 from tests.wire.client_frames import ServerStream
 from tests.wire.fakes import FakeTransport
-from tests.wire.world import Client, World
+from tests.wire.in_process import Client, InProcessBroker
 
 Fails = Callable[[int, str], BaseException | None]
 """Given the number of a call, from 0 on, and its name: what it raises."""
@@ -18,7 +18,7 @@ Fails = Callable[[int, str], BaseException | None]
 class FaultyTransport(FakeTransport):
     """Notes every call of the server and raises where ``fails`` says so, before anything happens."""
 
-    def __init__(self, world: World, protocol: Connection, fails: Fails) -> None:
+    def __init__(self, world: InProcessBroker, protocol: Connection, fails: Fails) -> None:
         super().__init__(world.loop, protocol)
         self.calls: list[str] = []
         self._fails = fails
@@ -73,7 +73,7 @@ class FaultyTransport(FakeTransport):
 class FaultyClient(Client):
     """A client whose server's end is faulty; what it does itself is no call."""
 
-    def __init__(self, world: World, fails: Fails) -> None:
+    def __init__(self, world: InProcessBroker, fails: Fails) -> None:
         self._world = world
         self.connection = world.acceptance.connect()
         self.faulty = self.transport = FaultyTransport(world, self.connection, fails)

@@ -15,61 +15,61 @@ not looked at; ``differ VALUE…``.
 from __future__ import annotations
 
 from tests.wire.matching import difference
-from tests.wire.stage import Stage, StepFunction
+from tests.wire.transcript_run import StepFunction, TranscriptRun
 
 Words = list[str]
 Headers = list[str]
 
 
-def connect(stage: Stage, words: Words, headers: Headers) -> None:
+def connect(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     for name in words:
         stage.frame(name, "CONNECT", [f"accept-version:{stage.version}", "host:broker", *headers])
         stage.take(name, [("CONNECTED", [f"version:{stage.version}"], "")], "")
 
 
-def send(stage: Stage, words: Words, headers: Headers) -> None:
+def send(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     name, destination, *bodies = words
     for body in bodies:
         stage.frame(name, "SEND", [f"destination:{destination}", *headers], body)
 
 
-def subscribe(stage: Stage, words: Words, headers: Headers) -> None:
+def subscribe(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     name, id, destination, *ack = words
     stage.frame(name, "SUBSCRIBE", [f"id:{id}", f"destination:{destination}", f"ack:{[*ack, 'auto'][0]}", *headers])
 
 
-def unsubscribe(stage: Stage, words: Words, headers: Headers) -> None:
+def unsubscribe(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     stage.frame(words[0], "UNSUBSCRIBE", [f"id:{words[1]}", *headers])
 
 
-def disconnect(stage: Stage, words: Words, headers: Headers) -> None:
+def disconnect(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     for name in words:
         stage.frame(name, "DISCONNECT", ["receipt:goodbye"])
         stage.take(name, [("RECEIPT", ["receipt-id:goodbye"], "")], "")
         assert stage.world.client(name).is_closed, f"{name} is not closed after DISCONNECT"
 
 
-def begin(stage: Stage, words: Words, headers: Headers) -> None:
+def begin(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     stage.frame(words[0], "BEGIN", [f"transaction:{words[1]}", *headers])
 
 
-def commit(stage: Stage, words: Words, headers: Headers) -> None:
+def commit(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     stage.frame(words[0], "COMMIT", [f"transaction:{words[1]}", *headers])
 
 
-def abort(stage: Stage, words: Words, headers: Headers) -> None:
+def abort(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     stage.frame(words[0], "ABORT", [f"transaction:{words[1]}", *headers])
 
 
-def ack(stage: Stage, words: Words, headers: Headers) -> None:
+def ack(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     _settle(stage, "ACK", words, headers)
 
 
-def nack(stage: Stage, words: Words, headers: Headers) -> None:
+def nack(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     _settle(stage, "NACK", words, headers)
 
 
-def _settle(stage: Stage, command: str, words: Words, headers: Headers) -> None:
+def _settle(stage: TranscriptRun, command: str, words: Words, headers: Headers) -> None:
     name, *bodies = words
     for body in bodies:
         message = stage.delivered[name][body]
@@ -79,31 +79,31 @@ def _settle(stage: Stage, command: str, words: Words, headers: Headers) -> None:
         stage.frame(name, command, [*means, *headers])
 
 
-def expect(stage: Stage, words: Words, headers: Headers) -> None:
+def expect(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     stage.take(words[0], [("MESSAGE", headers, body) for body in words[1:]], "")
 
 
-def expect_any(stage: Stage, words: Words, headers: Headers) -> None:
+def expect_any(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     stage.take(words[0], [("MESSAGE", headers, body) for body in words[1:]], "?")
 
 
-def take_each(stage: Stage, words: Words, headers: Headers) -> None:
+def take_each(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     name, *bodies = words
     for body in bodies:
         expect(stage, [name, body], headers)
         ack(stage, [name, body], [])
 
 
-def refuse(stage: Stage, words: Words, headers: Headers) -> None:
+def refuse(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     nack(stage, words, headers)
     expect(stage, words, ["redelivered:true"])
 
 
-def receipt(stage: Stage, words: Words, headers: Headers) -> None:
+def receipt(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     stage.take(words[0], [("RECEIPT", [f"receipt-id:{id}"], "") for id in words[1:]], "")
 
 
-def error(stage: Stage, words: Words, headers: Headers) -> None:
+def error(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     client = stage.world.client(words[0])
     frames = client.collect()
     assert frames, f"{words[0]} got no ERROR"
@@ -114,31 +114,31 @@ def error(stage: Stage, words: Words, headers: Headers) -> None:
     assert wanted.lower() in message.lower(), f"{words[0]}: {wanted!r} is not in the message {message!r}"
 
 
-def last_error(stage: Stage, words: Words, headers: Headers) -> None:
+def last_error(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     frames = stage.world.client(words[0]).collect()
     del frames[:-1]
     error(stage, words, headers)
 
 
-def drain(stage: Stage, words: Words, headers: Headers) -> None:
+def drain(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     frames = stage.world.client(words[0]).collect()
     assert len(frames) >= int(words[1]), f"{words[0]} got only {len(frames)} frames"
     assert all(frame.command == "MESSAGE" for frame in frames), [frame.command for frame in frames]
     frames.clear()
 
 
-def leftovers(stage: Stage, words: Words, headers: Headers) -> None:
+def leftovers(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     for name in words:
         stage.world.client(name).collect().clear()
 
 
-def nothing(stage: Stage, words: Words, headers: Headers) -> None:
+def nothing(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     for name in words:
         got = stage.world.client(name).collect()
         assert not got, f"{name} got\n" + "\n".join(frame.text for frame in got)
 
 
-def differ(stage: Stage, words: Words, headers: Headers) -> None:
+def differ(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     assert len(set(words)) == len(words), f"{words} do not differ"
 
 

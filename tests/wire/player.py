@@ -9,9 +9,9 @@ from __future__ import annotations
 from tests.wire.broker_steps import BROKER_STEPS
 from tests.wire.cutting import Cutting
 from tests.wire.frame_steps import FRAME_STEPS
-from tests.wire.stage import Stage
+from tests.wire.in_process import InProcessBroker
 from tests.wire.transcript import Step, expected_frames, lines_for, sent_bytes
-from tests.wire.world import World
+from tests.wire.transcript_run import TranscriptRun
 
 _STEPS = FRAME_STEPS | BROKER_STEPS
 
@@ -19,8 +19,8 @@ _STEPS = FRAME_STEPS | BROKER_STEPS
 class Player:
     """Carries out steps on a stage."""
 
-    def __init__(self, world: World, version: str, cutting: Cutting) -> None:
-        self.stage = Stage(world, version, cutting)
+    def __init__(self, world: InProcessBroker, version: str, cutting: Cutting) -> None:
+        self.stage = TranscriptRun(world, version, cutting)
 
     def play(self, steps: tuple[Step, ...]) -> None:
         """Carry out all steps, then look for frames that nobody expected."""

@@ -7,7 +7,7 @@ import pytest
 from artemis_py.core.queue.consumer import Consumer
 from artemis_py.core.queue.entry import Entry
 from artemis_py.stomp.frames import Limits
-from tests.wire.world import World, configuration
+from tests.wire.in_process import InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 
@@ -32,7 +32,7 @@ class Reader:
     """A world in which one client has been sent five messages on each of three subscriptions."""
 
     def __init__(self) -> None:
-        self.world = World(configuration())
+        self.world = InProcessBroker(configuration())
         self.client = self.world.client("c")
         self.client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
         for name, mode in MODES.items():

@@ -6,7 +6,7 @@ import pytest
 
 from artemis_py.message import Message
 from artemis_py.records import MemoryLog
-from tests.wire.world import Client, World, configuration
+from tests.wire.in_process import Client, InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 
@@ -31,14 +31,14 @@ CORE = """<addresses>
 
 
 @pytest.fixture
-def world() -> World:
+def world() -> InProcessBroker:
     """A broker whose times are a few seconds each. Somebody has set its clock before, so that the two times differ."""
-    world = World(configuration(CORE, "handshakeTimeout=3000"))
+    world = InProcessBroker(configuration(CORE, "handshakeTimeout=3000"))
     world.set_clock(HOUR_MS // 2)
     return world
 
 
-def greeted(world: World, name: str, *headers: str) -> Client:
+def greeted(world: InProcessBroker, name: str, *headers: str) -> Client:
     client = world.client(name)
     lines = "".join(f"{header}\n" for header in ("accept-version:1.2", "host:x", *headers))
     client.send(f"CONNECT\n{lines}\n\0".encode())
@@ -66,7 +66,7 @@ def messages(client: Client) -> int:
 
 
 @pytest.mark.parametrize("step_ms", STEPS)
-def test_heart_beats_go_on_and_silence_counts_as_before(world: World, step_ms: int) -> None:
+def test_heart_beats_go_on_and_silence_counts_as_before(world: InProcessBroker, step_ms: int) -> None:
     client = greeted(world, "beating", "heart-beat:1000,1000")
     world.set_clock(step_ms)
     world.advance(1900)
@@ -78,7 +78,7 @@ def test_heart_beats_go_on_and_silence_counts_as_before(world: World, step_ms: i
 
 
 @pytest.mark.parametrize("step_ms", STEPS)
-def test_a_handshake_has_its_time(world: World, step_ms: int) -> None:
+def test_a_handshake_has_its_time(world: InProcessBroker, step_ms: int) -> None:
     client = world.client("slow")
     world.set_clock(step_ms)
     world.advance(2900)
@@ -88,7 +88,7 @@ def test_a_handshake_has_its_time(world: World, step_ms: int) -> None:
 
 
 @pytest.mark.parametrize("step_ms", STEPS)
-def test_a_closing_connection_lingers_as_long_as_before(world: World, step_ms: int) -> None:
+def test_a_closing_connection_lingers_as_long_as_before(world: InProcessBroker, step_ms: int) -> None:
     client = greeted(world, "leaving")
     client.send(b"DISCONNECT\n\n\0")
     world.set_clock(step_ms)
@@ -99,7 +99,7 @@ def test_a_closing_connection_lingers_as_long_as_before(world: World, step_ms: i
 
 
 @pytest.mark.parametrize("step_ms", STEPS)
-def test_a_delayed_message_comes_after_its_delay(world: World, step_ms: int) -> None:
+def test_a_delayed_message_comes_after_its_delay(world: InProcessBroker, step_ms: int) -> None:
     consumer = greeted(world, "consumer")
     subscribe(consumer, "q")
     send(greeted(world, "sender"), "q", "AMQ_SCHEDULED_DELAY:5000")
@@ -111,7 +111,7 @@ def test_a_delayed_message_comes_after_its_delay(world: World, step_ms: int) -> 
 
 
 @pytest.mark.parametrize("step_ms", STEPS)
-def test_another_attempt_comes_after_its_delay(world: World, step_ms: int) -> None:
+def test_another_attempt_comes_after_its_delay(world: InProcessBroker, step_ms: int) -> None:
     consumer = greeted(world, "consumer")
     subscribe(consumer, "q", "client-individual")
     send(greeted(world, "sender"), "q", f"AMQ_SCHEDULED_TIME:{world.now_ms + 10}")
@@ -127,7 +127,7 @@ def test_another_attempt_comes_after_its_delay(world: World, step_ms: int) -> No
 
 
 @pytest.mark.parametrize("step_ms", STEPS)
-def test_a_gate_opens_after_its_delay(world: World, step_ms: int) -> None:
+def test_a_gate_opens_after_its_delay(world: InProcessBroker, step_ms: int) -> None:
     send(greeted(world, "sender"), "gated")
     consumer = greeted(world, "consumer")
     subscribe(consumer, "gated")
@@ -139,7 +139,7 @@ def test_a_gate_opens_after_its_delay(world: World, step_ms: int) -> None:
 
 
 @pytest.mark.parametrize("step_ms", STEPS)
-def test_what_nobody_uses_goes_after_its_delay(world: World, step_ms: int) -> None:
+def test_what_nobody_uses_goes_after_its_delay(world: InProcessBroker, step_ms: int) -> None:
     consumer = greeted(world, "consumer")
     subscribe(consumer, "unused")
     consumer.drop()
@@ -153,7 +153,7 @@ def test_what_nobody_uses_goes_after_its_delay(world: World, step_ms: int) -> No
 
 
 @pytest.mark.parametrize("step_ms", STEPS)
-def test_alerts_keep_their_gap(world: World, step_ms: int) -> None:
+def test_alerts_keep_their_gap(world: InProcessBroker, step_ms: int) -> None:
     send(greeted(world, "sender"), "deep")
     alerts = world.queue("deep").parts.alerts
     assert alerts is not None
@@ -165,7 +165,7 @@ def test_alerts_keep_their_gap(world: World, step_ms: int) -> None:
     assert alerts.alerts.raised_count == 2
 
 
-def test_alarms_do_not_multiply(world: World) -> None:
+def test_alarms_do_not_multiply(world: InProcessBroker) -> None:
     send(greeted(world, "sender"), "deep")
     send(world.client("sender"), "life")
     before = world.broker.timers.alarm_count
@@ -177,7 +177,7 @@ def test_alarms_do_not_multiply(world: World) -> None:
 # ---- what is one ---------------------------------------------------------------------------------
 
 
-def test_a_message_for_a_date_comes_at_that_date(world: World) -> None:
+def test_a_message_for_a_date_comes_at_that_date(world: InProcessBroker) -> None:
     consumer = greeted(world, "consumer")
     subscribe(consumer, "q")
     sender = greeted(world, "sender")
@@ -195,7 +195,7 @@ def test_a_message_for_a_date_comes_at_that_date(world: World) -> None:
     assert messages(consumer) == 1
 
 
-def test_dates_and_delays_that_fall_due_together_come_in_order(world: World) -> None:
+def test_dates_and_delays_that_fall_due_together_come_in_order(world: InProcessBroker) -> None:
     sender = greeted(world, "sender")
     now_ms = world.now_ms
     for delay_ms in (3000, 1000):
@@ -210,7 +210,7 @@ def test_dates_and_delays_that_fall_due_together_come_in_order(world: World) -> 
     assert places == ["1000", "1500", "3000", "3500"]
 
 
-def test_expiry_and_timestamps_follow_the_clock(world: World) -> None:
+def test_expiry_and_timestamps_follow_the_clock(world: InProcessBroker) -> None:
     sender = greeted(world, "sender")
     send(sender, "q", f"expires:{world.now_ms + 60_000}", "first:yes")
     send(sender, "life")
@@ -238,7 +238,7 @@ class KeepingLog(MemoryLog):
 
 def test_what_is_kept_for_a_restart_is_a_date() -> None:
     log = KeepingLog()
-    world = World(configuration(CORE), log=log)
+    world = InProcessBroker(configuration(CORE), log=log)
     world.set_clock(HOUR_MS)
     send(greeted(world, "sender"), "q", "AMQ_SCHEDULED_DELAY:5000", "persistent:true")
     assert log.due_ms == [world.now_ms + 5000]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.wire.client_frames import ServerFrame
-from tests.wire.world import Client, World, configuration
+from tests.wire.in_process import Client, InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.wire
 class Producer:
     """A greeted client that sends transactions."""
 
-    def __init__(self, world: World, name: str, version: str = "1.2") -> None:
+    def __init__(self, world: InProcessBroker, name: str, version: str = "1.2") -> None:
         self.world = world
         self.client: Client = world.client(name)
         self.client.send(f"CONNECT\naccept-version:{version}\nhost:x\n\n\0".encode())
@@ -36,7 +36,7 @@ class Producer:
 
 @pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])
 def test_a_repeated_transaction_is_left_out_whole_and_confirmed(version: str) -> None:
-    world = World(configuration())
+    world = InProcessBroker(configuration())
     first = Producer(world, "a", version)
     answer = first.commit("1", "2", id="batch-1")
     assert (answer.command, answer.header("receipt-id"), answer.header("duplicate")) == ("RECEIPT", "r", "false")
@@ -50,13 +50,13 @@ def test_a_repeated_transaction_is_left_out_whole_and_confirmed(version: str) ->
 
 
 def test_the_receipt_says_how_many_ids_are_remembered() -> None:
-    world = World(configuration())
+    world = InProcessBroker(configuration())
     answer = Producer(world, "a").commit("1", id="one")
     assert (answer.header("id-cache-size"), answer.header("id-cache-persisted")) == ("20000", "true")
 
 
 def test_without_an_id_nothing_is_remembered_and_the_receipt_is_bare() -> None:
-    world = World(configuration())
+    world = InProcessBroker(configuration())
     producer = Producer(world, "a")
     for _ in range(2):
         answer = producer.commit("1")
@@ -65,7 +65,7 @@ def test_without_an_id_nothing_is_remembered_and_the_receipt_is_bare() -> None:
 
 
 def test_other_messages_under_the_same_id_are_refused() -> None:
-    world = World(configuration())
+    world = InProcessBroker(configuration())
     producer = Producer(world, "a", "1.1")
     producer.commit("1", id="one", digest="d1")
     answer = producer.commit("2", id="one", digest="d2")
@@ -77,7 +77,7 @@ def test_other_messages_under_the_same_id_are_refused() -> None:
 
 def test_what_a_repeated_transaction_acknowledged_comes_back() -> None:
     """As at ABORT: nothing of it happens."""
-    world = World(configuration())
+    world = InProcessBroker(configuration())
     producer = Producer(world, "a")
     producer.commit("1", id="one")
     client = producer.client

@@ -13,7 +13,7 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Message
 from tests.wire.bodies import files_of
 from tests.wire.client_frames import ServerFrame
-from tests.wire.world import World, configuration
+from tests.wire.in_process import InProcessBroker, configuration
 
 pytestmark = [pytest.mark.wire, pytest.mark.model]
 
@@ -86,7 +86,7 @@ class Crowd:
     """Clients that do what they are told, when it makes sense, and count what came of it."""
 
     def __init__(self, config: BrokerConfig) -> None:
-        self.world = World(config)
+        self.world = InProcessBroker(config)
         self.serial = 0
         self.names: dict[str, str] = {}
         self.held: dict[str, list[ServerFrame]] = {}
@@ -168,7 +168,7 @@ class Crowd:
             frames.clear()
 
 
-def check(world: World) -> None:
+def check(world: InProcessBroker) -> None:
     """What must be true whenever the broker rests."""
     broker = world.broker
     held: dict[str, list[Message]] = {name: [] for name in broker.queues}

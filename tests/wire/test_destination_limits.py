@@ -6,12 +6,12 @@ import pytest
 
 from tests.queues.life import Life
 from tests.wire.client_frames import ServerFrame
-from tests.wire.world import Client, World, configuration
+from tests.wire.in_process import Client, InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 
 
-def connected(world: World, name: str = "a", *headers: str) -> Client:
+def connected(world: InProcessBroker, name: str = "a", *headers: str) -> Client:
     client = world.client(name)
     client.send(("\n".join(["CONNECT", "accept-version:1.1", "host:x", *headers]) + "\n\n\0").encode())
     return client
@@ -39,7 +39,7 @@ def commands(answers: list[ServerFrame]) -> list[str]:
 
 def test_one_too_many_loses_nothing_else() -> None:
     """The frame is refused with the limit's name; what stands before and behind it is carried out."""
-    world = World(configuration("<max-queues>2</max-queues>"))
+    world = InProcessBroker(configuration("<max-queues>2</max-queues>"))
     client = connected(world)
     answers = says(client, send("one"), send("two"), send("three"), send("one"), subscribe(1, "/topic/t"), send("two"))
     assert commands(answers) == ["RECEIPT", "RECEIPT", "ERROR", "RECEIPT", "ERROR", "RECEIPT"]
@@ -52,7 +52,7 @@ def test_one_too_many_loses_nothing_else() -> None:
 def test_max_connections_of_a_user() -> None:
     core = """<resource-limit-settings><resource-limit-setting match="ann"><max-connections>1</max-connections>
     </resource-limit-setting></resource-limit-settings>"""
-    world = World(configuration(core))
+    world = InProcessBroker(configuration(core))
     first = connected(world, "a", "login:ann")
     second = connected(world, "b", "login:ann")
     (error,) = second.collect()
@@ -67,7 +67,7 @@ def test_max_connections_of_a_user() -> None:
 
 def test_temporary_destinations_of_a_connection() -> None:
     """Those that it has can be used; each connection has its own."""
-    world = World(configuration(acceptor="maxTemporaryDestinations=2"))
+    world = InProcessBroker(configuration(acceptor="maxTemporaryDestinations=2"))
     client = connected(world)
     answers = says(
         client,
@@ -117,14 +117,14 @@ def test_what_is_there_after_a_restart_counts() -> None:
     ],
 )
 def test_a_limit_of_the_acceptor_says_its_name(parameter: str, frame: str) -> None:
-    client = connected(World(configuration("", parameter)))
+    client = connected(InProcessBroker(configuration("", parameter)))
     (error,) = says(client, frame)
     name, _, limit = parameter.partition("=")
     assert f"more than {limit} bytes ({name} of the acceptor)" in str(error.header("message"))
 
 
 def test_a_full_acceptor_says_what_to_do() -> None:
-    world = World(configuration("", "connectionsAllowed=1"))
+    world = InProcessBroker(configuration("", "connectionsAllowed=1"))
     connected(world)
     (error,) = world.client("b").collect()
     message = str(error.header("message"))
@@ -133,7 +133,7 @@ def test_a_full_acceptor_says_what_to_do() -> None:
 
 
 def test_a_client_that_says_nothing_is_told_the_limit() -> None:
-    world = World(configuration("", "handshakeTimeout=3000"))
+    world = InProcessBroker(configuration("", "handshakeTimeout=3000"))
     client = world.client("a")
     world.advance(3001)
     (error,) = client.collect()

@@ -6,7 +6,7 @@ import pytest
 
 from artemis_py.message import Message
 from artemis_py.records import MemoryLog
-from tests.wire.world import World, configuration
+from tests.wire.in_process import InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 
@@ -19,8 +19,8 @@ class SlowLog(MemoryLog):
         return self.last_lsn
 
 
-class SlowWorld(World):
-    """A world whose disk is slow."""
+class SlowDiskBroker(InProcessBroker):
+    """A broker whose disk is slow."""
 
     log: SlowLog
 
@@ -57,7 +57,7 @@ class SlowWorld(World):
 
 
 def test_check_18_receipt_waits_for_its_record() -> None:
-    world = SlowWorld()
+    world = SlowDiskBroker()
     world.send("one", "persistent:true", "receipt:1")
     world.send("two", "persistent:true", "receipt:2")
     assert world.log.last_lsn == 2
@@ -70,7 +70,7 @@ def test_check_18_receipt_waits_for_its_record() -> None:
 
 def test_check_18_message_waits_for_its_record() -> None:
     """No consumer sees what a crash could undo."""
-    world = SlowWorld()
+    world = SlowDiskBroker()
     world.send("one", "persistent:true")
     assert world.messages() == []
     world.sync(1)
@@ -78,7 +78,7 @@ def test_check_18_message_waits_for_its_record() -> None:
 
 
 def test_check_18_transient_messages_wait_for_nothing() -> None:
-    world = SlowWorld()
+    world = SlowDiskBroker()
     world.send("one", "receipt:1")
     assert world.receipts() == ["1"]
     assert world.messages() == [b"one"]
@@ -86,7 +86,7 @@ def test_check_18_transient_messages_wait_for_nothing() -> None:
 
 def test_check_18_nothing_overtakes() -> None:
     """Replies and messages keep their order, although some of them depend on nothing."""
-    world = SlowWorld()
+    world = SlowDiskBroker()
     world.send("one", "persistent:true", "receipt:1")
     world.send("two", "receipt:2")
     assert world.receipts() == []
@@ -99,7 +99,7 @@ def test_check_18_nothing_overtakes() -> None:
 @pytest.mark.parametrize("header", ["plain:1", "_AMQ_DUPL_ID:1", "AMQ_SCHEDULED_DELAY:1000", "transaction:t"])
 def test_check_18_a_receipt_stands_for_what_was_sent_before(header: str) -> None:
     """A client that asks for the receipt of its last frame alone; that frame needs no record of its own."""
-    world = SlowWorld()
+    world = SlowDiskBroker()
     world.client("p").send(b"BEGIN\ntransaction:t\n\n\0")
     world.send("durable", "persistent:true")
     world.send("transient", "receipt:1", header)
@@ -111,7 +111,7 @@ def test_check_18_a_receipt_stands_for_what_was_sent_before(header: str) -> None
 @pytest.mark.parametrize("durable_at", [0, 1, 2])
 def test_check_18_what_leaves_together_waits_for_all_of_its_records(durable_at: int) -> None:
     """Transient messages depend on nothing themselves; all are in one turn's output, if that takes so many."""
-    world = SlowWorld()
+    world = SlowDiskBroker()
     world.together = True
     lines = ["", "", ""]
     lines[durable_at] = "persistent:true\n"
@@ -127,7 +127,7 @@ def test_check_18_what_leaves_together_waits_for_all_of_its_records(durable_at: 
 
 
 def test_check_18_receipt_of_a_commit() -> None:
-    world = SlowWorld()
+    world = SlowDiskBroker()
     world.client("p").send(b"BEGIN\ntransaction:t\n\n\0")
     world.send("one", "persistent:true", "transaction:t", "receipt:1")
     assert world.receipts() == ["1"]
@@ -140,7 +140,7 @@ def test_check_18_receipt_of_a_commit() -> None:
 
 
 def test_check_18_receipt_of_disconnect_says_that_all_before_it_is_safe() -> None:
-    world = SlowWorld()
+    world = SlowDiskBroker()
     world.send("one", "persistent:true")
     world.client("p").send(b"DISCONNECT\nreceipt:bye\n\n\0")
     assert world.receipts() == []

@@ -10,7 +10,7 @@ from itertools import product
 
 import pytest
 
-from tests.wire.world import Client, World, configuration
+from tests.wire.in_process import Client, InProcessBroker, configuration
 
 VERSIONS = ("1.0", "1.1", "1.2")
 RESERVED = (
@@ -32,7 +32,7 @@ def acceptable(text: str, version: str) -> bool:
     return all(one[:1] in KNOWN[version] for one in escapes) and not (version == "1.2" and "\r" in text)
 
 
-def connected(world: World, name: str, version: str) -> Client:
+def connected(world: InProcessBroker, name: str, version: str) -> Client:
     client = world.client(name)
     client.send(f"CONNECT\naccept-version:{version}\nhost:x\n\n\0".encode())
     world.settle()
@@ -53,7 +53,7 @@ def read_weakly(data: bytes) -> dict[str, set[str]]:
 
 @pytest.mark.parametrize(("sends", "reads"), list(product(VERSIONS, VERSIONS)))
 def test_no_header_is_forged(sends: str, reads: str) -> None:
-    world = World(configuration())
+    world = InProcessBroker(configuration())
     sender, reader = connected(world, "sender", sends), connected(world, "reader", reads)
     reader.send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:client\nconsumer-window-size:-1\n\n\0")
     world.settle()
@@ -81,7 +81,7 @@ def test_no_header_is_forged(sends: str, reads: str) -> None:
 
 def test_plain_names_pass_the_quick_way() -> None:
     """What is stripped is only what hides a name of the broker's own."""
-    world = World(configuration())
+    world = InProcessBroker(configuration())
     sender, reader = connected(world, "sender", "1.2"), connected(world, "reader", "1.2")
     reader.send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:auto\n\n\0")
     for _ in range(3):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.wire.world import Client, World, configuration
+from tests.wire.in_process import Client, InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 
@@ -29,7 +29,7 @@ def is_blocked(client: Client) -> bool:
 
 @pytest.mark.parametrize("frames", SENDS.values(), ids=SENDS)
 def test_a_frame_that_had_to_wait_counts_once(frames: list[bytes]) -> None:
-    world = World(configuration(FULL))
+    world = InProcessBroker(configuration(FULL))
     sender, reader = world.client("sender"), world.client("reader")
     for client in (sender, reader):
         client.send(CONNECT)

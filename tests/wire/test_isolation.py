@@ -17,8 +17,8 @@ from artemis_py.server.connection import LINGER_MS
 from artemis_py.server.faults import Faults, TurnError
 from artemis_py.stomp.session import Session
 from tests.wire.faulty import FaultyClient, at, named, never, since
-from tests.wire.test_large import LargeWorld
-from tests.wire.world import Client
+from tests.wire.in_process import Client
+from tests.wire.test_large import LargeBodiesBroker
 
 pytestmark = pytest.mark.wire
 
@@ -35,7 +35,7 @@ BEAT_MS = 1000
 BODY = b"x" * 400_000
 
 
-class IsolationWorld(LargeWorld):
+class IsolationWorld(LargeBodiesBroker):
     """Three bystanders beside a victim: one reads, one sends and wants receipts, one has heart-beats."""
 
     def __init__(self) -> None:

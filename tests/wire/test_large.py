@@ -13,7 +13,7 @@ from tests.sim.disk import Fault
 from tests.wire.bodies import bodies_on_queues, files_of
 from tests.wire.client_frames import ServerFrame
 from tests.wire.cutting import ByteByByte, Cutting, Whole
-from tests.wire.world import Client, World, configuration
+from tests.wire.in_process import Client, InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 
@@ -27,8 +27,8 @@ FULL_POLICY = """<address-settings><address-setting match="#"><disk-full-policy>
 </address-settings>"""
 
 
-class LargeWorld(World):
-    """A world in which bodies from a thousand bytes on are large."""
+class LargeBodiesBroker(InProcessBroker):
+    """A broker for which bodies from a thousand bytes on are large."""
 
     def __init__(self, acceptor: str = "", log: MemoryLog | None = None, core: str = CORE, limit: int = LIMIT) -> None:
         limits = f"stompMinLargeMessageSize={limit}"
@@ -88,7 +88,7 @@ def summary(client: Client) -> list[str]:
 @pytest.mark.parametrize("sized", [True, False], ids=["sized", "unsized"])
 @pytest.mark.parametrize("size", [LIMIT - 1, LIMIT, LIMIT + 1, PIECE_BYTES, PIECE_BYTES + 1, len(BODY)])
 def test_a_body_comes_out_as_it_went_in(version: str, cutting: Cutting, sized: bool, size: int) -> None:
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     producer, consumer = world.greeted("p", version=version), world.subscribed("c", version=version)
     body = BODY[:size]
     for part in cutting.parts(sent(body, "foo:bar", sized=sized)):
@@ -102,14 +102,14 @@ def test_a_body_comes_out_as_it_went_in(version: str, cutting: Cutting, sized: b
 
 
 def test_a_sized_body_may_have_nuls() -> None:
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     producer, consumer = world.greeted("p"), world.subscribed("c")
     producer.send(sent(bytes(300_000)) + sent(b"\0" * LIMIT))
     assert [frame.body for frame in taken(consumer)] == [bytes(300_000), bytes(LIMIT)]
 
 
 def test_the_window_counts_what_is_in_files() -> None:
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     producer = world.greeted("p")
     consumer = world.greeted("c")
     consumer.send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:client\nconsumer-window-size:5000\n\n\0")
@@ -119,7 +119,7 @@ def test_the_window_counts_what_is_in_files() -> None:
 
 
 def test_what_is_in_a_file_is_not_in_memory() -> None:
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     producer = world.greeted("p")
     producer.send(sent(BODY))
     queue = world.queue("q")
@@ -128,7 +128,7 @@ def test_what_is_in_a_file_is_not_in_memory() -> None:
 
 
 def test_without_a_limit_every_body_is_in_memory() -> None:
-    world = World(configuration(CORE, "stompMinLargeMessageSize=-1"))
+    world = InProcessBroker(configuration(CORE, "stompMinLargeMessageSize=-1"))
     client = world.client("p")
     client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
     client.send(sent(BODY))
@@ -140,7 +140,7 @@ def test_without_a_limit_every_body_is_in_memory() -> None:
 
 
 def test_a_send_and_all_behind_it_wait_for_the_file() -> None:
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     producer, other, consumer = world.greeted("p"), world.greeted("o"), world.subscribed("c", "auto")
     world.disk_works = False
     producer.send(sent(BODY, "receipt:1") + sent(b"small", "receipt:2"))
@@ -155,7 +155,7 @@ def test_a_send_and_all_behind_it_wait_for_the_file() -> None:
 
 
 def test_a_persistent_body_is_synced_before_its_send() -> None:
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     producer = world.greeted("p")
     producer.send(sent(BODY, "persistent:true", "receipt:1"))
     world.disk.crash()
@@ -165,7 +165,7 @@ def test_a_persistent_body_is_synced_before_its_send() -> None:
 
 def test_a_sender_waits_in_silence_and_is_kept_alive() -> None:
     """Neither side's heart-beats break off because the disk is slow."""
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     producer = world.greeted("p", "heart-beat:1000,500")
     world.disk_works = False
     producer.send(sent(BODY, "receipt:1"))
@@ -181,7 +181,7 @@ def test_a_sender_waits_in_silence_and_is_kept_alive() -> None:
 
 
 def test_each_part_of_a_body_is_a_sign_of_life() -> None:
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     producer = world.greeted("p", "heart-beat:1000,0")
     frame = sent(BODY, "receipt:1")
     for start in range(0, len(frame), 100_000):
@@ -191,7 +191,7 @@ def test_each_part_of_a_body_is_a_sign_of_life() -> None:
 
 
 def test_a_body_that_stops_coming_is_silence() -> None:
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     producer = world.greeted("p", "heart-beat:1000,0")
     producer.send(sent(BODY)[:500_000])
     world.advance(10_000)
@@ -203,7 +203,7 @@ def test_a_body_that_stops_coming_is_silence() -> None:
 
 
 def test_a_sender_is_read_no_faster_than_the_disk_writes() -> None:
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     producer = world.greeted("p")
     world.disk_works = False
     frame = sent(BODY * 10, "receipt:1")
@@ -217,7 +217,7 @@ def test_a_sender_is_read_no_faster_than_the_disk_writes() -> None:
 
 
 def test_many_senders_together_wait_for_the_disk() -> None:
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     world.disk_works = False
     producers = [world.greeted(f"p{number}") for number in range(20)]
     for producer in producers:
@@ -233,7 +233,7 @@ def test_many_senders_together_wait_for_the_disk() -> None:
 
 def test_a_disk_that_fails_ends_everything() -> None:
     """The same rule as for the journal: nothing leaves any more, and one place is told why."""
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     failures: list[str] = []
     world.turns.on_failure = lambda failure: failures.append(str(failure))
     producer = world.greeted("p")
@@ -250,7 +250,7 @@ def test_a_disk_that_fails_ends_everything() -> None:
 @pytest.mark.parametrize("works", [True, False], ids=["idle disk", "slow disk"])
 @pytest.mark.parametrize("sized", [True, False], ids=["sized", "unsized"])
 def test_a_body_cut_off_by_the_network_leaves_nothing(works: bool, sized: bool) -> None:
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     producer = world.greeted("p")
     world.disk_works = works
     producer.send(sent(BODY, sized=sized)[:700_000])
@@ -262,7 +262,7 @@ def test_a_body_cut_off_by_the_network_leaves_nothing(works: bool, sized: bool) 
 
 
 def test_a_whole_body_whose_sender_is_gone_is_not_sent() -> None:
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     producer = world.greeted("p")
     world.disk_works = False
     producer.send(sent(BODY))
@@ -273,7 +273,7 @@ def test_a_whole_body_whose_sender_is_gone_is_not_sent() -> None:
 
 
 def test_a_sender_that_closed_its_side_is_answered() -> None:
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     producer = world.greeted("p")
     world.disk_works = False
     producer.send(sent(BODY, "receipt:1"))
@@ -287,7 +287,7 @@ def test_a_sender_that_closed_its_side_is_answered() -> None:
 
 @pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])
 def test_a_body_beyond_the_limit_is_refused(version: str) -> None:
-    world = LargeWorld("maxBodyBytes=500000")
+    world = LargeBodiesBroker("maxBodyBytes=500000")
     for name, sized in (("sized", True), ("unsized", False)):
         producer = world.greeted(name, version=version)
         producer.send(sent(BODY, sized=sized))
@@ -297,7 +297,7 @@ def test_a_body_beyond_the_limit_is_refused(version: str) -> None:
 
 
 def test_a_content_length_that_is_wrong() -> None:
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     producer = world.greeted("p")
     producer.send(sent(BODY)[:-1] + b"x")
     assert [frame.command for frame in taken(producer)] == ["ERROR"]
@@ -306,7 +306,7 @@ def test_a_content_length_that_is_wrong() -> None:
 
 @pytest.mark.parametrize("head", ["SEND\n", "ACK\nid:1-1\n"], ids=["no destination", "no SEND"])
 def test_large_bodies_of_frames_that_mean_nothing_are_not_kept(head: str) -> None:
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     producer = world.greeted("p", version="1.0")
     producer.send(f"{head}content-length:{len(BODY)}\n\n".encode() + BODY + b"\0" + sent(b"after", "receipt:1"))
     assert [frame.command for frame in taken(producer)] == ["ERROR", "RECEIPT"]
@@ -317,7 +317,7 @@ def test_large_bodies_of_frames_that_mean_nothing_are_not_kept(head: str) -> Non
 
 
 def test_nothing_overtakes_a_body_that_is_being_sent() -> None:
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     consumer = world.subscribed("c", "auto", "heart-beat:0,500")
     producer = world.greeted("p")
     consumer.stall()
@@ -333,7 +333,7 @@ def test_nothing_overtakes_a_body_that_is_being_sent() -> None:
 
 
 def test_slow_clients_cost_a_piece_each() -> None:
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     world.greeted("p").send(sent(BODY))
     slow = []
     for number in range(10):
@@ -352,7 +352,7 @@ def test_slow_clients_cost_a_piece_each() -> None:
 
 
 def test_the_limit_of_unread_bytes_is_about_memory() -> None:
-    world = LargeWorld("maxUnsentBytes=500000")
+    world = LargeBodiesBroker("maxUnsentBytes=500000")
     consumer = world.subscribed("c")
     consumer.stall()
     world.greeted("p").send(sent(BODY))
@@ -364,7 +364,7 @@ def test_the_limit_of_unread_bytes_is_about_memory() -> None:
 
 
 def test_a_lost_connection_gives_the_message_back() -> None:
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     consumer = world.subscribed("c")
     consumer.stall()
     world.greeted("p").send(sent(BODY))
@@ -374,7 +374,7 @@ def test_a_lost_connection_gives_the_message_back() -> None:
 
 
 def test_with_ack_auto_a_lost_connection_is_the_end_of_it() -> None:
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     consumer = world.subscribed("c", "auto")
     consumer.stall()
     world.greeted("p").send(sent(BODY))
@@ -385,7 +385,7 @@ def test_with_ack_auto_a_lost_connection_is_the_end_of_it() -> None:
 
 def test_a_body_stays_while_somebody_reads_it() -> None:
     """An acknowledgement by one does not cut off another in the middle of the body."""
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     browser = world.greeted("b")
     world.greeted("p").send(sent(BODY))
     browser.stall()
@@ -400,7 +400,7 @@ def test_a_body_stays_while_somebody_reads_it() -> None:
 
 
 def test_a_body_that_cannot_be_read_cuts_its_reader_off(capsys: pytest.CaptureFixture[str]) -> None:
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     world.greeted("p").send(sent(BODY))
     name = next(name for name in world.disk.names() if name.endswith(".transient"))
     del world.disk.files[name].data[500_000:]
@@ -414,7 +414,7 @@ def test_a_body_that_cannot_be_read_cuts_its_reader_off(capsys: pytest.CaptureFi
 
 
 def test_a_disconnect_is_confirmed_behind_the_body() -> None:
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     consumer = world.subscribed("c", "auto")
     consumer.stall()
     world.greeted("p").send(sent(BODY))
@@ -428,7 +428,7 @@ def test_a_disconnect_is_confirmed_behind_the_body() -> None:
 
 
 def test_a_half_closed_reader_gets_the_whole_body() -> None:
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     consumer = world.subscribed("c", "auto")
     consumer.stall()
     world.greeted("p").send(sent(BODY))
@@ -441,7 +441,7 @@ def test_a_half_closed_reader_gets_the_whole_body() -> None:
 
 
 def test_who_is_gone_without_a_word_does_not_hold_a_body_for_ever() -> None:
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     consumer = world.subscribed("c", "client", "heart-beat:1000,0")
     consumer.stall()
     world.greeted("p").send(sent(BODY))
@@ -469,7 +469,7 @@ class SlowLog(MemoryLog):
 def test_a_file_outlives_its_message_until_the_log_is_durable() -> None:
     """A crash must not bring a message back without its body."""
     log = SlowLog()
-    world = LargeWorld(log=log)
+    world = LargeBodiesBroker(log=log)
     world.greeted("p").send(sent(BODY, "persistent:true"))
     log.durable_lsn = 1
     consumer = world.subscribed("c")
@@ -483,9 +483,9 @@ def test_a_file_outlives_its_message_until_the_log_is_durable() -> None:
 # ---- a full disk ---------------------------------------------------------------------------------
 
 
-def full_world(policy: str) -> LargeWorld:
+def full_world(policy: str) -> LargeBodiesBroker:
     """A world whose disk is full, with this disk-full-policy."""
-    world = LargeWorld(core=CORE + FULL_POLICY.format(policy))
+    world = LargeBodiesBroker(core=CORE + FULL_POLICY.format(policy))
     world.fill(full=True)
     return world
 
@@ -521,7 +521,7 @@ def test_a_full_disk_takes_no_large_body(policy: str, answer: str) -> None:
 
 def test_a_body_that_found_no_room_is_answered_with_an_error() -> None:
     """And the connection is the only one that notices."""
-    world = LargeWorld()
+    world = LargeBodiesBroker()
     world.disk.fault = Fault(0, "No space left on device", verbs=("write",))
     producer, other = world.greeted("p"), world.greeted("o")
     producer.send(sent(BODY, "receipt:1"))

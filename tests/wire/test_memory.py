@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.wire.world import Client, World, configuration
+from tests.wire.in_process import Client, InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 
@@ -17,7 +17,7 @@ CHUNKS = 30
 HELD_BYTES_MAX = 1_000_000
 
 
-def greeted(world: World, name: str, version: str = "1.2") -> Client:
+def greeted(world: InProcessBroker, name: str, version: str = "1.2") -> Client:
     client = world.client(name)
     client.send(f"CONNECT\naccept-version:{version}\nhost:x\n\n\0".encode())
     client.collect().clear()
@@ -48,7 +48,7 @@ def peak_bytes(work: Callable[[], None]) -> int:
     ],
 )
 def test_check_28_endless_input_is_not_kept(version: str, start: bytes, unit: bytes) -> None:
-    world = World(configuration("", LIMITS))
+    world = InProcessBroker(configuration("", LIMITS))
     client = greeted(world, "a", version)
     chunk = unit * (CHUNK_BYTES // len(unit))
     client.send(start)
@@ -66,7 +66,7 @@ def test_check_28_endless_input_is_not_kept(version: str, start: bytes, unit: by
 
 def test_check_28_errors_that_nobody_reads() -> None:
     """1.0 goes on after an ERROR: a client that provokes them and never reads is given up."""
-    world = World(configuration("", LIMITS))
+    world = InProcessBroker(configuration("", LIMITS))
     client = greeted(world, "a", "1.0")
     client.stall()
     rubbish = b"NONSENSE\n\n\0" * 4000
@@ -83,7 +83,7 @@ def test_check_28_a_blocked_sender_is_not_read() -> None:
     """What a blocked sender goes on writing stays in its own socket."""
     settings = "<max-size-messages>1</max-size-messages><address-full-policy>BLOCK</address-full-policy>"
     core = f'<address-settings><address-setting match="q">{settings}</address-setting></address-settings>'
-    world = World(configuration(core))
+    world = InProcessBroker(configuration(core))
     client = greeted(world, "a")
     frame = b"SEND\ndestination:/queue/q\n\n" + b"x" * 1000 + b"\0"
     client.send(frame * 5000)
@@ -95,7 +95,7 @@ def test_check_28_a_blocked_sender_is_not_read() -> None:
 def test_check_28_a_lost_sender_is_not_waited_for() -> None:
     settings = "<max-size-messages>1</max-size-messages><address-full-policy>BLOCK</address-full-policy>"
     core = f'<address-settings><address-setting match="q">{settings}</address-setting></address-settings>'
-    world = World(configuration(core))
+    world = InProcessBroker(configuration(core))
     client = greeted(world, "a")
     client.send(b"SEND\ndestination:/queue/q\n\nx\0" * 3)
     assert list(world.turns.blocked) == [client.connection]
@@ -107,7 +107,7 @@ def test_check_28_a_lost_sender_is_not_waited_for() -> None:
 
 def test_check_28_a_subscriber_that_does_not_read() -> None:
     """Its messages wait on the queue, in one piece, and are not rendered for it."""
-    world = World(configuration())
+    world = InProcessBroker(configuration())
     producer = greeted(world, "p")
     consumer = greeted(world, "c")
     consumer.send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\n\n\0")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.server import turns
-from tests.wire.world import World, configuration
+from tests.wire.in_process import InProcessBroker, configuration
 
 COUNT = 400
 
@@ -16,29 +16,29 @@ def turns_of_any_size() -> None:
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> World:
+def world(monkeypatch: pytest.MonkeyPatch) -> InProcessBroker:
     """Turns of so few units that hundreds of messages are many of them."""
     monkeypatch.setattr(turns, "TURN_UNITS", 40)
-    return World(configuration(acceptor="maxTransactionOperations=3"))
+    return InProcessBroker(configuration(acceptor="maxTransactionOperations=3"))
 
 
-def _connect(world: World, name: str) -> None:
+def _connect(world: InProcessBroker, name: str) -> None:
     world.client(name).send(b"CONNECT\naccept-version:1.2\nheart-beat:0,1000\n\n\0")
 
 
-def _send(world: World, name: str, queue: str, count: int = 1, header: str = "") -> None:
+def _send(world: InProcessBroker, name: str, queue: str, count: int = 1, header: str = "") -> None:
     frame = f"SEND\ndestination:/queue/{queue}\n{header}\nx\0"
     world.client(name).send(frame.encode() * count)
 
 
-def _commands(world: World, name: str) -> list[str]:
+def _commands(world: InProcessBroker, name: str) -> list[str]:
     frames = world.client(name).collect()
     commands = [frame.command for frame in frames]
     frames.clear()
     return commands
 
 
-def _hold(world: World, name: str) -> str:
+def _hold(world: InProcessBroker, name: str) -> str:
     """The client takes all messages and settles none; returns the ack id of the last."""
     subscribe = "SUBSCRIBE\nid:1\ndestination:/queue/q\nack:client\nconsumer-window-size:-1\n\n\0"
     world.client(name).send(subscribe.encode())
@@ -56,7 +56,7 @@ FRAMES = {
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_the_receipt_comes_when_all_is_done_and_others_are_served(world: World, name: str) -> None:
+def test_the_receipt_comes_when_all_is_done_and_others_are_served(world: InProcessBroker, name: str) -> None:
     frame, left = FRAMES[name]
     for client in ("a", "b"):
         _connect(world, client)
@@ -84,7 +84,7 @@ def test_the_receipt_comes_when_all_is_done_and_others_are_served(world: World, 
     assert world.queue("later").message_count == 1
 
 
-def test_transactions_hold_so_many_operations_only(world: World) -> None:
+def test_transactions_hold_so_many_operations_only(world: InProcessBroker) -> None:
     _connect(world, "a")
     world.client("a").send(b"BEGIN\ntransaction:t\n\n\0")
     _send(world, "a", "q", 3, "transaction:t\n")
@@ -95,7 +95,7 @@ def test_transactions_hold_so_many_operations_only(world: World) -> None:
     assert "maxTransactionOperations" in (frame.header("message") or "")
 
 
-def test_a_cumulative_acknowledgement_counts_what_it_covers(world: World) -> None:
+def test_a_cumulative_acknowledgement_counts_what_it_covers(world: InProcessBroker) -> None:
     _connect(world, "a")
     _send(world, "a", "q", COUNT)
     last = _hold(world, "a")

@@ -9,7 +9,7 @@ import pytest
 from artemis_py.records import MemoryLog
 from artemis_py.stomp.parser import Parser
 from tests.unit.stomp.frame_tools import feed_all, parser
-from tests.wire.world import World, configuration
+from tests.wire.in_process import InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 
@@ -38,7 +38,7 @@ def frames(persistent: bool) -> list[bytes]:
 
 def outcome(core: str, version: str, writes: list[bytes]) -> object:
     """What the sender is told and what stands on the queue."""
-    world = World(configuration(core))
+    world = InProcessBroker(configuration(core))
     client = world.client("p")
     client.send(f"CONNECT\naccept-version:{version}\nhost:x\n\n\0".encode())
     client.collect().clear()
@@ -70,7 +70,7 @@ def test_persistent_sends_with_receipts_are_published_together() -> None:
 
     log = Counting()
     log.runs = []
-    world = World(configuration(), log=log)
+    world = InProcessBroker(configuration(), log=log)
     world.turns.units = maxsize
     client = world.client("p")
     client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0" + b"".join(frames(persistent=True)))

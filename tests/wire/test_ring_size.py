@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.errors import BrokerError, ConfigError, NotFoundError
-from tests.wire.world import World, configuration
+from tests.wire.in_process import InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 
@@ -26,7 +26,9 @@ def test_ring_24_defaults_that_mean_nothing() -> None:
 
 def test_ring_17_refused_at_run_time() -> None:
     queue = '<queue name="r" ring-size="3"/>'
-    world = World(configuration(f'<addresses><address name="r"><anycast>{queue}</anycast></address></addresses>'))
+    world = InProcessBroker(
+        configuration(f'<addresses><address name="r"><anycast>{queue}</anycast></address></addresses>')
+    )
     with pytest.raises(BrokerError, match="ring-size"):
         world.broker.set_ring_size("r", -2)
     with pytest.raises(NotFoundError, match="nowhere"):

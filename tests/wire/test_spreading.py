@@ -8,7 +8,7 @@ import pytest
 
 from artemis_py.core.queue.arrivals import Arrivals
 from artemis_py.server import turns
-from tests.wire.world import World, configuration
+from tests.wire.in_process import InProcessBroker, configuration
 
 COUNT = 300
 
@@ -19,10 +19,10 @@ def turns_of_any_size() -> None:
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> World:
+def world(monkeypatch: pytest.MonkeyPatch) -> InProcessBroker:
     """A topic with hundreds of subscriptions, each with a consumer, and turns that cannot serve so many."""
     monkeypatch.setattr(turns, "TURN_UNITS", 100)
-    world = World(configuration(acceptor="maxSubscriptions=1000"))
+    world = InProcessBroker(configuration(acceptor="maxSubscriptions=1000"))
     for name in ("sender", "other", "readers"):
         world.client(name).send(b"CONNECT\naccept-version:1.2\n\n\0")
     for number in range(COUNT):
@@ -32,23 +32,23 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     return world
 
 
-def _frames(world: World, name: str) -> list[tuple[str, str]]:
+def _frames(world: InProcessBroker, name: str) -> list[tuple[str, str]]:
     frames = world.client(name).collect()
     seen = [(frame.command, frame.header("receipt-id") or frame.body.decode()) for frame in frames]
     frames.clear()
     return seen
 
 
-def _send(world: World, name: str, destination: str, body: str, header: str = "") -> None:
+def _send(world: InProcessBroker, name: str, destination: str, body: str, header: str = "") -> None:
     world.client(name).send(f"SEND\ndestination:{destination}\n{header}\n{body}\0".encode())
 
 
-def _reached(world: World) -> int:
+def _reached(world: InProcessBroker) -> int:
     return sum(queue.contents.tally.added for queue in world.broker.queues.values() if queue.address.name == "t")
 
 
 @pytest.mark.parametrize("header", ["", "persistent:true\n", "expires:9999999999999\n"])
-def test_the_receipt_comes_when_all_have_it_and_others_are_served(world: World, header: str) -> None:
+def test_the_receipt_comes_when_all_have_it_and_others_are_served(world: InProcessBroker, header: str) -> None:
     world.together = True
     _send(world, "sender", "/topic/t", "x", header + "receipt:r\n")
     _send(world, "sender", "/queue/later", "y")
@@ -67,7 +67,7 @@ def test_the_receipt_comes_when_all_have_it_and_others_are_served(world: World, 
     assert "later" in world.broker.queues
 
 
-def test_a_commit_is_confirmed_when_all_have_it(world: World) -> None:
+def test_a_commit_is_confirmed_when_all_have_it(world: InProcessBroker) -> None:
     frames = "BEGIN\ntransaction:1\n\n\0"
     frames += "".join(f"SEND\ndestination:/topic/t\ntransaction:1\n\n{number}\0" for number in range(5))
     world.client("sender").send(frames.encode())
@@ -83,7 +83,7 @@ def test_a_commit_is_confirmed_when_all_have_it(world: World) -> None:
     assert sorted(got) == sorted([str(number) for number in range(5)] * COUNT)
 
 
-def test_two_senders_take_turns_and_each_keeps_its_order(world: World) -> None:
+def test_two_senders_take_turns_and_each_keeps_its_order(world: InProcessBroker) -> None:
     world.together = True
     for name in ("sender", "other"):
         for number in range(4):
@@ -101,8 +101,8 @@ def test_two_senders_take_turns_and_each_keeps_its_order(world: World) -> None:
         assert first == sorted(first)
 
 
-def test_what_a_divert_copies_is_waited_for(world: World) -> None:
-    diverted = World(
+def test_what_a_divert_copies_is_waited_for(world: InProcessBroker) -> None:
+    diverted = InProcessBroker(
         configuration(
             '<diverts><divert name="d"><address>source</address><forwarding-address>t</forwarding-address></divert>'
             "</diverts>",
@@ -125,7 +125,7 @@ def test_what_a_divert_copies_is_waited_for(world: World) -> None:
     assert "later" in diverted.broker.queues
 
 
-def test_a_sender_that_leaves_has_published_all_the_same(world: World) -> None:
+def test_a_sender_that_leaves_has_published_all_the_same(world: InProcessBroker) -> None:
     world.together = True
     _send(world, "sender", "/topic/t", "x")
     world.turns.run()
@@ -137,7 +137,7 @@ def test_a_sender_that_leaves_has_published_all_the_same(world: World) -> None:
 
 
 @pytest.mark.interpreted
-def test_an_internal_error_is_told_to_the_sender(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_told_to_the_sender(world: InProcessBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     queue = next(queue for queue in world.broker.queues.values() if queue.address.name == "t")
     arrive = Arrivals.arrive
 

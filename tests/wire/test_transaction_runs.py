@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.wire.client_frames import ServerFrame
-from tests.wire.world import Client, World, configuration
+from tests.wire.in_process import Client, InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 
@@ -27,7 +27,7 @@ class Sender:
     """A greeted client; its frames arrive in one piece."""
 
     def __init__(self, version: str = "1.2") -> None:
-        self.world = World(configuration())
+        self.world = InProcessBroker(configuration())
         self.client: Client = self.world.client("a")
         self.client.send(f"CONNECT\naccept-version:{version}\nhost:x\n\n\0".encode())
         self.client.collect().clear()

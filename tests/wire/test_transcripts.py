@@ -12,9 +12,9 @@ import pytest
 from artemis_py.config.settings import BrokerConfig
 from tests.wire.bodies import bodies_on_queues, files_of
 from tests.wire.cutting import AtOnePlace, ByteByByte, Cutting, Whole, places
+from tests.wire.in_process import InProcessBroker, configuration
 from tests.wire.player import Player
 from tests.wire.transcript import Transcript, read_transcript
-from tests.wire.world import World, configuration
 
 TINY_PLACES = 10
 DIRECTORY = Path(__file__).parent / "transcripts"
@@ -46,9 +46,9 @@ def _configuration(core: str, acceptor: str) -> BrokerConfig:
     return configuration(core, acceptor)
 
 
-def play(transcript: Transcript, version: str, cutting: Cutting) -> World:
+def play(transcript: Transcript, version: str, cutting: Cutting) -> InProcessBroker:
     """Play a transcript in a world of its own."""
-    world = World(_configuration(transcript.core, transcript.acceptor))
+    world = InProcessBroker(_configuration(transcript.core, transcript.acceptor))
     Player(world, version, cutting).play(transcript.steps)
     return world
 

@@ -12,11 +12,11 @@ import pytest
 from artemis_py.core.budget import TURN_UNITS
 from tests.wire.cutting import Whole
 from tests.wire.fakes import FakeLoop, FakeTransport
+from tests.wire.in_process import Client, InProcessBroker, configuration
 from tests.wire.one_turn import ABOUT_ONE_TURN
 from tests.wire.player import Player
 from tests.wire.test_transcripts import CASES
 from tests.wire.transcript import read_transcript
-from tests.wire.world import Client, World, configuration
 
 pytestmark = pytest.mark.wire
 
@@ -42,7 +42,7 @@ def written(client: Client) -> bytes:
 def everything_written(path: Path, version: str, units: int) -> dict[str, bytes]:
     """All bytes that each client of a transcript was sent."""
     transcript = read_transcript(path)
-    world = World(configuration(transcript.core, transcript.acceptor))
+    world = InProcessBroker(configuration(transcript.core, transcript.acceptor))
     world.turns.units = units
     Player(world, version, Whole()).play(transcript.steps)
     return {name: written(client) for name, client in world.clients.items()}
@@ -75,7 +75,7 @@ def _burst() -> bytes:
 
 
 def _after_a_burst(units: int) -> tuple[dict[str, bytes], int]:
-    world = World(configuration())
+    world = InProcessBroker(configuration())
     world.turns.units = units
     for name in ("sender", "all", "red", "blue", "same"):
         world.client(name).send(b"CONNECT\naccept-version:1.1\nhost:x\n\n\0")
@@ -98,7 +98,7 @@ def test_a_burst_is_carried_out_in_slices(units: int) -> None:
 
 def test_what_came_before_the_connection_broke_is_carried_out() -> None:
     """However little of it a turn may do."""
-    world = World(configuration())
+    world = InProcessBroker(configuration())
     world.turns.units = 1
     client = world.client("a")
     client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
@@ -114,7 +114,7 @@ def test_what_came_before_the_connection_broke_is_carried_out() -> None:
 
 def test_who_waits_for_its_turn_is_alive_and_not_blocked() -> None:
     """Its heart-beats are behind what is not carried out yet."""
-    world = World(configuration())
+    world = InProcessBroker(configuration())
     client = world.client("a")
     client.send(b"CONNECT\naccept-version:1.2\nhost:x\nheart-beat:1000,0\n\n\0")
     world.turns.units = 1
@@ -133,7 +133,7 @@ def test_who_waits_for_its_turn_is_alive_and_not_blocked() -> None:
 
 
 def test_the_end_of_the_stream_comes_behind_what_was_sent() -> None:
-    world = World(configuration())
+    world = InProcessBroker(configuration())
     world.turns.units = 1
     client = world.client("a")
     client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
@@ -147,7 +147,7 @@ def test_the_end_of_the_stream_comes_behind_what_was_sent() -> None:
 
 
 def test_little_is_kept_of_who_sends_more_than_is_carried_out() -> None:
-    world = World(configuration())
+    world = InProcessBroker(configuration())
     world.turns.units = 1
     client = world.client("a")
     client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
@@ -169,7 +169,7 @@ CREATING = {
 @pytest.mark.parametrize("kind", CREATING)
 def test_who_makes_destinations_pays_for_them(kind: str) -> None:
     """To make one takes as long as to send a few dozen messages, and a turn counts it so."""
-    world = World(configuration())
+    world = InProcessBroker(configuration())
     world.turns.units = 1000
     client = world.client("a")
     client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
@@ -187,7 +187,7 @@ def test_who_makes_destinations_pays_for_them(kind: str) -> None:
 @pytest.mark.parametrize("what", ["", "browser:true\n", "grouped"])
 def test_looks_with_a_dear_selector_are_paid_for(what: str) -> None:
     """One look at a time: each costs more than a turn has. They all fell into one turn, which lasted seconds."""
-    world = World(configuration())
+    world = InProcessBroker(configuration())
     world.turns.units = TURN_UNITS
     client = world.client("a")
     client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")

@@ -5,32 +5,32 @@ from __future__ import annotations
 import pytest
 
 from tests.wire.client_frames import ServerFrame
-from tests.wire.world import World, configuration
+from tests.wire.in_process import InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 
 BODIES = ["a", "bb" * 40, "c" * 700, "d", "e" * 33]
 
 
-def greet(world: World, name: str, version: str) -> None:
+def greet(world: InProcessBroker, name: str, version: str) -> None:
     client = world.client(name)
     client.send(f"CONNECT\naccept-version:{version}\nhost:x\n\n\0".encode())
     client.collect().clear()
 
 
-def publish(world: World) -> None:
+def publish(world: InProcessBroker) -> None:
     for body in BODIES:
         world.client("p").send(f"SEND\ndestination:/queue/q\nfoo:bar\n\n{body}\0".encode())
 
 
-def subscribe(world: World, name: str, window: int) -> None:
+def subscribe(world: InProcessBroker, name: str, window: int) -> None:
     lines = f"id:1\ndestination:/queue/q\nack:client-individual\nconsumer-window-size:{window}"
     world.client(name).send(f"SUBSCRIBE\n{lines}\n\n\0".encode())
 
 
 def frame_sizes(version: str) -> list[int]:
     """How long the frames of the bodies are that the first consumer of a new broker gets."""
-    world = World(configuration())
+    world = InProcessBroker(configuration())
     for name in "pc":
         greet(world, name, version)
     publish(world)
@@ -42,7 +42,7 @@ def frame_sizes(version: str) -> list[int]:
     return sizes
 
 
-def acknowledge(world: World, frame: ServerFrame, version: str) -> None:
+def acknowledge(world: InProcessBroker, frame: ServerFrame, version: str) -> None:
     lines = (
         f"id:{frame.header('ack')}" if version == "1.2" else f"message-id:{frame.header('message-id')}\nsubscription:1"
     )
@@ -56,7 +56,7 @@ def test_a_window_is_exact(version: str, count: int, short: int) -> None:
     """A window of exactly N frames takes N; with one byte more, the next frame, too (it may be overdrawn once)."""
     sizes = frame_sizes(version)
     assert len(set(sizes)) > 2
-    world = World(configuration())
+    world = InProcessBroker(configuration())
     for name in "pc":
         greet(world, name, version)
     publish(world)
@@ -68,7 +68,7 @@ def test_a_window_is_exact(version: str, count: int, short: int) -> None:
 def test_an_ack_gives_its_bytes_back() -> None:
     """The first frame's bytes are not enough for a second long one to be outstanding; after the ACK they are."""
     sizes = frame_sizes("1.2")
-    world = World(configuration())
+    world = InProcessBroker(configuration())
     for name in "pc":
         greet(world, name, "1.2")
     publish(world)

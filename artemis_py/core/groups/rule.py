@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final, final
 from zlib import crc32
 
-from artemis_py.config.queue_settings import QueueSettings
+from artemis_py.config.tables.queue_settings import QueueSettings
 from artemis_py.core.order.order import Place
 from artemis_py.core.queue.consumer import Consumer
 from artemis_py.message import HeaderName, Message
@@ -47,7 +47,7 @@ class GroupRule:
     @staticmethod
     def of(own: QueueSettings) -> GroupRule | None:
         """The rule of a queue, None where nothing is grouped: when that is switched off, when one consumer gets
-        everything (Artemis), and when consumers take nothing away (reference row Q-29).
+        everything (Artemis), and when consumers take nothing away (row Q-29, tests/queues/rows.py).
         """
         if own.group_type == _NONE or own.group_buckets == 0 or own.exclusive or own.non_destructive:
             return None

@@ -24,8 +24,8 @@ _DEFAULT_PRIORITY: Final = 4
 def levels_of_priorities(level_count: int) -> tuple[int, ...]:
     """The level of each priority from 0 to 9, with ``level_count`` levels from 1 to 10.
 
-    Qpid Broker-J's mapping (reference row Q-07): the default priority and what is one above it are told apart as long
-    as there are two levels, and the others fall to the ends.
+    Qpid Broker-J's mapping (row Q-07, tests/queues/rows.py): the default priority and what is one above it are told
+    apart as long as there are two levels, and the others fall to the ends.
     """
     shift = _DEFAULT_PRIORITY + 1 - (level_count + 1) // 2
     return tuple(min(max(priority - shift, 0), level_count - 1) for priority in range(PRIORITIES))

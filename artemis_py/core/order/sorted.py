@@ -1,7 +1,7 @@
 """Sorted order: by the text of one header, arrival order where it is equal; messages without it come first.
 
-Qpid's sorted queue (seed, reference rows Q-09 to Q-12). The least entry is the oldest, whatever its key: a ring deletes
-the oldest messages first, and only a priority queue has another rule (seed).
+Qpid's sorted queue (rows Q-09 to Q-12, tests/queues/rows.py). The least entry is the oldest, whatever its key: a ring
+deletes the oldest messages first, and only a priority queue has another rule (Q-54).
 """
 
 from __future__ import annotations

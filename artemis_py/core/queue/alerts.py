@@ -1,6 +1,6 @@
 """Alerts: somebody wants to know when a queue is deep, or its messages large or old. They never refuse a message.
 
-Qpid's rules (reference section 2.2): depth and bytes alert at the threshold, age above it; each kind comes again only
+Qpid's rules (docs/queues.md, Alerts): depth and bytes alert at the threshold, age above it; each kind comes again only
 after the repeat gap, but for the size, which is told of every message.
 """
 

@@ -19,9 +19,9 @@ _CONTAINER: Final = "CONTAINER"
 @final
 @dataclass(slots=True)
 class Exclusivity:
-    """``exclusivity-policy`` (Qpid, reference section 2.1): the first consumer's connection, client id or user becomes
-    the owner, and others are refused. A STOMP connection has one session, so SESSION is CONNECTION. The owner of a
-    connection's queue is gone with its last consumer; a client id or user owns the queue until it is deleted.
+    """``exclusivity-policy`` (docs/queues.md, Who is admitted): the first consumer's connection, client id or user
+    becomes the owner, and others are refused. A STOMP connection has one session, so SESSION is CONNECTION. The owner
+    of a connection's queue is gone with its last consumer; a client id or user owns the queue until it is deleted.
 
     A consumer that asks for it (SUBSCRIBE with ``exclusive:true``) is alone on its queue, whatever the policy.
     """

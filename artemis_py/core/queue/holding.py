@@ -16,8 +16,8 @@ _LONG_MAX: Final = 2**63 - 1
 def not_before_ms(message: Message, now_ms: int) -> int:
     """When a queue with ``hold-on-publish`` may deliver the message, in epoch ms; 0: at once.
 
-    Qpid's rules (reference rows Q-48, Q-49): a message is held while the time in its header is not past, and a text
-    that is no number of 64 bits holds nothing.
+    Qpid's rules (rows Q-48, Q-49, tests/queues/rows.py): a message is held while the time in its header is not past,
+    and a text that is no number of 64 bits holds nothing.
     """
     text = message.head.first(_NOT_VALID_BEFORE)
     if text is None:

@@ -11,9 +11,9 @@ from artemis_py.message import Message
 class Lifetime:
     """``min-message-ttl`` and ``max-message-ttl`` in ms, counted from the arrival; 0: no such bound.
 
-    Qpid's rules (reference rows Q-40, Q-41): the shortest time is given to messages that expire, and only to them, the
-    longest to all; it is applied last. What follows is a function of the message, so that nothing has to be written
-    down: a message may live longer on one of its queues than on another, also after a restart.
+    Qpid's rules (rows Q-40, Q-41, tests/queues/rows.py): the shortest time is given to messages that expire, and only
+    to them, the longest to all; it is applied last. What follows is a function of the message, so that nothing has to
+    be written down: a message may live longer on one of its queues than on another, also after a restart.
     """
 
     __slots__ = ("longest_ms", "shortest_ms")

@@ -1,7 +1,7 @@
 """What a full queue does: nothing, give up its least entries, refuse, make senders wait, or let pages take what comes.
 
 Artemis' ring counts what is ready. Qpid's policies count the depth of a queue: everything on it, in whatever state, in
-messages and in encoded bytes (reference rows Q-51 to Q-61).
+messages and in encoded bytes (rows Q-51 to Q-61, tests/queues/rows.py).
 """
 
 from __future__ import annotations

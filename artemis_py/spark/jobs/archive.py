@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F
 
-from artemis_py.spark.identity import Mark
 from artemis_py.spark.jobs.archive_store import Store
 from artemis_py.spark.jobs.result import BYTES, COUNT, Column, Result, Table
 from artemis_py.spark.jobs.source import TIME_COLUMNS, archive_schema
+from artemis_py.spark.log.identity import Mark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

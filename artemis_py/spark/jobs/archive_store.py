@@ -21,9 +21,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
-from artemis_py.spark.identity import Mark
 from artemis_py.spark.jobs.archive_files import Files, sync_tree
 from artemis_py.spark.jobs.source import JobError
+from artemis_py.spark.log.identity import Mark
 
 FORMAT_VERSION: Final = 1
 SMALL_BYTES: Final = 64 * 1024**2

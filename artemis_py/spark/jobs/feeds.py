@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from artemis_py.spark.directory_log import DirectoryLog
-from artemis_py.spark.identity import Mark, difference, mark_of
 from artemis_py.spark.jobs.archive import Feed
 from artemis_py.spark.jobs.source import JobError, LogTables, Source, Span
-from artemis_py.spark.options import read_options
-from artemis_py.spark.plan import opened
+from artemis_py.spark.log.directory import DirectoryLog
+from artemis_py.spark.log.identity import Mark, difference, mark_of
+from artemis_py.spark.read.options import read_options
+from artemis_py.spark.read.plan import opened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from artemis_py.spark.log import Log
+    from artemis_py.spark.log.log import Log
 
 STEP_BYTES: Final = 256 * 1024**2
 """So much log is archived at once: what is done again when the job is killed."""

@@ -83,8 +83,8 @@ class LogTables(Source):
 
     def check(self) -> None:
         """Opens the logs."""
-        from artemis_py.spark.options import read_options
-        from artemis_py.spark.plan import opened
+        from artemis_py.spark.read.options import read_options
+        from artemis_py.spark.read.plan import opened
 
         for _, log in opened(read_options(self.options)).values():
             log.listing()
@@ -104,17 +104,17 @@ class LogTables(Source):
         return self.span.within(min(times_ms), max(times_ms)) if times_ms else None
 
     def _listed_ms(self) -> list[int]:
-        from artemis_py.spark.options import read_options
-        from artemis_py.spark.plan import opened
+        from artemis_py.spark.read.options import read_options
+        from artemis_py.spark.read.plan import opened
 
         segments = [one for _, log in opened(read_options(self.options)).values() for one in log.listing().segments]
         return [at_ms for one in segments for at_ms in (one.first_ms, one.last_ms) if at_ms is not None]
 
     def caveats(self) -> list[str]:
         """Whose logs tell nothing of deliveries and of what is done with."""
-        from artemis_py.spark.options import read_options
-        from artemis_py.spark.plan import is_retained, opened
-        from artemis_py.spark.subscription import unknown
+        from artemis_py.spark.read.options import read_options
+        from artemis_py.spark.read.plan import is_retained, opened
+        from artemis_py.spark.read.subscription import unknown
 
         options = read_options(self.options)
         listings = {broker: (log, log.listing()) for broker, (_, log) in opened(options).items()}

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from artemis_py.spark.columns import Numbers, by_number, constant, looked_up, numbers, times
-from artemis_py.spark.facts import KINDS, PUBLISHED, REFUSED, Facts, facts_of
-from artemis_py.spark.published import Published
-from artemis_py.spark.reading import Reading, unknown_name
+from artemis_py.spark.decode.columns import Numbers, by_number, constant, looked_up, numbers, times
+from artemis_py.spark.decode.facts import KINDS, PUBLISHED, REFUSED, Facts, facts_of
+from artemis_py.spark.decode.published import Published
+from artemis_py.spark.tables.reading import Reading, unknown_name
 
 
 def event_batches(reading: Reading) -> Iterator[pa.RecordBatch]:

@@ -13,12 +13,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.columns import Numbers, by_number, constant, field_numbers, lists, looked_up, numbers, times
-from artemis_py.spark.filters import HEADER_COLUMNS
-from artemis_py.spark.log import GoneError
-from artemis_py.spark.published import Published, header_values, originals, unescaped
-from artemis_py.spark.reading import Reading, unknown_name
-from artemis_py.spark.schema import HEADERS, TEXTS
+from artemis_py.spark.decode.columns import (
+    Numbers,
+    by_number,
+    constant,
+    field_numbers,
+    lists,
+    looked_up,
+    numbers,
+    times,
+)
+from artemis_py.spark.decode.published import Published, header_values, originals, unescaped
+from artemis_py.spark.log.log import GoneError
+from artemis_py.spark.tables.filters import HEADER_COLUMNS
+from artemis_py.spark.tables.reading import Reading, unknown_name
+from artemis_py.spark.tables.schema import HEADERS, TEXTS
 
 _ROUTING_TYPES: Final = (None, "ANYCAST", "MULTICAST")
 _GROUP: Final = (b"JMSXGroupID", b"_AMQ_GROUP_ID")

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from artemis_py.spark.columns import Mask, Numbers, by_number, constant, numbers, times
-from artemis_py.spark.digest import ACKED, EXPIRED, REPLACED, SUPERSEDED
-from artemis_py.spark.facts import DELIVERED, ROUTED, SCHEDULED, SETTLED, Facts, facts_of
-from artemis_py.spark.reading import Names, unknown_name
-from artemis_py.spark.walk import Walk
+from artemis_py.spark.decode.columns import Mask, Numbers, by_number, constant, numbers, times
+from artemis_py.spark.decode.digest import ACKED, EXPIRED, REPLACED, SUPERSEDED
+from artemis_py.spark.decode.facts import DELIVERED, ROUTED, SCHEDULED, SETTLED, Facts, facts_of
+from artemis_py.spark.decode.walk import Walk
+from artemis_py.spark.tables.reading import Names, unknown_name
 from artemis_py.storage import codec
 
 _DEAD: Final = [SETTLED + codec.REASONS.index(name) for name in ("killed", "dead", "cancelled")]

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from artemis_py.spark.digest import Counts
-from artemis_py.spark.fold import Fold, Held
+from artemis_py.spark.decode.digest import Counts
+from artemis_py.spark.decode.fold import Fold, Held
 
 Row = dict[str, Any]
 _US_PER_MS: Final = 1000

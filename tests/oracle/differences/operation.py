@@ -173,7 +173,7 @@ METRICS: Final = (
     Departure(
         "metric-additions",
         "Families of metrics",
-        "those of the reference, all of them gauges without `_total`",
+        "those of its manual, all of them gauges without `_total`",
         "the same names, types and labels; further families under new names: replaced messages, turn duration, frames, "
         "bytes, connections by state",
         "dashboards made for Artemis work, and see more if they want",

@@ -27,7 +27,7 @@ from tests.oracle.steps.frames import (
     unsubscribe,
 )
 from tests.oracle.steps.messages import AnyOrder, Messages, Nothing, messages
-from tests.oracle.steps.world import ManySenders, PassTime, Pause, Resize
+from tests.oracle.steps.operations import ManySenders, PassTime, Pause, Resize
 
 __all__ = [
     "ONE_BY_ONE",

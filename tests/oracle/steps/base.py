@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from tests.oracle.stage import Stage
+from tests.oracle.scenario_run import ScenarioRun
 
 
 class Step(ABC):
     """One line of a scenario."""
 
     @abstractmethod
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         """Does it. Raises AssertionError when the broker does not do its part."""
 
 
@@ -23,11 +23,11 @@ class Either(Step):
     ours: tuple[Step, ...]
     artemis: tuple[Step, ...]
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         play(self.ours if stage.broker.name == "ours" else self.artemis, stage)
 
 
-def play(steps: tuple[Step, ...], stage: Stage) -> None:
+def play(steps: tuple[Step, ...], stage: ScenarioRun) -> None:
     """Plays steps in order; a failure says which step it was."""
     for number, step in enumerate(steps, 1):
         try:

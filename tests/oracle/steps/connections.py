@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tests.oracle.stage import Stage, is_closed
+from tests.oracle.scenario_run import ScenarioRun, is_closed
 from tests.oracle.steps.base import Step
 from tests.oracle.values import Expected, Value, check_headers, given
 
@@ -21,7 +21,7 @@ class Connect(Step):
     acceptor: str = "stomp"
     command: str = "CONNECT"
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         client = stage.open(self.who, self.acceptor, "1.0")
         offered = {} if self.version is None else {"accept-version": self.version}
         client.send(self.command, {**offered, "host": "oracle", **given(self.headers)})
@@ -39,7 +39,7 @@ class Open(Step):
     acceptor: str = "stomp"
     version: str = "1.2"
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         stage.open(self.who, self.acceptor, self.version)
 
 
@@ -49,7 +49,7 @@ class Disconnect(Step):
 
     who: str = "c"
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         client = stage.client(self.who)
         answer = client.request("DISCONNECT", {})
         assert answer.command == "RECEIPT", f"no receipt for DISCONNECT: {answer}"
@@ -63,7 +63,7 @@ class Drop(Step):
 
     who: str = "c"
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         stage.client(self.who).reset()
 
 
@@ -73,7 +73,7 @@ class HalfClose(Step):
 
     who: str = "c"
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         stage.client(self.who).shut_output()
 
 
@@ -83,7 +83,7 @@ class Closed(Step):
 
     who: str = "c"
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         stage.client(self.who).wait_for_end()
 
 
@@ -93,7 +93,7 @@ class StaysOpen(Step):
 
     who: str = "c"
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         assert not is_closed(stage.client(self.who)), "the broker closed the connection"
 
 
@@ -103,5 +103,5 @@ class Beat(Step):
 
     who: str = "c"
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         stage.client(self.who).read_beat()

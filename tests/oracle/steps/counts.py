@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from tests.e2e.broker_process import eventually
-from tests.oracle.stage import Stage
+from tests.oracle.scenario_run import ScenarioRun
 from tests.oracle.steps.base import Step
 
 
@@ -24,7 +24,7 @@ class Counts(Step):
     expired: int | None = None
     consumers: int | None = None
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         wanted = {name: value for name, value in asdict(self).items() if value is not None and name != "queue"}
         seen: dict[str, int] = {}
         times = 0
@@ -51,7 +51,7 @@ class Routed(Step):
     routed: int
     unrouted: int = 0
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         seen: object = None
 
         def reached() -> bool:
@@ -72,7 +72,7 @@ class Exists(Step):
     queue: str
     yes: bool = True
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         eventually(f"{self}", lambda: (stage.broker.queue(self.queue) is not None) == self.yes, bool, stage.wait_s)
 
 
@@ -83,5 +83,5 @@ class AddressExists(Step):
     address: str
     yes: bool = True
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         eventually(f"{self}", lambda: (stage.broker.address(self.address) is not None) == self.yes, bool, stage.wait_s)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tests.oracle.client import Client
-from tests.oracle.stage import Stage, is_closed, now_ms
+from tests.oracle.scenario_run import ScenarioRun, is_closed, now_ms
 from tests.oracle.steps.base import Either, Step
 from tests.oracle.values import Expected, Value, check_headers, given
 
@@ -24,7 +24,7 @@ class Request(Step):
     def frames(self, client: Client) -> list[tuple[str, dict[str, str], bytes]]:
         """Command, headers and body of each frame."""
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         client = stage.client(self.who)
         for command, headers, body in self.frames(client):
             before_ms = now_ms()
@@ -153,7 +153,7 @@ class Refused(Step):
     answer: Mapping[str, Expected] = field(default_factory=dict)
     has_receipt: bool = True
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         client = stage.client(self.request.who)
         ((command, headers, body),) = self.request.frames(client)
         answer = client.request(command, headers, body)
@@ -180,7 +180,7 @@ class Raw(Step):
     who: str = "c"
     pieces: bool = False
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         client = stage.client(self.who)
         for piece in (self.data[i : i + 1] for i in range(len(self.data))) if self.pieces else (self.data,):
             client.write(piece)
@@ -194,7 +194,7 @@ class Answer(Step):
     headers: Mapping[str, Expected] = field(default_factory=dict)
     who: str = "c"
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         client = stage.client(self.who)
         answer = client.answer()
         assert answer.command == self.command, f"not {self.command}: {answer}"
@@ -209,6 +209,6 @@ class Silent(Step):
 
     who: str = "c"
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         frame = stage.client(self.who).message(stage.broker.quiet_s)
         assert frame is None, f"not silent: {frame}"

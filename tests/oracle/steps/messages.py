@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tests.oracle.stage import Stage
+from tests.oracle.scenario_run import ScenarioRun
 from tests.oracle.steps.base import Step
 from tests.oracle.values import Expected, check_headers
 
@@ -18,7 +18,7 @@ class Messages(Step):
     who: str = "c"
     headers: Mapping[str, Expected] = field(default_factory=dict)
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         client = stage.client(self.who)
         for body in self.bodies:
             frame = client.message(stage.wait_s)
@@ -45,7 +45,7 @@ class AnyOrder(Step):
     bodies: tuple[str, ...]
     who: str = "c"
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         client = stage.client(self.who)
         seen: list[str] = []
         for _ in self.bodies:
@@ -62,5 +62,5 @@ class Nothing(Step):
 
     who: str = "c"
 
-    def play(self, stage: Stage) -> None:
+    def play(self, stage: ScenarioRun) -> None:
         stage.nothing_comes(stage.client(self.who))

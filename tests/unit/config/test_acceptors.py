@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.config.acceptor import is_loopback, known_params
-from artemis_py.config.acceptor_params import PARAMS
 from artemis_py.config.settings import AcceptorConfig
+from artemis_py.config.tables.acceptor import is_loopback, known_params
+from artemis_py.config.tables.acceptor_params import PARAMS
 from tests.unit.config.documents import acceptor, errors_of, load_core, warnings_of
 
 

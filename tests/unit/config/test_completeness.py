@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from artemis_py.config.address_settings import AddressSettings
-from artemis_py.config.core_settings import CoreSettings
-from artemis_py.config.entities import QUEUE_CONSTANTS, QUEUE_DEFAULTS, DivertConfig, QueueConfig
-from artemis_py.config.fields import HONOURED, IGNORED, REFUSED, Setting, names_of, settings_of
-from artemis_py.config.parts import PARTS, Part
-from artemis_py.config.queue_settings import QueueSettings
-from artemis_py.config.structure import explaining_schema
+from artemis_py.config.tables.address_settings import AddressSettings
+from artemis_py.config.tables.core_settings import CoreSettings
+from artemis_py.config.tables.entities import QUEUE_CONSTANTS, QUEUE_DEFAULTS, DivertConfig, QueueConfig
+from artemis_py.config.tables.fields import HONOURED, IGNORED, REFUSED, Setting, names_of, settings_of
+from artemis_py.config.tables.parts import PARTS, Part
+from artemis_py.config.tables.queue_settings import QueueSettings
+from artemis_py.config.xml.structure import explaining_schema
 
 QUEUE_PLACES = ("addresses/address/anycast/queue", "addresses/address/multicast/queue", "queues/queue")
 AS_CHILDREN = ("durable", "filter", "user")

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from artemis_py.config.address_settings import AddressSettings
-from artemis_py.config.entities import QUEUE_DEFAULTS, QueueConfig
-from artemis_py.config.explain import explain
-from artemis_py.config.fields import BOOLEAN, BYTES, CHOICE, DOUBLE, INT, LONG, TEXT, Setting, settings_of
-from artemis_py.config.queue_settings import known_attributes, queue_settings, written_attributes
+from artemis_py.config.explain.explanation import explain
+from artemis_py.config.tables.address_settings import AddressSettings
+from artemis_py.config.tables.entities import QUEUE_DEFAULTS, QueueConfig
+from artemis_py.config.tables.fields import BOOLEAN, BYTES, CHOICE, DOUBLE, INT, LONG, TEXT, Setting, settings_of
+from artemis_py.config.tables.queue_settings import known_attributes, queue_settings, written_attributes
 from tests.unit.config.documents import errors_of, load_core, queue, setting, settings
 
 ROWS = {row.attribute: row for row in settings_of(QueueConfig).values()}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.config.address_settings import AddressSettings
-from artemis_py.config.core_settings import CoreSettings
-from artemis_py.config.entities import QueueConfig
-from artemis_py.config.fields import (
+from artemis_py.config.settings import BrokerConfig
+from artemis_py.config.tables.address_settings import AddressSettings
+from artemis_py.config.tables.core_settings import CoreSettings
+from artemis_py.config.tables.entities import QueueConfig
+from artemis_py.config.tables.fields import (
     BOOLEAN,
     BYTES,
     CHOICE,
@@ -19,7 +20,6 @@ from artemis_py.config.fields import (
     make_setting,
     settings_of,
 )
-from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.values import ValueTextError, parse_value
 from tests.unit.config.documents import errors_of, load_core, queue, setting
 

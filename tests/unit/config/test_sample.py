@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from artemis_py.config.acceptor_params import PARAMS
-from artemis_py.config.address_settings import AddressSettings
-from artemis_py.config.core_settings import CoreSettings
-from artemis_py.config.entities import QueueConfig
-from artemis_py.config.fields import settings_of
-from artemis_py.config.parts import PARTS
+from artemis_py.config.explain.reference import reference
 from artemis_py.config.reader import load
-from artemis_py.config.reference import reference
+from artemis_py.config.tables.acceptor_params import PARAMS
+from artemis_py.config.tables.address_settings import AddressSettings
+from artemis_py.config.tables.core_settings import CoreSettings
+from artemis_py.config.tables.entities import QueueConfig
+from artemis_py.config.tables.fields import settings_of
+from artemis_py.config.tables.parts import PARTS
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -41,7 +41,7 @@ def test_the_sample_shows_what_its_comments_say() -> None:
 
 def test_the_reference_is_up_to_date() -> None:
     written = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
-    assert written == reference(), "run: python -m artemis_py.config.reference > docs/configuration.md"
+    assert written == reference(), "run: python -m artemis_py.config.explain.reference > docs/configuration.md"
 
 
 def test_the_examples_of_the_reference_have_nothing_to_complain_of(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ def address_of(**settings: Any) -> Address:
     return Address("a", AddressSettings(**settings))
 
 
-# ---- expiry (reference 2.8: the first rule that applies) -----------------------------------------
+# ---- expiry (tests/queues/rows.py, 2.8: the first rule that applies) ----------------------------
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def diverted(*diverts: Any) -> Broker:
     [(False, "red", [1, 1]), (True, "red", [0, 1]), (False, "blue", [1, 0]), (True, "blue", [1, 0])],
 )
 def test_divert(exclusive: bool, color: str, expected: list[int]) -> None:
-    """Scenario 16 of the reference: a copy, or a move, of what the filter matches."""
+    """Row 2.17.16 (tests/queues/rows.py): a copy, or a move, of what the filter matches."""
     broker = diverted(divert_config("d", "A", "B", exclusive=exclusive, filter="color = 'red'"))
     send(broker, "A", head=head_of("A", color=color))
     turn(broker)
@@ -309,7 +309,7 @@ def fail(broker: Broker, queue: str, times: int = 1, now_ms: int = NOW_MS) -> li
 
 
 def test_dead_after_the_last_attempt() -> None:
-    """Scenario 13 of the reference."""
+    """Row 2.17.13 (tests/queues/rows.py)."""
     settings = {"a": {"max_delivery_attempts": 3, "dead_letter_address": "DLA"}}
     broker = broker_of(queue_config(), queue_config("DLQ", "DLA"), settings=settings)
     send(broker, head=head_of("a", persistent=True, color="red"), expires_ms=NOW_MS + 99_999)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.message import Message
-from tests.wire.world import World, configuration
+from tests.wire.in_process import InProcessBroker, configuration
 
 CONNECT = b"CONNECT\naccept-version:1.2\nhost:x\n\n\0"
 SELECTORS = 30
@@ -13,13 +13,13 @@ SENDS = 20
 UNITS = 60
 
 
-def subscribe(world: World, name: str, selector: str, destination: str = "/topic/t") -> None:
+def subscribe(world: InProcessBroker, name: str, selector: str, destination: str = "/topic/t") -> None:
     client = world.client(name)
     client.send(CONNECT)
     client.send(f"SUBSCRIBE\nid:1\ndestination:{destination}\nselector:{selector}\n\n\0".encode())
 
 
-def kept(world: World, count: int = SENDS, destinations: tuple[str, ...] = ("/topic/t",)) -> None:
+def kept(world: InProcessBroker, count: int = SENDS, destinations: tuple[str, ...] = ("/topic/t",)) -> None:
     """A transaction with so many messages, to the destinations by turns."""
     sender = world.client("sender")
     sender.send(CONNECT + b"BEGIN\ntransaction:x\n\n\0")
@@ -32,7 +32,7 @@ def kept(world: World, count: int = SENDS, destinations: tuple[str, ...] = ("/to
 COMMIT = b"COMMIT\ntransaction:x\nreceipt:c\n\n\0"
 
 
-def bodies(world: World, name: str) -> list[bytes]:
+def bodies(world: InProcessBroker, name: str) -> list[bytes]:
     return [frame.body for frame in world.client(name).collect() if frame.command == "MESSAGE"]
 
 
@@ -52,7 +52,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Message]:
 
 @pytest.mark.interpreted
 def test_selectors_are_asked_over_several_turns_and_each_once(asked: list[Message]) -> None:
-    world = World(configuration())
+    world = InProcessBroker(configuration())
     for number in range(SELECTORS):
         subscribe(world, f"s{number}", f"color <> 'color {number}'")
     kept(world)
@@ -86,7 +86,7 @@ def test_selectors_are_asked_over_several_turns_and_each_once(asked: list[Messag
 
 
 def test_who_subscribes_without_end_keeps_no_commit_waiting() -> None:
-    world = World(configuration())
+    world = InProcessBroker(configuration())
     subscribe(world, "s", "color = 'red'")
     kept(world)
     world.client("busy").send(CONNECT)
@@ -104,7 +104,7 @@ def test_who_subscribes_without_end_keeps_no_commit_waiting() -> None:
 
 def test_queues_that_refuse_are_asked_with_what_is_known() -> None:
     """Of one that is too small nothing comes to any other."""
-    world = World(
+    world = InProcessBroker(
         configuration(
             "<addresses><address name='t'><multicast>"
             "<queue name='small' overflow-policy='REJECT' max-depth-messages='3'>"
@@ -124,7 +124,7 @@ def test_queues_that_refuse_are_asked_with_what_is_known() -> None:
 
 
 def test_destinations_by_turns() -> None:
-    world = World(configuration())
+    world = InProcessBroker(configuration())
     for place in "tu":
         for number in range(SELECTORS):
             subscribe(world, f"{place}{number}", f"color <> 'color {number}'", f"/topic/{place}")
@@ -137,7 +137,7 @@ def test_destinations_by_turns() -> None:
 
 @pytest.mark.parametrize(("places_max", "command"), [(SENDS * SELECTORS, "RECEIPT"), (SENDS * SELECTORS - 1, "ERROR")])
 def test_a_transaction_meets_so_many_queues_only(places_max: int, command: str) -> None:
-    world = World(configuration(acceptor=f"maxTransactionPlaces={places_max}"))
+    world = InProcessBroker(configuration(acceptor=f"maxTransactionPlaces={places_max}"))
     for number in range(SELECTORS):
         subscribe(world, f"s{number}", f"color <> 'color {number}'")
     kept(world)
@@ -155,7 +155,7 @@ def test_a_transaction_meets_so_many_queues_only(places_max: int, command: str) 
 def test_copies_for_costly_addresses_end_a_turn(asked: list[Message]) -> None:
     """What a divert copies costs what the selectors at its other end cost."""
     divert = "<divert name='d'><address>orders</address><forwarding-address>t</forwarding-address></divert>"
-    world = World(configuration(f"<diverts>{divert}</diverts>"))
+    world = InProcessBroker(configuration(f"<diverts>{divert}</diverts>"))
     for number in range(SELECTORS):
         subscribe(world, f"s{number}", f"color <> 'color {number}'")
     sender = world.client("sender")

@@ -41,7 +41,7 @@ def shown(cursor: Cursor) -> list[int]:
 
 
 def test_highest_priority_first_then_arrival() -> None:
-    """The scenario of the reference: 1, 9a, 4, 9b are read 9a, 9b, 4, 1."""
+    """Row 2.17.11 (tests/queues/rows.py): 1, 9a, 4, 9b are read 9a, 9b, 4, 1."""
     order = order_of(1, 9, 4, 9)
     assert ids(order) == [2, 4, 3, 1]
     assert [order.pop().message.id for _ in range(4)] == [2, 4, 3, 1]

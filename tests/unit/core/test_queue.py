@@ -202,7 +202,7 @@ def test_round_robin_over_messages() -> None:
 
 
 def test_exclusive_queue_hands_over_in_order() -> None:
-    """Scenario 4 of the reference: the heir gets what was not acknowledged, redelivered, then everything new."""
+    """Row 2.17.4 (tests/queues/rows.py): the heir gets what was not acknowledged, redelivered, then everything new."""
     broker, queue = with_queue(exclusive=True)
     first, second = consumer_on(broker, queue), consumer_on(broker, queue)
     send(broker, count=6)
@@ -260,7 +260,7 @@ def test_browser_does_not_own_an_exclusive_queue() -> None:
 
 
 def test_non_destructive_queue() -> None:
-    """Scenario 9 of the reference: everybody reads everything, acknowledging takes nothing, removing does."""
+    """Row 2.17.9 (tests/queues/rows.py): everybody reads everything, acknowledging takes nothing, removing does."""
     broker, queue = with_queue(non_destructive=True)
     send(broker, count=3)
     first = consumer_on(broker, queue)
@@ -289,7 +289,7 @@ def test_gate_opened_by_a_consumer_without_room() -> None:
 
 
 def test_consumers_before_dispatch_with_delay() -> None:
-    """Scenario 10 of the reference."""
+    """Row 2.17.10 (tests/queues/rows.py)."""
     broker, queue = with_queue(consumers_before_dispatch=2, delay_before_dispatch=2000)
     send(broker)
     first = consumer_on(broker, queue)

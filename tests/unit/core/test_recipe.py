@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from artemis_py.config.queue_settings import queue_settings
 from artemis_py.config.settings import AddressConfig, AddressSettings, BrokerConfig, QueueConfig
+from artemis_py.config.tables.queue_settings import queue_settings
 from artemis_py.core.broker import Broker
 from artemis_py.core.order.priority import PriorityOrder
 from artemis_py.core.queue.distribution import RoundRobin

@@ -20,7 +20,7 @@ def counts(broker: Broker, *names: str) -> list[int]:
 
 
 def dual() -> Broker:
-    """An address with two anycast and two multicast queues (scenario 20 of the reference)."""
+    """An address with two anycast and two multicast queues (row 2.17.20, tests/queues/rows.py)."""
     return broker_of(
         queue_config("qA", routing_type=ANYCAST),
         queue_config("qB", routing_type=ANYCAST),

@@ -96,7 +96,7 @@ def test_what_stays(keeps: str) -> None:
 
 
 def test_never_consumed_queue_with_a_message_stays() -> None:
-    """Scenario 15 of the reference."""
+    """Row 2.17.15 (tests/queues/rows.py)."""
     broker = swept()
     send(broker, "auto", routing_type=ANYCAST)
     rounds(broker, 5)

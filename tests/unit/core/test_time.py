@@ -51,7 +51,7 @@ def test_attempts(attempts_max: int, attempts: int, exhausted: bool) -> None:
 
 
 def test_delay_multiplies_up_to_the_cap() -> None:
-    """Scenario 14 of the reference: 1 s, 2 s, 3 s, 3 s."""
+    """Row 2.17.14 (tests/queues/rows.py): 1 s, 2 s, 3 s, 3 s."""
     redelivery = Redelivery(delay_ms=1000, multiplier=2.0, delay_ms_max=3000)
     assert [redelivery.delay_after(attempt, 7) for attempt in (1, 2, 3, 4)] == [1000, 2000, 3000, 3000]
 

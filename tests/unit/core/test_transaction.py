@@ -238,7 +238,7 @@ def test_a_limit_of_another_address_does_not_matter() -> None:
 
 
 def test_duplicate_makes_commit_fail() -> None:
-    """Scenario 18 of the reference: seen before, or twice in one transaction; nothing arrives."""
+    """Row 2.17.18 (tests/queues/rows.py): seen before, or twice in one transaction; nothing arrives."""
     broker = broker_of(queue_config())
     head = head_of("a", duplicate_id="7")
     send(broker, head=head)

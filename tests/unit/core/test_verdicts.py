@@ -9,7 +9,7 @@ from artemis_py.core.plan_cost import PlanCost
 from artemis_py.core.verdicts import Verdicts
 from artemis_py.message import Account, Head, Message
 from artemis_py.selector import compile_selector
-from tests.wire.world import World, configuration
+from tests.wire.in_process import InProcessBroker, configuration
 
 SEND = b"SEND\ndestination:/topic/t\ncolor:%b\n\n\0"
 
@@ -32,7 +32,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def subscribers(world: World, count: int, selector: str) -> None:
+def subscribers(world: InProcessBroker, count: int, selector: str) -> None:
     for number in range(count):
         client = world.client(f"{selector}-{number}")
         client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
@@ -40,14 +40,14 @@ def subscribers(world: World, count: int, selector: str) -> None:
         client.send(b"SUBSCRIBE\nid:1\ndestination:/topic/t\nselector:%b\n\n\0" % text)
 
 
-def sender(world: World) -> None:
+def sender(world: InProcessBroker) -> None:
     world.client("sender").send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
 
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("count", [1, 3])
 def test_equal_filters_of_many_queues_are_asked_once(asked: list[str], count: int) -> None:
-    world = World(configuration())
+    world = InProcessBroker(configuration())
     subscribers(world, 50, "color = 'red'")
     sender(world)
     asked.clear()
@@ -64,7 +64,7 @@ def test_equal_filters_of_diverts_and_queues_are_asked_once(asked: list[str]) ->
         "<filter string=\"color='red'\"/></divert>"
         for number in range(5)
     )
-    world = World(configuration(f"<diverts>{diverts}</diverts>"))
+    world = InProcessBroker(configuration(f"<diverts>{diverts}</diverts>"))
     subscribers(world, 5, "color = 'red'")
     sender(world)
     asked.clear()
@@ -75,7 +75,7 @@ def test_equal_filters_of_diverts_and_queues_are_asked_once(asked: list[str]) ->
 @pytest.mark.interpreted
 def test_one_message_for_many_different_filters_is_asked_about_over_several_turns(asked: list[str]) -> None:
     """Others have their turns meanwhile; who comes meanwhile is asked, too."""
-    world = World(configuration())
+    world = InProcessBroker(configuration())
     subscribers(world, 60, "color <> 'color %'")
     sender(world)
     late = world.client("late")
@@ -100,7 +100,7 @@ def test_one_message_for_many_different_filters_is_asked_about_over_several_turn
 
 
 def test_a_message_is_sent_over_several_turns_with_receipt_and_expiry() -> None:
-    world = World(configuration())
+    world = InProcessBroker(configuration())
     subscribers(world, 60, "color <> 'color %'")
     sender(world)
     world.turns.units = 40

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.churn_scripts import Visit, Visits
-from tests.unit.holdings.stage import Stage, census, no_collector
+from tests.unit.holdings.live_server import LiveServer, census, no_collector
 from tests.unit.holdings.test_freed import settled
 
 ROUNDS = 3
@@ -19,14 +19,14 @@ CORE = """<id-cache-size>20</id-cache-size>
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
+def stage(tmp_path: Path) -> Iterator[LiveServer]:
     """A broker that remembers few ids."""
-    stage = Stage(tmp_path, "stompMinLargeMessageSize=100000", CORE)
+    stage = LiveServer(tmp_path, "stompMinLargeMessageSize=100000", CORE)
     yield stage
     stage.close()
 
 
-def pay(stage: Stage, visit: Visit) -> None:
+def pay(stage: LiveServer, visit: Visit) -> None:
     """Carry out one visit."""
     client = stage.client(http=visit.http)
     for step in visit.steps:
@@ -36,13 +36,13 @@ def pay(stage: Stage, visit: Visit) -> None:
     client.close()
 
 
-def nobody_is_here(stage: Stage) -> bool:
+def nobody_is_here(stage: LiveServer) -> bool:
     """Has everybody left?"""
     stage.server.turns.schedule()
     return not stage.server.stats.connections_open + stage.server._http_services[0].connections_open
 
 
-def clear(stage: Stage) -> None:
+def clear(stage: LiveServer) -> None:
     """Delete what visitors have left on the broker; else that would be counted."""
     broker = stage.broker
     for queue in list(broker.queues.values()):
@@ -57,7 +57,7 @@ def clear(stage: Stage) -> None:
 
 
 @pytest.mark.timeout(120)
-def test_nothing_is_left_behind(stage: Stage, request: pytest.FixtureRequest) -> None:
+def test_nothing_is_left_behind(stage: LiveServer, request: pytest.FixtureRequest) -> None:
     """All kinds of visits, each with names that were never there before, a few times over."""
     visits = Visits(request.config.option.seed)
 

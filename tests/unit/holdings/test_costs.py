@@ -27,7 +27,7 @@ from artemis_py.core.holdings import (
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES
 from artemis_py.server.connection import WRITE_HIGH_BYTES
 from artemis_py.stomp.service import TURN_BYTES_MAX
-from tests.unit.holdings.stage import CONNECT, Client, Stage, frame
+from tests.unit.holdings.live_server import CONNECT, Client, LiveServer, frame
 
 COUNT = 100
 KIBIBYTE = 1024
@@ -35,14 +35,14 @@ MANY = "maxSubscriptions=100000;maxTransactions=100000;stompMinLargeMessageSize=
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
+def stage(tmp_path: Path) -> Iterator[LiveServer]:
     """A broker whose connections may have much."""
-    stage = Stage(tmp_path, MANY, "<persistence-enabled>false</persistence-enabled>")
+    stage = LiveServer(tmp_path, MANY, "<persistence-enabled>false</persistence-enabled>")
     yield stage
     stage.close()
 
 
-def cost(stage: Stage, make: Callable[[int], None], count: int = COUNT) -> tuple[float, float]:
+def cost(stage: LiveServer, make: Callable[[int], None], count: int = COUNT) -> tuple[float, float]:
     """What one of ``count`` things takes, and what is counted for it, in bytes; two come first, for what all share."""
     for number in (-1, -2):
         make(number)
@@ -59,7 +59,7 @@ def cost(stage: Stage, make: Callable[[int], None], count: int = COUNT) -> tuple
     return taken / count, (stage.broker.holdings.total_bytes - counted) / count
 
 
-def assert_counted(stage: Stage, make: Callable[[int], None], *, at_most: float = 4, count: int = COUNT) -> None:
+def assert_counted(stage: LiveServer, make: Callable[[int], None], *, at_most: float = 4, count: int = COUNT) -> None:
     """The account is not below what is taken, and not above ``at_most`` times that."""
     taken, counted = cost(stage, make, count)
     print(f"takes {taken:.0f} bytes, counted with {counted:.0f}")
@@ -67,7 +67,7 @@ def assert_counted(stage: Stage, make: Callable[[int], None], *, at_most: float 
     assert counted <= at_most * taken, f"takes {taken:.0f} bytes, counted with {counted:.0f}"
 
 
-def test_an_idle_connection(stage: Stage) -> None:
+def test_an_idle_connection(stage: LiveServer) -> None:
     clients: list[Client] = []
     assert_counted(stage, lambda _: clients.append(stage.greeted()))
     assert stage.broker.holdings.of(CONNECTIONS) > 0
@@ -86,7 +86,7 @@ def test_an_idle_connection(stage: Stage) -> None:
     ],
     ids=["CONNECT", "header", "body", "many headers", "a long header and a body"],
 )
-def test_a_frame_that_is_not_finished(stage: Stage, beginning: bytes, unfinished: bytes) -> None:
+def test_a_frame_that_is_not_finished(stage: LiveServer, beginning: bytes, unfinished: bytes) -> None:
     clients: list[Client] = []
 
     def begin(_: int) -> None:
@@ -102,7 +102,7 @@ def test_a_frame_that_is_not_finished(stage: Stage, beginning: bytes, unfinished
         client.close()
 
 
-def test_a_subscriber_that_does_not_read(stage: Stage) -> None:
+def test_a_subscriber_that_does_not_read(stage: LiveServer) -> None:
     """Two MiB come for each; what one connection may be sent in a turn and the buffer of its socket are the bound."""
     sender = stage.greeted()
     body = bytes(10 * KIBIBYTE)
@@ -131,7 +131,7 @@ def test_a_subscriber_that_does_not_read(stage: Stage) -> None:
     assert stage.broker.holdings.of(OUTPUT) > 2 * WRITE_HIGH_BYTES
 
 
-def test_a_subscription(stage: Stage) -> None:
+def test_a_subscription(stage: LiveServer) -> None:
     client = stage.greeted()
 
     def subscribe(number: int) -> None:
@@ -147,7 +147,7 @@ def test_a_subscription(stage: Stage) -> None:
     ["colour = 'red'", "a = 'b' AND " * 100 + "c = 'd'", "x IN ('a'" + ",'b'" * 900 + ")", "a+b+c+d+e+f+g+h+i+j > 1"],
     ids=["short", "AND", "IN", "sums"],
 )
-def test_a_selector(stage: Stage, selector: str) -> None:
+def test_a_selector(stage: LiveServer, selector: str) -> None:
     client = stage.greeted()
 
     def subscribe(number: int) -> None:
@@ -159,7 +159,7 @@ def test_a_selector(stage: Stage, selector: str) -> None:
     assert stage.broker.holdings.of(SELECTORS) >= 50 * len(selector)
 
 
-def test_a_topic_subscription_is_a_queue_too(stage: Stage) -> None:
+def test_a_topic_subscription_is_a_queue_too(stage: LiveServer) -> None:
     client = stage.greeted()
 
     def subscribe(number: int) -> None:
@@ -170,7 +170,7 @@ def test_a_topic_subscription_is_a_queue_too(stage: Stage) -> None:
     assert stage.broker.holdings.of(QUEUES) > 0
 
 
-def test_an_address_with_a_queue(stage: Stage) -> None:
+def test_an_address_with_a_queue(stage: LiveServer) -> None:
     client = stage.greeted()
 
     def send(number: int) -> None:
@@ -181,7 +181,7 @@ def test_an_address_with_a_queue(stage: Stage) -> None:
     assert stage.broker.holdings.of(ADDRESSES) > 0
 
 
-def test_a_duplicate_id(stage: Stage) -> None:
+def test_a_duplicate_id(stage: LiveServer) -> None:
     client = stage.greeted()
     client.send(frame("SUBSCRIBE", "id:1", "destination:/queue/q"))
 
@@ -204,7 +204,7 @@ class Sieve(dict):  # type: ignore[type-arg]
         pass
 
 
-def test_a_commit_id(stage: Stage) -> None:
+def test_a_commit_id(stage: LiveServer) -> None:
     client = stage.greeted()
 
     def commit(number: int) -> None:
@@ -217,7 +217,7 @@ def test_a_commit_id(stage: Stage) -> None:
     assert stage.broker.holdings.of(IDS) >= 10 * COUNT * 100
 
 
-def test_a_group(stage: Stage) -> None:
+def test_a_group(stage: LiveServer) -> None:
     reader, sender = stage.greeted(), stage.greeted()
     reader.send(frame("SUBSCRIBE", "id:1", "destination:/queue/q", "ack:auto", "receipt:1"))
     reader.expect(b"RECEIPT")
@@ -233,7 +233,7 @@ def test_a_group(stage: Stage) -> None:
     assert stage.broker.holdings.of(GROUPS) >= 10 * COUNT * 100
 
 
-def test_a_transaction(stage: Stage) -> None:
+def test_a_transaction(stage: LiveServer) -> None:
     client = stage.greeted()
 
     def begin(number: int) -> None:
@@ -243,7 +243,7 @@ def test_a_transaction(stage: Stage) -> None:
     assert_counted(stage, begin, at_most=6)
 
 
-def test_messages_in_a_transaction(stage: Stage) -> None:
+def test_messages_in_a_transaction(stage: LiveServer) -> None:
     client = stage.greeted()
     client.send(frame("BEGIN", "transaction:t"))
 
@@ -256,7 +256,7 @@ def test_messages_in_a_transaction(stage: Stage) -> None:
     assert stage.broker.holdings.of(TRANSACTIONS) >= 10 * COUNT * (1000 + MESSAGE_OVERHEAD_BYTES)
 
 
-def test_a_message_is_not_larger_when_a_selector_has_looked_at_it(stage: Stage) -> None:
+def test_a_message_is_not_larger_when_a_selector_has_looked_at_it(stage: LiveServer) -> None:
     sender, reader = stage.greeted(), stage.greeted()
     headers = [f"header-{number}:value {number}" for number in range(10)]
 
@@ -278,7 +278,7 @@ def test_a_message_is_not_larger_when_a_selector_has_looked_at_it(stage: Stage) 
     assert taken < 100 * 10 * COUNT, "something is kept beside each of 1,000 messages"
 
 
-def test_http(stage: Stage) -> None:
+def test_http(stage: LiveServer) -> None:
     clients: list[Client] = []
     service = stage.server._http_services[0]
 

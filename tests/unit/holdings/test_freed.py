@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.core.queue.entry import PURGED
-from tests.unit.holdings.stage import CONNECT, Client, Stage, flat, frame
+from tests.unit.holdings.live_server import CONNECT, Client, LiveServer, flat, frame
 
 KIBIBYTE = 1024
 CORE = """<address-settings><address-setting match="full"><max-size-bytes>1000</max-size-bytes>
@@ -24,14 +24,14 @@ CORE = """<address-settings><address-setting match="full"><max-size-bytes>1000</
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
+def stage(tmp_path: Path) -> Iterator[LiveServer]:
     """A broker on which small bodies are large."""
-    stage = Stage(tmp_path, "stompMinLargeMessageSize=100000;handshakeTimeout=60000", CORE)
+    stage = LiveServer(tmp_path, "stompMinLargeMessageSize=100000;handshakeTimeout=60000", CORE)
     yield stage
     stage.close()
 
 
-def leaves_nothing(stage: Stage, *parts: bytes, greeted: bool = True, unread: bool = False) -> None:
+def leaves_nothing(stage: LiveServer, *parts: bytes, greeted: bool = True, unread: bool = False) -> None:
     """Clients that send ``parts`` (each is read before the next) and go leave no object behind."""
     stats = stage.server.stats
 
@@ -50,7 +50,7 @@ def leaves_nothing(stage: Stage, *parts: bytes, greeted: bool = True, unread: bo
     flat(come_and_go, lambda: settled(stage))
 
 
-def settled(stage: Stage) -> None:
+def settled(stage: LiveServer) -> None:
     """Nothing is under way: no turn, no write, no file that is read."""
     turns, log, large = stage.server.turns, stage.broker.log, stage.server.turns.large
     assert large is not None
@@ -78,7 +78,7 @@ BEGUN = {
 
 
 @pytest.mark.parametrize("parts", BEGUN.values(), ids=BEGUN.keys())
-def test_before_the_greeting(stage: Stage, parts: list[bytes]) -> None:
+def test_before_the_greeting(stage: LiveServer, parts: list[bytes]) -> None:
     leaves_nothing(stage, *parts, greeted=False)
 
 
@@ -120,13 +120,13 @@ STATES = {
 
 
 @pytest.mark.parametrize("parts", STATES.values(), ids=STATES.keys())
-def test_after_the_greeting(stage: Stage, parts: list[bytes]) -> None:
+def test_after_the_greeting(stage: LiveServer, parts: list[bytes]) -> None:
     drain = [frame("UNSUBSCRIBE", "id:1")] if parts[0].startswith(b"SUBSCRIBE\nid:1\ndestination:/topic") else []
     with_reader(stage)
     leaves_nothing(stage, *parts, *drain)
 
 
-def with_reader(stage: Stage) -> None:
+def with_reader(stage: LiveServer) -> None:
     """Somebody takes what is sent to the queues that others leave something on."""
     reader = stage.greeted()
     for number, name in enumerate(("q", "held", "groups")):
@@ -135,21 +135,21 @@ def with_reader(stage: Stage) -> None:
     stage.readers.append(reader)
 
 
-def test_output_that_nobody_reads(stage: Stage) -> None:
+def test_output_that_nobody_reads(stage: LiveServer) -> None:
     """More than the kernel takes."""
     body = bytes(64 * KIBIBYTE)
     with_length = [sent("/topic/t", f"content-length:{len(body)}", body=body)] * 40
     leaves_nothing(stage, subscribed("/topic/t"), *with_length, unread=True)
 
 
-def test_a_large_body_that_nobody_reads(stage: Stage) -> None:
+def test_a_large_body_that_nobody_reads(stage: LiveServer) -> None:
     body = bytes(4000 * KIBIBYTE)
     leaves_nothing(
         stage, subscribed("/topic/t"), sent("/topic/t", f"content-length:{len(body)}", body=body), unread=True
     )
 
 
-def test_a_sender_that_waits_for_room(stage: Stage) -> None:
+def test_a_sender_that_waits_for_room(stage: LiveServer) -> None:
     """A sender that is not read is found gone when its address has room."""
     address = stage.broker.obtain_address("full", "ANYCAST")
     stats = stage.server.stats
@@ -168,7 +168,7 @@ def test_a_sender_that_waits_for_room(stage: Stage) -> None:
     flat(come_and_go, lambda: settled(stage))
 
 
-def test_a_sender_that_waits_for_room_and_is_gone(stage: Stage) -> None:
+def test_a_sender_that_waits_for_room_and_is_gone(stage: LiveServer) -> None:
     """Nobody reads its socket, and there is never room: the reset is found all the same."""
     stage.broker.obtain_address("full", "ANYCAST").bytes_max = 0
     stats = stage.server.stats
@@ -182,7 +182,7 @@ def test_a_sender_that_waits_for_room_and_is_gone(stage: Stage) -> None:
 
 
 def test_a_handshake_that_does_not_come(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, "handshakeTimeout=1")
+    stage = LiveServer(tmp_path, "handshakeTimeout=1")
 
     def come() -> None:
         client = stage.client()
@@ -194,7 +194,7 @@ def test_a_handshake_that_does_not_come(tmp_path: Path) -> None:
     stage.close()
 
 
-def test_a_durable_subscription_that_is_deleted(stage: Stage) -> None:
+def test_a_durable_subscription_that_is_deleted(stage: LiveServer) -> None:
     body = b"x" * 500
 
     def come_and_go() -> None:
@@ -211,7 +211,7 @@ def test_a_durable_subscription_that_is_deleted(stage: Stage) -> None:
     flat(come_and_go, lambda: settled(stage))
 
 
-def test_queues_and_addresses_that_are_deleted(stage: Stage) -> None:
+def test_queues_and_addresses_that_are_deleted(stage: LiveServer) -> None:
     """With all that queues can have: pages, schedules, groups, readers with cursors."""
     client = stage.greeted()
     name = "auto"
@@ -241,7 +241,7 @@ REQUESTS = {
 
 
 @pytest.mark.parametrize("data", REQUESTS.values(), ids=REQUESTS.keys())
-def test_http(stage: Stage, data: bytes) -> None:
+def test_http(stage: LiveServer, data: bytes) -> None:
     service = stage.server._http_services[0]
 
     def ask_and_go() -> None:
@@ -256,7 +256,7 @@ def test_http(stage: Stage, data: bytes) -> None:
     flat(ask_and_go, lambda: settled(stage))
 
 
-def test_many_clients_come_together_and_go_together(stage: Stage) -> None:
+def test_many_clients_come_together_and_go_together(stage: LiveServer) -> None:
     def come_and_go() -> None:
         clients: list[Client] = [stage.client() for _ in range(20)]
         for client in clients:

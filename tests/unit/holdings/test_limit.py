@@ -30,7 +30,7 @@ from artemis_py.message import Account
 from artemis_py.server.connection import Connection
 from artemis_py.server.http.memory_routes import CONNECTIONS_SHOWN
 from artemis_py.server.memory_guard import CUT_OFF_BYTES_MIN, LIGHT_BYTES, NOTHING, MemoryGuard, Weight
-from tests.unit.holdings.stage import Client, Stage, frame
+from tests.unit.holdings.live_server import Client, LiveServer, frame
 
 LIMIT = 1_000_000
 MEBIBYTE = 1 << 20
@@ -43,14 +43,14 @@ CORE = f"""<{SETTING}>{LIMIT}</{SETTING}><address-settings>
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
+def stage(tmp_path: Path) -> Iterator[LiveServer]:
     """A broker with little room for its clients; large bodies stay in memory."""
-    stage = Stage(tmp_path, "stompMinLargeMessageSize=-1", CORE)
+    stage = LiveServer(tmp_path, "stompMinLargeMessageSize=-1", CORE)
     yield stage
     stage.close()
 
 
-def fill(stage: Stage, name: str = "q") -> Client:
+def fill(stage: LiveServer, name: str = "q") -> Client:
     """A client whose transaction holds as much as there may be: nobody can take that away but itself."""
     client = stage.greeted()
     client.send(frame("BEGIN", "transaction:full"))
@@ -71,7 +71,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize("asked", ASKED.items(), ids=ASKED.keys())
-def test_what_is_new_is_refused_and_told_why(stage: Stage, asked: tuple[str, bytes]) -> None:
+def test_what_is_new_is_refused_and_told_why(stage: LiveServer, asked: tuple[str, bytes]) -> None:
     what, data = asked
     client = stage.greeted()
     full = fill(stage)
@@ -87,7 +87,7 @@ def test_what_is_new_is_refused_and_told_why(stage: Stage, asked: tuple[str, byt
     full.close()
 
 
-def test_a_transaction_takes_no_more_and_can_be_committed(stage: Stage) -> None:
+def test_a_transaction_takes_no_more_and_can_be_committed(stage: LiveServer) -> None:
     full = fill(stage)
     other = stage.broker.holdings
     full.send(frame("SEND", "destination:/queue/q", "transaction:full", body=b"y"))
@@ -95,13 +95,13 @@ def test_a_transaction_takes_no_more_and_can_be_committed(stage: Stage) -> None:
     stage.until(lambda: not other.is_full, "what it held is free")
 
 
-def test_a_commit_does_not_wait_for_the_room_that_it_takes_itself(stage: Stage) -> None:
+def test_a_commit_does_not_wait_for_the_room_that_it_takes_itself(stage: LiveServer) -> None:
     full = fill(stage, "block")
     full.send(frame("COMMIT", "transaction:full", "receipt:1"))
     full.expect(b"RECEIPT")
 
 
-def test_a_connection_is_refused(stage: Stage) -> None:
+def test_a_connection_is_refused(stage: LiveServer) -> None:
     full = fill(stage)
     late = stage.client()
     answer = late.expect(b"\0")
@@ -112,7 +112,7 @@ def test_a_connection_is_refused(stage: Stage) -> None:
     assert stage.greeted()
 
 
-def test_messages_go_by_the_policy_of_their_address(stage: Stage) -> None:
+def test_messages_go_by_the_policy_of_their_address(stage: LiveServer) -> None:
     """As when ``global-max-size`` is reached: by what is not in transactions."""
     sender = stage.greeted()
     for name in ("block", "fail", "page"):
@@ -134,7 +134,7 @@ def test_messages_go_by_the_policy_of_their_address(stage: Stage) -> None:
     blocked.expect(b"receipt-id:3")
 
 
-def test_messages_alone_keep_nobody_from_taking_them(stage: Stage) -> None:
+def test_messages_alone_keep_nobody_from_taking_them(stage: LiveServer) -> None:
     sender, reader = stage.greeted(), stage.greeted()
     for number in range(2 * LIMIT // 50_000):
         sender.send(frame("SEND", "destination:/queue/q", f"receipt:{number}", body=b"x" * 50_000))
@@ -144,7 +144,7 @@ def test_messages_alone_keep_nobody_from_taking_them(stage: Stage) -> None:
     reader.expect(b"MESSAGE")
 
 
-def test_who_holds_most_that_is_not_finished_goes_first(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+def test_who_holds_most_that_is_not_finished_goes_first(stage: LiveServer, caplog: pytest.LogCaptureFixture) -> None:
     small, large = stage.greeted(), stage.greeted()
     begun = b"SEND\ndestination:/queue/q\n\n"
     small.send(begun + b"x" * (LIMIT // 4))
@@ -160,7 +160,7 @@ def test_who_holds_most_that_is_not_finished_goes_first(stage: Stage, caplog: py
     small.expect(b"receipt-id:here")
 
 
-def test_headers_that_are_not_finished(stage: Stage) -> None:
+def test_headers_that_are_not_finished(stage: LiveServer) -> None:
     """Many clients, each with less than one may have, before they have said who they are."""
     clients = []
     for _ in range(2 * LIMIT // 60_000):
@@ -175,7 +175,7 @@ def test_headers_that_are_not_finished(stage: Stage) -> None:
         client.close()
 
 
-def test_who_does_not_read_goes_and_others_read_on(stage: Stage) -> None:
+def test_who_does_not_read_goes_and_others_read_on(stage: LiveServer) -> None:
     """What was not confirmed to the broker is on the queue again, and the next reader has it."""
     deaf = [stage.greeted(unread=True) for _ in range(8)]
     for number, client in enumerate(deaf):
@@ -197,7 +197,7 @@ def test_who_does_not_read_goes_and_others_read_on(stage: Stage) -> None:
     reader.expect(b"MESSAGE")
 
 
-def test_nobody_is_cut_off_for_what_others_hold(stage: Stage) -> None:
+def test_nobody_is_cut_off_for_what_others_hold(stage: LiveServer) -> None:
     """Messages fill the memory: connections that are about to send would not help."""
     client = stage.greeted()
     client.send(b"SEND\ndestination:/queue/q\n\n" + b"x" * (LIMIT // 32))
@@ -212,7 +212,7 @@ def test_nobody_is_cut_off_for_what_others_hold(stage: Stage) -> None:
     client.expect(b"RECEIPT")
 
 
-def test_everything_is_given_back(stage: Stage) -> None:
+def test_everything_is_given_back(stage: LiveServer) -> None:
     """When all clients are gone, and what they left is deleted, the account is where it was."""
     before = stage.broker.holdings.by_kind()
     client = stage.greeted()
@@ -242,7 +242,7 @@ def test_everything_is_given_back(stage: Stage) -> None:
     assert stage.broker.holdings.by_kind() == before
 
 
-def test_http_connections_that_make_room_for_others(stage: Stage) -> None:
+def test_http_connections_that_make_room_for_others(stage: LiveServer) -> None:
     """Those that go for others are counted no longer."""
     service = stage.server._http_services[0]
     clients = [stage.client(http=True) for _ in range(service.limits.connections_max + 10)]
@@ -254,7 +254,7 @@ def test_http_connections_that_make_room_for_others(stage: Stage) -> None:
     assert stage.broker.holdings.of(HTTP) == 0
 
 
-def test_who_holds_what_is_told(stage: Stage) -> None:
+def test_who_holds_what_is_told(stage: LiveServer) -> None:
     """In the metrics by kind, and by connection in JSON; the labels are few whoever comes."""
     client = stage.greeted("client-id:c", "login:me", "passcode:x")
     client.send(frame("SUBSCRIBE", "id:1", "destination:/queue/q") + b"SEND\ndestination:/queue/q\n\n" + b"x" * 30_000)
@@ -312,7 +312,7 @@ def test_what_waits_for_its_client_is_weighed_again_at_most_every_10_ms() -> Non
     assert looks(now_ms - 3_600_000) == 4
 
 
-def test_what_every_connection_counts_for_holds_a_little_more(stage: Stage) -> None:
+def test_what_every_connection_counts_for_holds_a_little_more(stage: LiveServer) -> None:
     """A frame that has just begun moves nothing in the account; a greater one is counted whole, and goes whole."""
     holdings = stage.broker.holdings
     client = stage.greeted()

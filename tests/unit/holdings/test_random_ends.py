@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.churn_scripts import Visits
-from tests.unit.holdings.stage import Stage, frame
+from tests.unit.holdings.live_server import LiveServer, frame
 from tests.unit.holdings.test_churn import CORE, clear, nobody_is_here
 from tests.unit.holdings.test_freed import settled
 
@@ -22,9 +22,9 @@ OF_CLIENTS = ("connections", "input", "output", "transactions", "subscriptions",
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
+def stage(tmp_path: Path) -> Iterator[LiveServer]:
     """A broker on which somebody stays who gets what others publish."""
-    stage = Stage(tmp_path, "stompMinLargeMessageSize=100000", CORE)
+    stage = LiveServer(tmp_path, "stompMinLargeMessageSize=100000", CORE)
     yield stage
     stage.close()
 
@@ -40,7 +40,7 @@ def leave(client: socket.socket, chance: random.Random) -> None:
 
 
 @pytest.mark.timeout(120)
-def test_accounts_return_to_nothing(stage: Stage, request: pytest.FixtureRequest) -> None:
+def test_accounts_return_to_nothing(stage: LiveServer, request: pytest.FixtureRequest) -> None:
     chance = random.Random(request.config.option.seed)
     visits = Visits(request.config.option.seed)
     declared = stage.broker.holdings.by_kind()

@@ -11,7 +11,7 @@ from artemis_py.core.queue.alerts import Ages
 from artemis_py.message import Account, Head, Message, header_name
 from artemis_py.server.operational import OperationalLog
 from artemis_py.stomp.dialect import MEMO_BYTES_MAX, Dialect
-from tests.wire.world import START_MS, configuration
+from tests.wire.in_process import START_MS, configuration
 
 COUNT = 12_000
 MEBIBYTE = 1 << 20

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from artemis_py.config.entities import RetentionConfig
 from artemis_py.config.settings import BrokerConfig
+from artemis_py.config.tables.entities import RetentionConfig
 from artemis_py.server.store import open_store
 from artemis_py.storage.room import RESERVE_NAME, Room
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from artemis_py.config.entities import RetentionConfig
 from artemis_py.config.settings import BrokerConfig
+from artemis_py.config.tables.entities import RetentionConfig
 from artemis_py.core.queue.entry import ACKED
 from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
 from artemis_py.paged import Page, Share

@@ -21,7 +21,7 @@ from artemis_py.storage.recovery import recover
 from artemis_py.storage.scan import Damage, whole_records
 from artemis_py.storage.segment_index import decode_index, encode_index, index_fields, index_name, index_of
 from artemis_py.storage.sidecars import delete_orphans, delete_segment, index_beside, write_index
-from tests.unit.storage_tools.parts import ImmediateCommitter, Story, message
+from tests.unit.journal_readers.parts import ImmediateCommitter, Story, message
 
 
 def sent(number: int, address: str, body: bytes = b"") -> Message:
@@ -30,7 +30,7 @@ def sent(number: int, address: str, body: bytes = b"") -> Message:
     return Message(head, body, number, number, 0, Account(), 0)
 
 
-class Shelf:
+class IndexedJournal:
     """A journal on real files that writes the index of each segment it closes."""
 
     def __init__(self, folder: Path, file_bytes: int = 4096) -> None:
@@ -96,7 +96,7 @@ def test_the_journal_keeps_what_a_walk_finds(tmp_path: Path, rng: random.Random)
 
 
 def test_what_an_index_says(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = IndexedJournal(tmp_path)
     journal = shelf.journal
     journal.queue_changed({"id": 1, "name": "q", "address": "a"})
     shelf.send("b")
@@ -155,7 +155,7 @@ def test_sessions_and_consumers_are_told_in_each_segment_that_names_them(tmp_pat
 
 def test_a_record_that_another_replaced_before_it_was_written_does_not_count(tmp_path: Path) -> None:
     """A page that grows twice in a turn says so once."""
-    shelf = Shelf(tmp_path)
+    shelf = IndexedJournal(tmp_path)
     page = Page(1, 1, 1)
     shelf.journal.page_opened(page, "a")
     for count in (1, 2, 3):
@@ -169,7 +169,7 @@ def test_a_record_that_another_replaced_before_it_was_written_does_not_count(tmp
 
 
 def test_nothing_is_told_before_it_is_durable(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = IndexedJournal(tmp_path)
     shelf.send("a")
     index = shelf.journal.segments[0].index
     assert index is not None
@@ -179,7 +179,7 @@ def test_nothing_is_told_before_it_is_durable(tmp_path: Path) -> None:
 
 
 def test_copies_of_a_compaction_are_no_messages(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = IndexedJournal(tmp_path)
     shelf.journal.queue_changed({"id": 1, "name": "q", "address": "a"})
     staying = shelf.send("a.stays")
     for number in range(200):
@@ -194,7 +194,7 @@ def test_copies_of_a_compaction_are_no_messages(tmp_path: Path) -> None:
 @pytest.mark.interpreted
 def test_blocks_begin_with_a_batch_and_cover_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment_index, "BLOCK_BYTES", 1000)
-    shelf = Shelf(tmp_path, file_bytes=65536)
+    shelf = IndexedJournal(tmp_path, file_bytes=65536)
     for turn in range(40):
         shelf.send("a", bytes(100))
         shelf.turn(10 + turn)
@@ -217,7 +217,7 @@ def test_blocks_begin_with_a_batch_and_cover_the_file(tmp_path: Path, monkeypatc
 @pytest.mark.interpreted
 def test_with_too_many_addresses_none_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment_index, "ADDRESSES_MAX", 3)
-    shelf = Shelf(tmp_path)
+    shelf = IndexedJournal(tmp_path)
     for address in "abc":
         shelf.send(address)
         shelf.turn(1)
@@ -232,7 +232,7 @@ def test_with_too_many_addresses_none_is_named(tmp_path: Path, monkeypatch: pyte
 
 
 def test_an_index_goes_with_its_segment_and_a_lost_one_is_made_again(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = IndexedJournal(tmp_path)
     for turn in range(60):
         shelf.send("a", bytes(200))
         shelf.turn(turn)
@@ -264,14 +264,14 @@ def test_an_index_goes_with_its_segment_and_a_lost_one_is_made_again(tmp_path: P
 
 
 def test_a_journal_that_ends_closes_its_segment(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = IndexedJournal(tmp_path)
     shelf.journal.finish()
     assert shelf.closed == []
     shelf.send("a")
     shelf.turn(1)
     shelf.journal.finish()
     assert [segment.number for segment in shelf.closed] == [1]
-    again = Shelf(tmp_path)
+    again = IndexedJournal(tmp_path)
     again.send("b")
     again.turn(2)
     again.journal.finish()
@@ -280,7 +280,7 @@ def test_a_journal_that_ends_closes_its_segment(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_refuses_an_index_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = IndexedJournal(tmp_path)
     shelf.send("a")
     shelf.turn(1)
     index = shelf.journal.segments[0].index
@@ -294,7 +294,7 @@ def test_a_disk_that_refuses_an_index_is_no_failure(tmp_path: Path, monkeypatch:
 
 
 def test_damage_is_passed_over(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, file_bytes=65536)
+    shelf = IndexedJournal(tmp_path, file_bytes=65536)
     for turn in range(3):
         shelf.send("abc"[turn])
         shelf.turn(turn)

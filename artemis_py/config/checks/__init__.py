@@ -1,0 +1,1 @@
+"""What the XSD and a single value cannot tell."""

@@ -1,0 +1,178 @@
+"""From the URIs of acceptors to ports: which are opened, with which protocols, and why others are not."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from artemis_py.config.draft import AcceptorDraft, Draft
+from artemis_py.config.problems import nearest
+from artemis_py.config.tables.acceptor import AcceptorConfig, is_loopback, known_params
+from artemis_py.config.tables.acceptor_params import FOREIGN_PROTOCOLS, HANDSHAKE_SECONDS, SERVED_PROTOCOLS
+from artemis_py.config.tables.entities import Origin
+from artemis_py.config.tables.fields import BOOLEAN, IGNORED, REFUSED, show
+from artemis_py.config.values import ValueTextError, parse_value
+
+_EVERYTHING: Final = ("STOMP",)
+_SPEAKS_NONE: Final = f"this broker speaks none of its protocols; it speaks {' and '.join(SERVED_PROTOCOLS)}"
+_NAMES_NONE: Final = f"it names no protocol that anybody knows; this broker speaks {' and '.join(SERVED_PROTOCOLS)}"
+
+
+def make_acceptors(draft: Draft, *, open_to_all: bool) -> tuple[AcceptorConfig, ...]:
+    """Check every acceptor of the draft and freeze it; problems are added to the draft's.
+
+    Unless ``open_to_all``, ports that other machines can reach are refused.
+    """
+    foreign: dict[str, Origin] = {}
+    acceptors = [_make(draft, each, foreign, open_to_all) for each in draft.acceptors]
+    if foreign:
+        _tell_of_foreign(draft, foreign, acceptors)
+    _check_names_and_ports(draft, acceptors)
+    for acceptor in acceptors:
+        if acceptor.refused is not None and acceptor.refused != _SPEAKS_NONE:
+            draft.problems.warning(
+                "acceptor-closed", acceptor.origin, f"acceptor {acceptor.name!r} is not opened: {acceptor.refused}"
+            )
+    return tuple(acceptors)
+
+
+def _tell_of_foreign(draft: Draft, foreign: dict[str, Origin], acceptors: list[AcceptorConfig]) -> None:
+    """One warning for all that other protocols are named for: the files of Artemis have three such acceptors."""
+    what = f"protocols that this broker does not speak are left out: {', '.join(foreign)}"
+    closed = [f"{each.name!r} ({each.origin.line})" for each in acceptors if each.refused == _SPEAKS_NONE]
+    if closed:
+        what += f"; acceptors without any other are not opened: {', '.join(closed)}"
+    draft.problems.warning("foreign-protocol", next(iter(foreign.values())), what)
+
+
+def _make(draft: Draft, each: AcceptorDraft, foreign: dict[str, Origin], open_to_all: bool) -> AcceptorConfig:
+    if each.scheme == "vm":
+        reason = "it is a way in for programs in the same Java virtual machine"
+        return AcceptorConfig(name=each.name, host=each.host, port=0, protocols=(), origin=each.origin, refused=reason)
+    params, refused = _check_params(draft, each)
+    protocols = _protocols(draft, each, params, foreign)
+    if refused is None and not protocols:
+        refused = _SPEAKS_NONE if foreign else _NAMES_NONE
+    if refused is None and not open_to_all and not is_loopback(each.host):
+        refused = (
+            f"{each.host} can be reached from other machines, and this version checks no users or passwords; "
+            "listen on 127.0.0.1, or write <security-enabled>false</security-enabled> if everybody may connect"
+        )
+    return AcceptorConfig(
+        name=each.name,
+        host=each.host,
+        port=each.port,
+        protocols=protocols,
+        params=params,
+        origin=each.origin,
+        refused=refused,
+    )
+
+
+def _check_params(draft: Draft, each: AcceptorDraft) -> tuple[dict[str, str], str | None]:
+    """Return the parameters under their present names, and why the port must not be opened, if so."""
+    rows = known_params()
+    params: dict[str, str] = {}
+    refused: str | None = None
+    for name, text in each.params.items():
+        origin = each.param_origins.get(name, each.origin)
+        if name == HANDSHAKE_SECONDS:
+            _handshake_seconds(draft, each, params, text, origin)
+            continue
+        row = rows.get(name)
+        if row is None:
+            draft.problems.warning(
+                "left-out",
+                origin,
+                f"acceptor {each.name!r}: unknown parameter {name} is left out",
+                suggestion=nearest(name, (known for known, at in rows.items() if at.treatment != IGNORED)),
+            )
+            continue
+        try:
+            value = parse_value(row, text, is_attribute=True)
+        except ValueTextError as problem:
+            draft.problems.error(
+                origin, f"acceptor {each.name!r}: parameter {name} is wrong", value=text, allowed=problem.allowed
+            )
+            continue
+        if row.kind == BOOLEAN and text.lower() not in ("true", "false"):
+            draft.problems.warning(
+                "doubtful-value",
+                origin,
+                f"acceptor {each.name!r}: parameter {name} counts as false",
+                value=text,
+                allowed="true, false",
+            )
+        if row.treatment == REFUSED and value:
+            refused = f"{row.name}: {row.reason}"
+        _note_ignored(draft, row, value, origin)
+        params[row.name] = text
+    return params, refused
+
+
+def _note_ignored(draft: Draft, row: Any, value: object, origin: Origin) -> None:
+    if row.treatment == IGNORED and not row.silent and show(value) != show(row.default):
+        draft.ignore_setting(row, origin, f"acceptor parameter {row.name}")
+
+
+def _handshake_seconds(draft: Draft, each: AcceptorDraft, params: dict[str, str], text: str, origin: Origin) -> None:
+    """Read Artemis' own parameter, in seconds; our own, in ms, wins where both are given."""
+    if not text.isascii() or not text.isdigit():
+        draft.problems.error(
+            origin,
+            f"acceptor {each.name!r}: parameter {HANDSHAKE_SECONDS} is wrong",
+            value=text,
+            allowed="a whole number of seconds",
+        )
+    else:
+        params.setdefault("handshakeTimeout", str(int(text) * 1000))
+
+
+def _protocols(
+    draft: Draft, each: AcceptorDraft, params: dict[str, str], foreign: dict[str, Origin]
+) -> tuple[str, ...]:
+    """Return what is served: STOMP where nothing is named, else what is named and known, in any case."""
+    text = params.get("protocols")
+    if text is None:
+        return _EVERYTHING
+    origin = each.param_origins.get("protocols", each.origin)
+    served: list[str] = []
+    for word in text.split(","):
+        name = word.strip().upper()
+        if name in SERVED_PROTOCOLS:
+            if name != word.strip():
+                draft.problems.note(
+                    "doubtful-value",
+                    origin,
+                    f"acceptor {each.name!r}: {word} counts as {name}; Artemis does not know it in this case",
+                )
+            if name not in served:
+                served.append(name)
+        elif name in FOREIGN_PROTOCOLS:
+            foreign.setdefault(name, origin)
+        elif name:
+            draft.problems.warning(
+                "left-out",
+                origin,
+                f"acceptor {each.name!r}: unknown protocol is left out",
+                value=word,
+                allowed=", ".join(SERVED_PROTOCOLS),
+                suggestion=nearest(word, (*SERVED_PROTOCOLS, *FOREIGN_PROTOCOLS)),
+            )
+    return tuple(served)
+
+
+def _check_names_and_ports(draft: Draft, acceptors: list[AcceptorConfig]) -> None:
+    names: dict[str, Origin] = {}
+    ports: dict[tuple[str, int], Origin] = {}
+    for acceptor in acceptors:
+        other = names.setdefault(acceptor.name, acceptor.origin)
+        if other is not acceptor.origin:
+            draft.problems.error(acceptor.origin, f"two acceptors are named {acceptor.name!r}; the other is at {other}")
+        if acceptor.refused is not None or acceptor.port == 0:
+            continue
+        place = (acceptor.host.lower(), acceptor.port)
+        other = ports.setdefault(place, acceptor.origin)
+        if other is not acceptor.origin:
+            draft.problems.error(
+                acceptor.origin, f"{acceptor.host}:{acceptor.port} is taken by the acceptor at {other} already"
+            )

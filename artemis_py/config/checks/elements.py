@@ -1,0 +1,171 @@
+"""Checks that need more than one element: what the XSD and a single value cannot tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from artemis_py.config.draft import Draft, Values
+from artemis_py.config.merging import SettingsEntry, SettingsRepository
+from artemis_py.config.tables.address_settings import AddressSettings
+from artemis_py.config.tables.entities import AddressConfig, Origin
+from artemis_py.errors import SelectorError
+
+_LIMITS: Final = ("max_size_bytes", "max_size_messages")
+
+
+def check_addresses(draft: Draft, settings: SettingsRepository, is_wildcard: Callable[[str], bool]) -> None:
+    """Look for dead-letter and expiry addresses where no queue or divert is declared, and no queue comes by itself. One
+    on a wildcard address may be there for any of them.
+    """
+    taken = {name for name, address in draft.addresses.items() if address.queues}
+    taken.update(divert.written.values.get("address", "") for divert in draft.diverts.values())
+    if any(map(is_wildcard, taken)):
+        return
+    places: dict[tuple[str, str], Origin] = {}  # where the first of each is
+    for entry in settings.entries:
+        merged = settings.settings_for(entry.match)
+        for attribute, flag in (
+            ("dead_letter_address", "auto_create_dead_letter_resources"),
+            ("expiry_address", "auto_create_expiry_resources"),
+        ):
+            target = entry.values.get(attribute)
+            if target and not getattr(merged, flag):
+                places.setdefault((attribute, target), entry.origins[attribute])
+    for queue in draft.queues.values():
+        target = queue.written.values.get("dead_letter_address")
+        if target and not settings.settings_for(queue.address).auto_create_dead_letter_resources:
+            places.setdefault(("dead_letter_address", target), queue.written.origins["dead_letter_address"])
+    for (attribute, target), origin in places.items():
+        if target not in taken:
+            name = attribute.replace("_", "-")
+            draft.problems.warning(
+                "loses-messages",
+                origin,
+                f"{name} {target!r} has no queue in addresses: messages sent there are lost, unless a consumer has "
+                "made one",
+                allowed=f"an address with a queue, or auto-create-{name.removesuffix('-address')}-resources",
+            )
+
+
+def check_no_route(draft: Draft, settings: SettingsRepository) -> None:
+    """Look for ``send-to-dla-on-no-route`` where there is no dead-letter address."""
+    for entry in settings.entries:
+        if entry.values.get("send_to_dla_on_no_route") and not settings.settings_for(entry.match).dead_letter_address:
+            what = "send-to-dla-on-no-route without dead-letter-address: what reaches no queue is discarded"
+            draft.problems.warning("loses-messages", entry.origins["send_to_dla_on_no_route"], what)
+
+
+def check_filters(draft: Draft) -> None:
+    """Parse every selector of queues, diverts and address-settings."""
+    for queue in draft.queues.values():
+        _check_selector(draft, queue.written, "filter", f"filter of queue {queue.name!r}")
+        _check_selector(draft, queue.written, "consumer_selector", f"consumer-selector of queue {queue.name!r}")
+    for divert in draft.diverts.values():
+        _check_selector(draft, divert.written, "filter", f"filter of divert {divert.name!r}")
+    for entry in draft.entries.values():
+        name = f"default-consumer-selector of {entry.name!r}"
+        _check_selector(draft, entry.written, "default_consumer_selector", name)
+
+
+def _check_selector(draft: Draft, written: Values, attribute: str, name: str) -> None:
+    text = written.values.get(attribute)
+    if text is None:
+        return
+    from artemis_py.selector import compile_selector
+
+    try:
+        compile_selector(text)
+    except SelectorError as error:
+        draft.problems.error(written.origins[attribute], f"{name} does not parse: {error.reason}", value=text)
+
+
+def check_limits(draft: Draft, settings: SettingsRepository) -> None:
+    """Look for full policies without a limit, and for page limits that are not whole."""
+    deciders = _deciders_of_limited(settings)
+    for entry in settings.entries:
+        policy = entry.values.get("address_full_policy")
+        has_limit = entry.match in deciders or _has_limit(settings.settings_for(entry.match))
+        if policy in ("BLOCK", "FAIL", "DROP") and not has_limit:
+            draft.problems.warning(
+                "without-limit",
+                entry.origins["address_full_policy"],
+                f"address-full-policy {policy} without max-size-bytes or max-size-messages: the address is full only"
+                " when global-max-size is reached",
+            )
+        _check_page_limit(draft, entry, settings.settings_for(entry.match))
+
+
+def _check_page_limit(draft: Draft, entry: SettingsEntry, merged: AddressSettings) -> None:
+    """Artemis needs both a limit and a policy, and ignores one without the other; so does this broker."""
+    if "page_full_policy" in entry.origins and not merged.limits_pages:
+        what = "page-full-policy without page-limit-bytes or page-limit-messages: pages have no limit"
+        draft.problems.warning("without-limit", entry.origins["page_full_policy"], what)
+    for name in ("page_limit_bytes", "page_limit_messages"):
+        if entry.values.get(name, -1) > 0 and merged.page_full_policy is None:
+            what = f"{name.replace('_', '-')} without page-full-policy (DROP or FAIL): the limit has no effect"
+            draft.problems.warning("without-limit", entry.origins[name], what)
+
+
+def check_persistence(draft: Draft) -> None:
+    """Look for what means nothing without a journal."""
+    if draft.core.values.get("persistence_enabled", True):
+        return
+    if draft.retention is not None:
+        draft.problems.warning(
+            "no-effect",
+            draft.retention_origin,
+            "journal-retention-directory without persistence-enabled: there is no journal, and nothing is retained",
+        )
+
+
+def _has_limit(settings: AddressSettings) -> bool:
+    return settings.max_size_bytes > -1 or settings.max_size_messages > -1
+
+
+def _deciders_of_limited(settings: SettingsRepository) -> set[str | None]:
+    """Return the matches from which addresses with a limit of their own get their full policy."""
+    return {
+        settings.decided_by(entry.match, "address_full_policy")
+        for entry in settings.entries
+        if any(entry.values.get(name, -1) > -1 for name in _LIMITS)
+    }
+
+
+def check_rings(draft: Draft, addresses: Sequence[AddressConfig], settings: SettingsRepository) -> None:
+    """Advise against rings that keep nothing and against rings on addresses that page."""
+    for address in addresses:
+        merged = settings.settings_for(address.name)
+        for queue in address.queues:
+            ring = merged.default_ring_size if queue.ring_size is None else queue.ring_size
+            _check_ring(draft, ring, queue.origin_of("ring_size"), f"queue {queue.name!r}", address.name, settings)
+    for entry in settings.entries:
+        ring = entry.values.get("default_ring_size", -1)
+        origin = entry.origins.get("default_ring_size", entry.origin)
+        _check_ring(draft, ring, origin, f"each queue of {entry.match!r}", entry.match, settings)
+
+
+def _check_ring(
+    draft: Draft, ring: int, origin: Origin, subject: str, address: str, settings: SettingsRepository
+) -> None:
+    if ring == 0:
+        draft.problems.warning(
+            "loses-messages", origin, f"{subject} is a ring of size 0, which keeps no message; -1 means no ring"
+        )
+    elif ring > 0 and is_meant_to_page(settings, address):
+        draft.problems.warning(
+            "doubtful-value",
+            origin,
+            f"{subject} is a ring on an address with address-full-policy PAGE: in Artemis, paged messages do not "
+            "count against a ring",
+            allowed="DROP, FAIL or BLOCK go well with rings",
+        )
+
+
+def is_meant_to_page(settings: SettingsRepository, address: str) -> bool:
+    """Say whether somebody asked for paging on an address, or gave it a limit; else it pages only when all memory is
+    full.
+    """
+    merged = settings.settings_for(address)
+    asked_for = settings.decided_by(address, "address_full_policy") is not None
+    return merged.address_full_policy == "PAGE" and (asked_for or _has_limit(merged))

@@ -1,0 +1,207 @@
+"""Which settings of a queue do not go together, and which have no effect: one table, looked through for every queue.
+
+What is in no row works together; ``tests/queues/test_combinations.py`` tries every pair. Types that exclude each other
+are in :mod:`artemis_py.config.checks.queue_types`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, final
+
+from artemis_py.config.draft import Draft
+from artemis_py.config.merging import SettingsEntry, SettingsRepository
+from artemis_py.config.problems import ERROR, WARNING
+from artemis_py.config.tables.address_settings import AddressSettings
+from artemis_py.config.tables.entities import QUEUE_DEFAULTS, AddressConfig, Origin, QueueConfig
+from artemis_py.config.tables.queue_settings import QueueSettings, queue_settings
+
+
+class Case(NamedTuple):
+    """A queue with what its checks need to know of the place around it."""
+
+    own: QueueSettings
+    settings: AddressSettings
+    address: str
+    """The address, or the match of an address-setting."""
+    pages: bool
+    """Is the address meant to page?"""
+    neighbours: int
+    """Other queues of the address."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A row. ``attributes`` are the queue's that take part, ``applies`` says when, ``text`` what is the matter."""
+
+    severity: str
+    attributes: tuple[str, ...]
+    applies: Callable[[Case], bool]
+    text: str
+    allowed: str | None = None
+
+
+def _has_policy(case: Case, *policies: str) -> bool:
+    return case.own.limits_depth and case.own.overflow_policy in policies
+
+
+RULES: Final = (
+    Rule(
+        ERROR,
+        ("overflow_policy", "ring_size"),
+        lambda case: case.own.overflow_policy != "NONE" and case.own.ring_size >= 0,
+        "has overflow-policy and ring-size, which both say what a full queue does",
+        "one of them; overflow-policy RING counts what is in delivery, ring-size does not",
+    ),
+    Rule(
+        ERROR,
+        ("overflow_policy", "non_destructive", "last_value", "last_value_key", "queue_type"),
+        lambda case: _has_policy(case, "FLOW_TO_DISK") and case.own.non_destructive and case.own.last_value,
+        "is a non-destructive last-value queue that flows to disk: values in pages would never be replaced, because "
+        "nobody takes them out",
+        "overflow-policy RING, REJECT or PRODUCER_FLOW_CONTROL",
+    ),
+    Rule(
+        WARNING,  # Artemis takes it
+        ("dead_letter_address",),
+        lambda case: case.own.dead_letter_address == case.address,
+        "has its own address for dead-letter-address: dead messages would come back to it for ever",
+        "another address, or the empty text to discard them",
+    ),
+    Rule(
+        WARNING,
+        ("overflow_policy",),
+        lambda case: case.own.overflow_policy != "NONE" and not case.own.limits_depth,
+        "has overflow-policy without max-depth-messages or max-depth-bytes: it is never full",
+    ),
+    Rule(
+        WARNING,
+        ("max_depth_messages", "max_depth_bytes"),
+        lambda case: case.own.limits_depth and case.own.overflow_policy == "NONE",
+        "has a max-depth without overflow-policy: nothing happens at that depth",
+        "overflow-policy RING, PRODUCER_FLOW_CONTROL, FLOW_TO_DISK or REJECT",
+    ),
+    Rule(
+        WARNING,
+        ("overflow_policy",),
+        lambda case: _has_policy(case, "RING") and case.pages,
+        "is a ring on an address with address-full-policy PAGE: messages in pages do not count against a ring",
+        "DROP, FAIL or BLOCK go well with rings",
+    ),
+    Rule(
+        WARNING,
+        ("overflow_policy",),
+        lambda case: _has_policy(case, "FLOW_TO_DISK") and (case.own.queue_type or "standard") != "standard",
+        "flows to disk, but not in order of arrival: a message in a page takes part only when it comes into memory",
+        "queue-type standard, or a max-depth that memory can hold",
+    ),
+    Rule(
+        WARNING,
+        ("overflow_policy",),
+        lambda case: _has_policy(case, "FLOW_TO_DISK") and case.neighbours > 0,
+        "flows to disk on an address with other queues: while it does, messages for all of them go to pages",
+        "an address of its own, filled by a divert",
+    ),
+    Rule(
+        WARNING,
+        ("flow_resume_percent",),
+        lambda case: case.own.flow_resume_percent != 80 and not _has_policy(case, "PRODUCER_FLOW_CONTROL"),
+        "has flow-resume-percent without overflow-policy PRODUCER_FLOW_CONTROL and a max-depth: it has no effect",
+    ),
+    Rule(
+        WARNING,
+        ("consumers_before_dispatch", "max_consumers"),
+        lambda case: 0 <= case.own.max_consumers < case.own.consumers_before_dispatch
+        and case.own.delay_before_dispatch < 0,
+        "waits for more consumers (consumers-before-dispatch) than it admits (max-consumers): nothing is ever "
+        "delivered",
+        "delay-before-dispatch, or more max-consumers",
+    ),
+    Rule(
+        WARNING,
+        ("max_live_consumers",),
+        lambda case: 0 <= case.own.max_consumers < case.own.max_live_consumers,
+        "has max-live-consumers above max-consumers: it has no effect",
+    ),
+    Rule(
+        WARNING,
+        ("min_message_ttl", "max_message_ttl"),
+        lambda case: case.own.min_message_ttl > case.own.max_message_ttl > 0,
+        "has a min-message-ttl above max-message-ttl, which is applied last and counts",
+    ),
+    Rule(
+        WARNING,
+        ("expiry_policy",),
+        lambda case: case.own.expiry_policy == "ROUTE_TO_ALTERNATE"
+        and not (case.settings.expiry_address or case.own.dead_letter_address),
+        "has expiry-policy ROUTE_TO_ALTERNATE and neither expiry-address nor dead-letter-address: what expires is "
+        "discarded",
+    ),
+    Rule(
+        WARNING,
+        ("max_delivery_attempts", "dead_letter_address"),
+        lambda case: case.own.non_destructive,
+        "is non-destructive: nothing is ever delivered for the last time, so it has no dead messages",
+    ),
+    Rule(
+        WARNING,
+        ("alert_repeat_gap",),
+        lambda case: not any(
+            (
+                case.own.alert_threshold_message_age, case.own.alert_threshold_message_size,
+                case.own.alert_threshold_depth_messages, case.own.alert_threshold_depth_bytes,
+            )
+        ),
+        "has alert-repeat-gap without any alert-threshold: it has no effect",
+    ),
+)  # fmt: skip
+
+
+def check_queue_combinations(
+    draft: Draft, addresses: Sequence[AddressConfig], settings: SettingsRepository, pages: Callable[[str], bool]
+) -> None:
+    """Refuse or warn of what does not go together: in each queue, and in each address-setting for the queues it makes.
+    A rule speaks only where one of its attributes is written.
+    """
+    for address in addresses:
+        for queue in address.queues:
+            merged = settings.settings_for(address.name)
+            own = queue_settings(queue, merged)
+            case = Case(own, merged, address.name, pages(address.name), len(address.queues) - 1)
+            written = [attribute for attribute, _ in queue.origins]
+            _check(draft, f"queue {queue.name!r}", case, written, queue.origin_of)
+    for entry in settings.entries:
+        _check_entry(draft, entry, settings, pages)
+
+
+def _check_entry(
+    draft: Draft, entry: SettingsEntry, settings: SettingsRepository, pages: Callable[[str], bool]
+) -> None:
+    merged = settings.settings_for(entry.match)
+    own = queue_settings(QueueConfig(name="", address=entry.match, routing_type="ANYCAST"), merged, declared=False)
+    written = [attribute for attribute, other in QUEUE_DEFAULTS.items() if other in entry.values]
+    case = Case(own, merged, entry.match, pages(entry.match), 0)
+
+    def place(attribute: str) -> Origin:
+        return entry.origins.get(QUEUE_DEFAULTS[attribute], entry.origin)
+
+    _check(draft, f"each queue of {entry.match!r}", case, written, place)
+
+
+def _check(draft: Draft, subject: str, case: Case, written: Sequence[str], place: Callable[[str], Origin]) -> None:
+    for rule in RULES:
+        taking_part = [attribute for attribute in rule.attributes if attribute in written]
+        if not taking_part or not rule.applies(case):
+            continue
+        origin = place(taking_part[0])
+        if rule.severity == WARNING and draft.problems.has_error_at(origin):
+            continue  # what was wrong there was left out, and may be what is missed
+        draft.problems.add(
+            rule.severity,
+            "" if rule.severity == ERROR else "doubtful-value",
+            origin,
+            f"{subject} {rule.text}",
+            allowed=rule.allowed,
+        )

@@ -1,0 +1,1 @@
+"""Where a setting comes from, and the reference of all of them."""

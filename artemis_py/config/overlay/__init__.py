@@ -1,0 +1,1 @@
+"""The properties that are laid over what the file says."""

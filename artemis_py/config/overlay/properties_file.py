@@ -1,0 +1,152 @@
+"""Reads files of properties: Java's ``.properties`` format, and JSON whose nested names are joined by dots."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from artemis_py.config.problems import Problems
+from artemis_py.config.tables.entities import Origin
+from artemis_py.config.xml.source import load_text
+
+DEFAULT_FILTER: Final = r".*\.(json|properties)"
+_ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
+_HALF: Final = re.compile("[\ud800-\udfff]")
+_KEY_END: Final = re.compile(r"(?:[^\\=: \t\f]|\\.)*", re.DOTALL)
+
+
+class Property(NamedTuple):
+    """One key with its value. The key is not taken apart; ``line`` counts from 1, 0 when unknown."""
+
+    key: str
+    value: str
+    origin: Origin
+
+
+def expand_paths(paths: list[str], problems: Problems) -> list[str]:
+    """Return the files that ``paths`` mean: each may be several with commas between, and a folder is
+    every ``.properties`` and ``.json`` file in it, in the order of names, or those that ``?filter=REGEX`` matches whole
+    (Artemis manual, "Broker Properties"). A folder that cannot be read is an error.
+    """
+    files: list[str] = []
+    for path in (each.strip() for listed in paths for each in _between_commas(listed)):
+        folder, _, query = path.partition("/?")
+        if query or os.path.isdir(path) or path.endswith("/"):
+            files.extend(_files_in(folder.removesuffix("/") + "/", query, problems))
+        elif path:
+            files.append(path)
+    return files
+
+
+def _between_commas(listed: str) -> list[str]:
+    """Take a list apart; a file that has the comma in its name stays whole."""
+    return [listed] if os.path.exists(listed) else listed.split(",")
+
+
+def _files_in(folder: str, query: str, problems: Problems) -> list[str]:
+    wanted = query.removeprefix("filter=") if query.startswith("filter=") else DEFAULT_FILTER
+    if query and not query.startswith("filter="):
+        problems.error(Origin(folder, 0), f"?{query} means nothing here", allowed="?filter=REGEX")
+    try:
+        matches = re.compile(wanted).fullmatch
+        names = sorted(os.listdir(folder))
+    except re.error as error:
+        problems.error(Origin(folder, 0), f"the filter is no regular expression: {error}", value=wanted)
+        return []
+    except OSError as error:
+        problems.error(Origin(folder, 0), f"{folder} cannot be read: {error.strerror or error}")
+        return []
+    return [folder + name for name in names if matches(name)]
+
+
+def read_properties(path: str, problems: Problems) -> list[Property]:
+    """Return the properties of a file in its order. A file that cannot be read is an error."""
+    text = load_text(path, Origin(path, 0), problems)
+    if text is None:
+        return []
+    if path.endswith(".json"):
+        found = _read_json(path, text, problems)
+    else:
+        found = [
+            Property(_unescape(key), _unescape(value), Origin(path, line)) for key, value, line in _split_lines(text)
+        ]
+    return [
+        each._replace(key=_whole(each.key, each, problems), value=_whole(each.value, each, problems)) for each in found
+    ]
+
+
+def _whole(text: str, given: Property, problems: Problems) -> str:
+    """Put together what two escapes say of one character, as Java writes it; half a character is an error."""
+    if _HALF.search(text) is None:
+        return text
+    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if joined.count("\ufffd") > text.count("\ufffd"):
+        problems.error(given.origin, f"property {given.key} has an escape that is half a character", allowed="a pair")
+    return joined
+
+
+def _split_lines(text: str) -> Iterator[tuple[str, str, int]]:
+    """Yield key, value and first line number of each logical line, still escaped."""
+    pending, first = "", 0
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = raw.lstrip(" \t\f")
+        if not pending and (not line or line[0] in "#!"):
+            continue
+        first = first or number
+        backslashes = len(line) - len(line.rstrip("\\"))
+        if backslashes % 2:
+            pending += line[:-1]
+            continue
+        yield (*_split_key(pending + line), first)
+        pending, first = "", 0
+    if pending:
+        yield (*_split_key(pending), first)
+
+
+def _split_key(line: str) -> tuple[str, str]:
+    found = _KEY_END.match(line)
+    key = found[0] if found else ""
+    rest = line[len(key) :].lstrip(" \t\f")
+    if rest[:1] in ("=", ":"):
+        rest = rest[1:].lstrip(" \t\f")
+    return key, rest
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPE.sub(lambda each: chr(int(each[1], 16)) if each[1] else _ESCAPES.get(each[2], each[2]), text)
+
+
+def _read_json(path: str, text: str, problems: Problems) -> list[Property]:
+    import json
+
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        reason = "values stand inside each other too deep" if isinstance(error, RecursionError) else str(error)
+        problems.error(Origin(path, getattr(error, "lineno", 0)), f"no JSON: {reason}")
+        return []
+    if not isinstance(data, dict):
+        problems.error(Origin(path, 1), "the outermost value must be an object")
+        return []
+    return [Property(key, value, Origin(path, 0)) for key, value in _flatten(data)]
+
+
+def _flatten(data: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in data.items():
+        segment = f'"{name}"' if "." in name and not name.startswith('"') else name
+        key = f"{prefix}.{segment}" if prefix else segment
+        if isinstance(value, dict):
+            yield from _flatten(value, key)
+        elif isinstance(value, list):
+            yield key, ",".join(_json_text(each) for each in value)
+        else:
+            yield key, _json_text(value)
+
+
+def _json_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)

@@ -1,0 +1,1 @@
+"""From the elements of the tree to a draft of the configuration."""

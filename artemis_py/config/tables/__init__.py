@@ -1,0 +1,1 @@
+"""The settings themselves: each field with its default, unit, meaning and limits."""

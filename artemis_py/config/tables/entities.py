@@ -1,0 +1,209 @@
+"""What ``addresses`` and ``diverts`` declare: addresses, queues, diverts, each with the place where it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple, final
+
+from artemis_py.config.tables.address_settings import AddressSettings
+from artemis_py.config.tables.fields import (
+    NOT_ENFORCED,
+    OFF_OR_NOT_NEGATIVE,
+    RING,
+    boolean,
+    choice,
+    inherited,
+    int32,
+    int64,
+    settings_of,
+    text,
+    texts,
+)
+
+ANYCAST: Final = "ANYCAST"
+MULTICAST: Final = "MULTICAST"
+DIVERT_ROUTING_TYPES: Final = ("STRIP", "PASS", ANYCAST, MULTICAST)
+CURSOR_TTL_S_DEFAULT: Final = 86_400
+
+_SETTINGS: Final = settings_of(AddressSettings)
+
+
+class Origin(NamedTuple):
+    """A place in a configuration file; ``line`` counts from 1."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+NOWHERE: Final = Origin("default", 0)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionConfig:
+    """``journal-retention-directory``: where closed journal files are kept, and how long or how much of them; None: no
+    such limit.
+    """
+
+    directory: str
+    period_ms: int | None
+    storage_limit: int | None
+    cursor_ttl_s: int
+    """How long a cursor that is not moved holds files back, when it does not say itself."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserLimits:
+    """``resource-limit-setting``: what one login may have at once; -1: any number."""
+
+    connections_max: int = -1
+    queues_max: int = -1
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueConfig:
+    """A queue as it was declared. None: the attribute is absent, and the address-setting's default counts."""
+
+    name: str
+    address: str
+    routing_type: str
+    durable: bool = boolean(True, "a restart keeps the queue's persistent messages")
+    filter: str | None = text(None, "selector (in filter's attribute string) that messages must match")
+    user: str | None = text(None, "owner of the queue", ignored=NOT_ENFORCED)
+    max_consumers: int | None = int32(
+        None, "consumers the queue allows; -1: any number", check=OFF_OR_NOT_NEGATIVE, shown="default-max-consumers"
+    )
+    purge_on_no_consumers: bool | None = boolean(None, "empty the queue when its last consumer leaves", shown="false")
+    exclusive: bool | None = boolean(None, "one consumer at a time gets all messages", shown="default-exclusive-queue")
+    non_destructive: bool | None = boolean(
+        None, "acknowledged messages stay in the queue", shown="default-non-destructive"
+    )
+    consumers_before_dispatch: int | None = int32(
+        None, "consumers that must be there before delivery begins", shown="default-consumers-before-dispatch"
+    )
+    delay_before_dispatch: int | None = int64(
+        None, "how long to wait for them at most; -1: for ever", unit="ms", shown="default-delay-before-dispatch"
+    )
+    ring_size: int | None = int64(
+        None, "messages the ring keeps; -1: no ring", unit="messages", check=RING, shown="default-ring-size"
+    )
+    enabled: bool | None = boolean(None, "messages are routed to the queue", shown="true")
+    last_value: bool | None = inherited(_SETTINGS["default-last-value-queue"])
+    last_value_key: str | None = inherited(_SETTINGS["default-last-value-key"])
+    group_rebalance: bool | None = inherited(_SETTINGS["default-group-rebalance"])
+    group_rebalance_pause_dispatch: bool | None = inherited(_SETTINGS["default-group-rebalance-pause-dispatch"])
+    group_buckets: int | None = inherited(_SETTINGS["default-group-buckets"])
+    group_first_key: str | None = inherited(_SETTINGS["default-group-first-key"])
+    queue_type: str | None = inherited(_SETTINGS["default-queue-type"])
+    priority_levels: int | None = inherited(_SETTINGS["default-priority-levels"])
+    sort_key: str | None = inherited(_SETTINGS["default-sort-key"])
+    group_type: str | None = inherited(_SETTINGS["default-group-type"])
+    group_key: str | None = inherited(_SETTINGS["default-group-key"])
+    fallback_group: str | None = inherited(_SETTINGS["default-fallback-group"])
+    min_message_ttl: int | None = inherited(_SETTINGS["default-min-message-ttl"])
+    max_message_ttl: int | None = inherited(_SETTINGS["default-max-message-ttl"])
+    consumer_replay_period: int | None = inherited(_SETTINGS["default-consumer-replay-period"])
+    consumer_selector: str | None = inherited(_SETTINGS["default-consumer-selector"])
+    hold_on_publish: bool | None = inherited(_SETTINGS["default-hold-on-publish"])
+    expiry_policy: str | None = inherited(_SETTINGS["default-expiry-policy"])
+    overflow_policy: str | None = inherited(_SETTINGS["default-overflow-policy"])
+    max_depth_messages: int | None = inherited(_SETTINGS["default-max-depth-messages"])
+    max_depth_bytes: int | None = inherited(_SETTINGS["default-max-depth-bytes"])
+    flow_resume_percent: float | None = inherited(_SETTINGS["default-flow-resume-percent"])
+    exclusivity_policy: str | None = inherited(_SETTINGS["default-exclusivity-policy"])
+    max_live_consumers: int | None = inherited(_SETTINGS["default-max-live-consumers"])
+    alert_threshold_message_age: int | None = inherited(_SETTINGS["default-alert-threshold-message-age"])
+    alert_threshold_message_size: int | None = inherited(_SETTINGS["default-alert-threshold-message-size"])
+    alert_threshold_depth_messages: int | None = inherited(_SETTINGS["default-alert-threshold-depth-messages"])
+    alert_threshold_depth_bytes: int | None = inherited(_SETTINGS["default-alert-threshold-depth-bytes"])
+    alert_repeat_gap: int | None = inherited(_SETTINGS["default-alert-repeat-gap"])
+    dead_letter_address: str | None = inherited(_SETTINGS["dead-letter-address"])
+    max_delivery_attempts: int | None = inherited(_SETTINGS["max-delivery-attempts"])
+    origin: Origin = NOWHERE
+    origins: tuple[tuple[str, Origin], ...] = ()
+
+    def origin_of(self, attribute: str) -> Origin:
+        """Return where ``attribute`` was written, the queue's own place if it was not written at all."""
+        return dict(self.origins).get(attribute, self.origin)
+
+
+# For each attribute of a queue, the address-setting that counts where the attribute is absent.
+QUEUE_DEFAULTS: Final = {
+    "max_consumers": "default_max_consumers",
+    "exclusive": "default_exclusive_queue",
+    "non_destructive": "default_non_destructive",
+    "consumers_before_dispatch": "default_consumers_before_dispatch",
+    "delay_before_dispatch": "default_delay_before_dispatch",
+    "ring_size": "default_ring_size",
+    "last_value": "default_last_value_queue",
+    "last_value_key": "default_last_value_key",
+    "group_rebalance": "default_group_rebalance",
+    "group_rebalance_pause_dispatch": "default_group_rebalance_pause_dispatch",
+    "group_buckets": "default_group_buckets",
+    "group_first_key": "default_group_first_key",
+    "queue_type": "default_queue_type",
+    "priority_levels": "default_priority_levels",
+    "sort_key": "default_sort_key",
+    "group_type": "default_group_type",
+    "group_key": "default_group_key",
+    "fallback_group": "default_fallback_group",
+    "min_message_ttl": "default_min_message_ttl",
+    "max_message_ttl": "default_max_message_ttl",
+    "consumer_replay_period": "default_consumer_replay_period",
+    "consumer_selector": "default_consumer_selector",
+    "hold_on_publish": "default_hold_on_publish",
+    "expiry_policy": "default_expiry_policy",
+    "overflow_policy": "default_overflow_policy",
+    "max_depth_messages": "default_max_depth_messages",
+    "max_depth_bytes": "default_max_depth_bytes",
+    "flow_resume_percent": "default_flow_resume_percent",
+    "dead_letter_address": "dead_letter_address",
+    "max_delivery_attempts": "max_delivery_attempts",
+    "exclusivity_policy": "default_exclusivity_policy",
+    "max_live_consumers": "default_max_live_consumers",
+    "alert_threshold_message_age": "default_alert_threshold_message_age",
+    "alert_threshold_message_size": "default_alert_threshold_message_size",
+    "alert_threshold_depth_messages": "default_alert_threshold_depth_messages",
+    "alert_threshold_depth_bytes": "default_alert_threshold_depth_bytes",
+    "alert_repeat_gap": "default_alert_repeat_gap",
+}
+
+# The queue's own defaults: address-settings are not asked for these (of a declared queue).
+QUEUE_CONSTANTS: Final = {"purge_on_no_consumers": False, "enabled": True}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddressConfig:
+    """An address as it was declared, with its queues in the order of the file."""
+
+    name: str
+    routing_types: tuple[str, ...] = ()
+    queues: tuple[QueueConfig, ...] = ()
+    origin: Origin = NOWHERE
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DivertConfig:
+    """A divert: copies (or, when exclusive, moves) what is sent to ``address`` to ``forwarding_addresses``."""
+
+    name: str
+    address: str = text("", "the address whose messages are diverted", shown="required")
+    forwarding_addresses: tuple[str, ...] = texts(
+        (), "where they go; several addresses with commas between", name="forwarding-address", shown="required"
+    )
+    routing_name: str = text("", "name of the divert in routing", shown="the divert's name")
+    exclusive: bool = boolean(False, "messages go to the forwarding address only, not to the address's queues")
+    filter: str | None = text(None, "selector (in filter's attribute string) that messages must match")
+    routing_type: str = choice(
+        "STRIP",
+        DIVERT_ROUTING_TYPES,
+        "routing type of what is forwarded: none (STRIP), the message's own (PASS), or the one named",
+    )
+    origin: Origin = NOWHERE

@@ -1,0 +1,120 @@
+"""What holds for one queue: each attribute as it counts.
+
+The queue's own attribute beats the address-setting, which beats the default. This is what the recipe composes a queue
+from, and what ``explain`` shows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from artemis_py.config.tables.address_settings import AddressSettings
+from artemis_py.config.tables.entities import QUEUE_CONSTANTS, QUEUE_DEFAULTS, QueueConfig
+from artemis_py.config.tables.fields import settings_of
+from artemis_py.config.tables.queue_types import TYPE_ATTRIBUTES, said_by, type_of
+
+_ATTRIBUTES: Final = tuple(row.attribute for row in settings_of(QueueConfig).values())
+_PLAIN_ATTRIBUTES: Final = tuple(attribute for attribute in _ATTRIBUTES if attribute not in TYPE_ATTRIBUTES)
+_APART: Final = ("durable", "filter", "user")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueSettings:
+    """The attributes of one queue, with every default filled in; :class:`QueueConfig` says what each means, and in
+    which unit it is. Those of the type say what follows from all of them together
+    (:class:`~artemis_py.config.tables.queue_types.QueueType`).
+    """
+
+    durable: bool
+    filter: str | None
+    user: str | None
+    max_consumers: int
+    purge_on_no_consumers: bool
+    exclusive: bool
+    non_destructive: bool
+    consumers_before_dispatch: int
+    delay_before_dispatch: int
+    ring_size: int
+    enabled: bool
+    last_value: bool
+    last_value_key: str | None
+    group_rebalance: bool
+    group_rebalance_pause_dispatch: bool
+    group_buckets: int
+    group_first_key: str | None
+    queue_type: str | None
+    priority_levels: int | None
+    sort_key: str | None
+    group_type: str
+    group_key: str | None
+    fallback_group: str
+    min_message_ttl: int
+    max_message_ttl: int
+    consumer_replay_period: int | None
+    consumer_selector: str | None
+    hold_on_publish: bool
+    expiry_policy: str | None
+    overflow_policy: str
+    max_depth_messages: int
+    max_depth_bytes: int
+    flow_resume_percent: float
+    exclusivity_policy: str
+    max_live_consumers: int
+    alert_threshold_message_age: int
+    alert_threshold_message_size: int
+    alert_threshold_depth_messages: int
+    alert_threshold_depth_bytes: int
+    alert_repeat_gap: int
+    dead_letter_address: str | None
+    max_delivery_attempts: int
+
+    @property
+    def limits_depth(self) -> bool:
+        """Is there a limit to the depth? Without one an overflow-policy has no effect."""
+        return max(self.max_depth_messages, self.max_depth_bytes) >= 0
+
+
+def source_of(attribute: str, *, declared: bool) -> str | None:
+    """Return the address-setting that counts where a queue does not set ``attribute``; None when there is none.
+
+    A declared queue does not ask for ``default-purge-on-no-consumers`` (Artemis).
+    """
+    if attribute == "purge_on_no_consumers" and not declared:
+        return "default_purge_on_no_consumers"
+    return QUEUE_DEFAULTS.get(attribute)
+
+
+def queue_settings(config: QueueConfig, settings: AddressSettings, *, declared: bool = True) -> QueueSettings:
+    """Return what counts for a queue; ``settings`` are those of its address, and ``declared`` says that the queue was
+    not created by itself.
+    """
+    chosen = type_of(said_by(config), said_by(settings, default=True))
+    values: dict[str, Any] = {
+        "queue_type": chosen.name,
+        "priority_levels": chosen.priority_levels,
+        "sort_key": chosen.sort_key,
+        "last_value": chosen.last_value_key is not None,
+        "last_value_key": chosen.last_value_key,
+    }
+    for attribute in _PLAIN_ATTRIBUTES:
+        value = getattr(config, attribute)
+        if value is None:
+            source = source_of(attribute, declared=declared)
+            value = getattr(settings, source) if source is not None else QUEUE_CONSTANTS.get(attribute)
+        values[attribute] = value
+    return QueueSettings(**values)
+
+
+def written_attributes(config: QueueConfig) -> dict[str, Any]:
+    """Return what a queue says of itself beside name, place, filter and durability: what a restart must know to make
+    the same queue when the file no longer declares it.
+    """
+    values = {attribute: getattr(config, attribute) for attribute in _ATTRIBUTES}
+    return {attribute: value for attribute, value in values.items() if value is not None and attribute not in _APART}
+
+
+def known_attributes(written: dict[str, Any]) -> dict[str, Any]:
+    """Return those of :func:`written_attributes` that this version knows."""
+    return {attribute: value for attribute, value in written.items() if attribute in _ATTRIBUTES}

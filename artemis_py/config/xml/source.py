@@ -1,0 +1,208 @@
+"""From a configuration file and the files it includes to one tree, each element with the place where it was written."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from array import array
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import Any, Final, final
+
+from lxml import etree
+
+from artemis_py.config.problems import Problems
+from artemis_py.config.tables.entities import Origin
+from artemis_py.config.xml.substitution import Substituted, substitute
+from artemis_py.config.xml.syntax_errors import in_our_words
+
+FILE_LENGTH_MAX: Final = 16 * 1024 * 1024
+_TAG_LENGTH_MAX: Final = 65536
+"""How far back the beginning of a start tag is looked for."""
+CORE_NAMESPACE: Final = "urn:activemq:core"
+
+Element = etree._Element
+
+
+@final
+class SourceFile:
+    """One file: its name for messages, its text after substitution, and its original line numbers."""
+
+    __slots__ = ("_line_starts", "_substituted", "name")
+
+    def __init__(self, name: str, substituted: Substituted) -> None:
+        self.name: Final = name
+        self._substituted: Final = substituted
+        self._line_starts: array[int] | None = None
+
+    def line_of(self, element: Element) -> int:
+        """Return the line on which the element's start tag begins (the parser knows only the one on which it ends)."""
+        line = source_line(element)
+        if element.attrib:
+            line = self._first_line(element, line)
+        return self._substituted.original_line(line)
+
+    def _first_line(self, element: Element, last_line: int) -> int:
+        text = self._substituted.text
+        starts = self._line_starts
+        if starts is None:
+            starts = self._line_starts = array("l", [0])
+            starts.extend(found.end() for found in re.finditer("\n", text))
+        end = starts[last_line] if last_line < len(starts) else len(text)
+        tag = f"<{element.prefix}:{local_name(element)}" if element.prefix else f"<{local_name(element)}"
+        place = text.rfind(tag, max(end - _TAG_LENGTH_MAX, 0), end)
+        return bisect_right(starts, place) if place >= 0 else last_line
+
+
+@final
+class Source:
+    """The whole tree. ``root`` is None when the main file could not be parsed."""
+
+    __slots__ = ("file", "files", "root")
+
+    def __init__(self, file: str) -> None:
+        self.file: Final = file
+        self.root: Element | None = None
+        self.files: dict[Element, SourceFile] = {}
+
+    def origin(self, element: Element) -> Origin:
+        """Return the file and line of an element."""
+        node: Element | None = element
+        while node is not None:
+            source_file = self.files.get(node)
+            if source_file is not None:
+                return Origin(source_file.name, source_file.line_of(element))
+            node = node.getparent()
+        return Origin(self.file, source_line(element))
+
+
+def source_line(element: Any) -> int:
+    """Return the line that the parser noted for an element: the one on which its start tag ends."""
+    return int(element.sourceline or 1)
+
+
+def local_name(element: Element) -> str:
+    """Return an element's name without its namespace."""
+    return etree.QName(element).localname
+
+
+def load_text(path: str, asked_at: Origin, problems: Problems) -> str | None:
+    """Return the text of a regular file, or None after adding a problem at ``asked_at``, or at the line in the file."""
+    try:
+        data = _read_regular_file(path)
+    except OSError as error:
+        problems.error(asked_at, f"{path} cannot be read: {error.strerror or error}")
+        return None
+    if data is None:
+        problems.error(asked_at, f"{path} is no regular file: pipes, devices and folders are not read")
+        return None
+    if len(data) > FILE_LENGTH_MAX:
+        problems.error(asked_at, f"{path} is longer than {FILE_LENGTH_MAX // 1024**2} MiB; split it, or check its name")
+        return None
+    encoding = declared_encoding(data)
+    try:
+        return data.decode(encoding).replace("\r\n", "\n")
+    except LookupError:
+        problems.error(Origin(path, 1), f"{path} says that its encoding is one that nobody knows", value=encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        wrong = " ".join(f"0x{byte:02x}" for byte in data[error.start : error.end][:4])
+        problems.error(
+            Origin(path, line),
+            f"this line is not {encoding}: {error.reason}",
+            value=wrong,
+            allowed=f"text in {encoding}",
+        )
+    return None
+
+
+def _read_regular_file(path: str) -> bytes | None:
+    """Return at most one byte more than a file may have; None for what is no regular file (a pipe would never end).
+    Raises OSError.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        return stream.read(FILE_LENGTH_MAX + 1)
+
+
+def declared_encoding(data: bytes) -> str:
+    """Return the encoding that a byte-order mark or the XML declaration names; UTF-8 where there is neither."""
+    for mark, encoding in ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
+        if data.startswith(mark):
+            return encoding
+    head = data[: data.find(b"?>") + 1] if data.startswith(b"<?xml") else b""
+    _, found, rest = head.partition(b"encoding")
+    quoted = rest.strip(b" \t\r\n=")
+    if not found or quoted[:1] not in (b'"', b"'"):
+        return "utf-8"
+    return quoted[1:].partition(quoted[:1])[0].decode("ascii", "replace")
+
+
+def parse(text: str, file: str, properties: Mapping[str, str], source: Source, problems: Problems) -> Element | None:
+    """Substitute and parse one file; note it in ``source``. Returns None after adding problems."""
+    substituted = substitute(text, properties)
+    for line, message in substituted.errors:
+        problems.error(Origin(file, line), message)
+    for line, message in substituted.warnings:
+        problems.warning("placeholder", Origin(file, line), message)
+    doctype_line = find_doctype(substituted.text)
+    if doctype_line:
+        problems.error(
+            Origin(file, substituted.original_line(doctype_line)),
+            "a document type (<!DOCTYPE …>) is not allowed: entities could grow without end or read other files",
+        )
+    if substituted.errors or doctype_line:
+        return None
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+        encoding="utf-8",
+    )
+    try:
+        root = etree.fromstring(substituted.text.encode("utf-8", "surrogatepass"), parser)
+    except etree.XMLSyntaxError as error:
+        _add_syntax_errors(error, parser, file, substituted, problems)
+        return None
+    source.files[root] = SourceFile(file, substituted)
+    return root
+
+
+def _add_syntax_errors(
+    error: etree.XMLSyntaxError, parser: Any, file: str, substituted: Substituted, problems: Problems
+) -> None:
+    entries = [(entry.line, in_our_words(entry.type_name, entry.message)) for entry in parser.error_log]
+    for line, message in entries or [(error.lineno or 0, "there is no XML in it")]:
+        name = substituted.marked_up.get(line)
+        hint = f" (the value of ${{{name}}}, with '&' or '<' in it, stands on this line)" if name else ""
+        origin = Origin(file, substituted.original_line(line))
+        problems.error(origin, f"not well-formed XML: {message}{hint}")
+
+
+def find_doctype(text: str) -> int:
+    """Return the line of a document type declaration, 0 when there is none. It can only stand before the root."""
+    place = 0
+    while True:
+        place = text.find("<", place)
+        if place < 0:
+            return 0
+        for opening, closing in (("<?", "?>"), ("<!--", "-->")):
+            if text.startswith(opening, place):
+                end = text.find(closing, place + len(opening))
+                break
+        else:
+            return text.count("\n", 0, place) + 1 if text.startswith("<!", place) else 0
+        if end < 0:
+            return 0
+        place = end
+
+
+def relative_to(including_file: str, href: str) -> str:
+    """Return the path of an included file as seen from the file that includes it."""
+    return os.path.normpath(os.path.join(os.path.dirname(including_file), href))

@@ -1,0 +1,268 @@
+"""What a stretch of the log leaves behind for whoever adds the log up: which messages came to queues and are there at
+its end, what happened to those that had come before, and what came and went.
+
+Two stretches that follow each other are one, and what came in the first and went in the second drops out of it. So a
+log is added up in parts, by anybody, and the parts one behind the other: each is as large as what the queues hold at
+its ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artemis_py.spark.decode.columns import Mask, Numbers, field_numbers
+from artemis_py.spark.decode.facts import ATTEMPTED, DELIVERED, DUE, ROUTED, SCHEDULED, SETTLED, Facts, facts_of
+from artemis_py.spark.decode.published import MESSAGE_FIELDS, Published
+from artemis_py.spark.decode.walk import Walk
+from artemis_py.storage import codec, page_codec
+
+ACKED, REPLACED, EXPIRED, SUPERSEDED = (
+    SETTLED + codec.REASONS.index(name) for name in ("acked", "replaced", "expired", "superseded")
+)
+ID_BITS: Final = 44
+"""The key of a message in a queue: the queue's number, and behind it so many bits of the message's."""
+NO_PLACE: Final = -1
+_OF_PAGES: Final = (
+    codec.PAGE_OPENED, codec.PAGE_GREW, codec.PAGE_SETTLED, codec.PAGE_PURGED, codec.PAGE_PLACES, codec.PAGE_DROPPED
+)  # fmt: skip
+_TOLD: Final = (codec.QUEUE, codec.QUEUE_DELETED, codec.CONSUMER, codec.BROKER)
+_BACK: Final = -1
+_CAME: Final = ("key", "timestamp_ms", "size_bytes", "due_ms", "place")
+_MOVED: Final = ("key", "consumer")
+_Columns = dict[str, Numbers]
+
+
+@dataclass(slots=True)
+class Counts:
+    """What came to a queue and went."""
+
+    added: int = 0
+    acked: int = 0
+    expired: int = 0
+    replaced: int = 0
+    killed: int = 0
+    """For all other reasons."""
+
+    def add(self, other: Counts) -> None:
+        """Both together."""
+        self.added += other.added
+        self.acked += other.acked
+        self.expired += other.expired
+        self.replaced += other.replaced
+        self.killed += other.killed
+
+    def and_those(self, others: Counts | None) -> Counts:
+        """The same with others."""
+        if others is not None:
+            self.add(others)
+        return self
+
+
+@dataclass(slots=True)
+class Digest:
+    """Columns of numbers; the log's order stands in each of them, but not between them: first all came, then moved, and
+    then went.
+    """
+
+    copies: _Columns
+    """Messages that compaction wrote again: they count where nothing tells that they came before."""
+    came: _Columns
+    moved: _Columns
+    """The last consumer that got it; -1: it came back."""
+    fell_due: Numbers
+    gone: Numbers
+    """Of those that came before."""
+    counts: dict[int, Counts]
+    pages: list[tuple[bytes, int, int]]
+    """Records of pages: payload, kind and time."""
+    queues: list[tuple[dict[str, Any], bool]]
+    """Fields of records that tell of queues; was it deleted?"""
+    closed: Numbers
+    """Consumers that are gone: what they held that had come before is with nobody."""
+    start: int = -1
+    """So are all consumers with lower numbers, as the broker started; -1: it did not."""
+    last_ms: int = 0
+
+    def opened_pages(self) -> list[tuple[int, int]]:
+        """Stream and number of each page that it tells of as opened."""
+        told = (codec.decode_fields(payload) for payload, kind, _ in self.pages if kind == codec.PAGE_OPENED)
+        return [(fields["stream"], fields["page"]) for fields in told]
+
+    def dropped_pages(self) -> list[tuple[int, int]]:
+        """The same of those that every queue is done with."""
+        dropped = (payload for payload, kind, _ in self.pages if kind == codec.PAGE_DROPPED)
+        return [page_codec.decode_page_dropped(payload) for payload in dropped]
+
+
+def digest_of(found: Walk, wanted: Mask) -> Digest:
+    """Of the wanted records of a piece."""
+    facts = facts_of(found, wanted)
+    moved = facts.chosen((facts.kind == DELIVERED) | (facts.kind == ATTEMPTED))
+    due = facts.chosen(facts.kind == DUE)
+    gone = facts.chosen(facts.kind >= SETTLED)
+    counts: dict[int, Counts] = {}
+    came = _came(found, facts, counts)
+    _count_departures(gone, counts)
+    one = pages_of(found, wanted)
+    one.copies, one.came, one.counts = _copies(found, wanted), came, counts
+    one.fell_due, one.gone = _keys(due.queue, due.message), _keys(gone.queue, gone.message)
+    for record in np.flatnonzero(wanted & np.isin(found.kinds, _TOLD)).tolist():
+        _take_told(one, codec.decode_fields(found.payload(record)), int(found.kinds[record]))
+    holders = released(np.where(moved.kind == DELIVERED, moved.consumer, _BACK), one)
+    one.moved = {"key": _keys(moved.queue, moved.message), "consumer": holders}
+    return joined([one])
+
+
+def _take_told(one: Digest, fields: dict[str, Any], kind: int) -> None:
+    if kind == codec.BROKER:
+        one.start = max(one.start, fields["start"])
+    elif kind != codec.CONSUMER:
+        one.queues.append((fields, kind == codec.QUEUE_DELETED))
+    elif fields.get("closed"):
+        one.closed = np.append(one.closed, fields["id"])
+
+
+def released(holders: Numbers, by: Digest) -> Numbers:
+    """Who holds messages, without consumers that are gone."""
+    is_gone = (holders < by.start) | np.isin(holders, by.closed)
+    kept: Numbers = np.where(is_gone, _BACK, holders)
+    return kept
+
+
+def pages_of(found: Walk, wanted: Mask) -> Digest:
+    """The same, but of pages alone."""
+    one = nothing()
+    one.last_ms = int(found.times_ms[wanted].max(initial=0))
+    for record in np.flatnonzero(wanted & np.isin(found.kinds, _OF_PAGES)).tolist():
+        one.pages.append((found.payload(record), int(found.kinds[record]), int(found.times_ms[record])))
+    return one
+
+
+def nothing() -> Digest:
+    """Of a stretch in which nothing happens."""
+    none = np.zeros(0, np.int64)
+    copies, came, moved = (dict.fromkeys(names, none) for names in (_CAME, _CAME, _MOVED))
+    return Digest(copies, came, moved, none, none, {}, [], [], none)
+
+
+def joined(parts: Sequence[Digest]) -> Digest:
+    """Of stretches that follow each other."""
+    copies, came = (_laid([getattr(one, name) for one in parts]) for name in ("copies", "came"))
+    moved = nothing().moved
+    for one in parts:
+        before = {"key": moved["key"], "consumer": released(moved["consumer"], one)}
+        moved = _laid([before, one.moved])
+    gone = np.concatenate([one.gone for one in parts])
+    fell_due = np.unique(np.concatenate([one.fell_due for one in parts]))
+    went = np.unique(gone)
+    copies = _where(copies, ~np.isin(copies["key"], went) & ~np.isin(copies["key"], came["key"]))
+    moved = _where(moved, _is_last(moved["key"]) & ~np.isin(moved["key"], went))
+    whole = nothing()
+    whole.copies, whole.moved, whole.fell_due = copies, moved, fell_due[~np.isin(fell_due, went)]
+    whole.gone = went[~np.isin(went, came["key"])]
+    whole.came = _where(came, ~np.isin(came["key"], went))
+    for one in parts:
+        for queue, counts in one.counts.items():
+            whole.counts.setdefault(queue, Counts()).add(counts)
+        whole.pages += one.pages
+        whole.queues += one.queues
+        whole.closed = np.concatenate([whole.closed, one.closed])
+        whole.start = max(whole.start, one.start)
+        whole.last_ms = max(whole.last_ms, one.last_ms)
+    return whole
+
+
+def _laid(parts: Sequence[_Columns]) -> _Columns:
+    return {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
+
+
+def _where(columns: _Columns, which: Mask) -> _Columns:
+    return {name: values[which] for name, values in columns.items()}
+
+
+def _is_last(keys: Numbers) -> Mask:
+    """Of each key the last one."""
+    mask = np.zeros(len(keys), np.bool_)
+    mask[len(keys) - 1 - np.unique(keys[::-1], return_index=True)[1]] = True
+    return mask
+
+
+def _keys(queues: Numbers, messages: Numbers) -> Numbers:
+    """One number for a message in a queue."""
+    return (queues << ID_BITS) | messages
+
+
+def _copies(found: Walk, wanted: Mask) -> _Columns:
+    messages = found.of_kind(codec.MESSAGE, MESSAGE_FIELDS.itemsize)
+    messages = messages[wanted[messages]]
+    published = Published(found, messages)
+    copies = published.narrowed(published.number("lsn") != found.lsns[messages])
+    owner, states = copies.states
+    return _columns(copies, owner, states, np.zeros(len(owner), np.bool_))
+
+
+def _came(found: Walk, facts: Facts, counts: dict[int, Counts]) -> _Columns:
+    came = facts.chosen((facts.kind == ROUTED) | (facts.kind == SCHEDULED))
+    for queue, count in _totals(came.queue, came.count):
+        counts.setdefault(queue, Counts()).added += count
+    published = Published(found, np.unique(came.record))
+    owner, states = published.states
+    paged = (published.number("flags") & codec.FLAG_PAGED > 0)[owner]
+    return _columns(published, owner, states, paged)
+
+
+def _columns(published: Published, owner: Numbers, states: NDArray[Any], paged: Mask) -> _Columns:
+    """One item for each message and queue."""
+    return {
+        "key": _keys(field_numbers(states["queue"]), published.number("id")[owner]),
+        "timestamp_ms": published.number("timestamp_ms")[owner],
+        "size_bytes": published.size_bytes[owner],
+        "due_ms": field_numbers(states["due_ms"]),
+        "place": np.where(paged, field_numbers(states["order"]), NO_PLACE),
+    }
+
+
+def counted(found: Walk, wanted: Mask) -> Digest:
+    """What came and went in a piece, and nothing else."""
+    facts = facts_of(found, wanted)
+    one = nothing()
+    came = facts.chosen((facts.kind == ROUTED) | (facts.kind == SCHEDULED))
+    for queue, count in _totals(came.queue, came.count):
+        one.counts.setdefault(queue, Counts()).added += count
+    _count_departures(facts.chosen(facts.kind >= SETTLED), one.counts)
+    return one
+
+
+def told_counts(counts: Mapping[str, Sequence[int]]) -> Iterator[tuple[int, Counts]]:
+    """The same as the index of a segment tells it, by queue."""
+    for queue, (added, acked, replaced, expired, killed) in counts.items():
+        yield int(queue), Counts(added, acked, expired, replaced, killed)
+
+
+def _totals(queues: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]:
+    unique, places = np.unique(queues, return_inverse=True)
+    totals = np.bincount(places, weights=counts).astype(np.int64)
+    yield from zip(unique.tolist(), totals.tolist(), strict=True)
+
+
+def _count_departures(gone: Facts, counts: dict[int, Counts]) -> None:
+    for kind in np.unique(gone.kind).tolist():
+        these = gone.chosen(gone.kind == kind)
+        for queue, count in _totals(these.queue, these.count):
+            _count(counts.setdefault(queue, Counts()), kind, count)
+
+
+def _count(counts: Counts, kind: int, count: int) -> None:
+    if kind == ACKED:
+        counts.acked += count
+    elif kind == EXPIRED:
+        counts.expired += count
+    elif kind in (REPLACED, SUPERSEDED):
+        counts.replaced += count
+    else:
+        counts.killed += count

@@ -1,0 +1,183 @@
+"""What happened to messages in a piece of the log, as columns: one item for each message and thing that happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from artemis_py.spark.decode.columns import Mask, Numbers, field_numbers, gather, runs
+from artemis_py.spark.decode.published import Published, originals
+from artemis_py.spark.decode.walk import Walk
+from artemis_py.storage import codec, page_codec
+from artemis_py.storage.codec import RECORD_HEADER_BYTES
+
+PUBLISHED, ROUTED, SCHEDULED, DUE, DELIVERED, ATTEMPTED, REFUSED = range(7)
+SETTLED: Final = 7
+"""And the place of the reason in the codec's table behind it."""
+KINDS: Final = (
+    "published", "routed", "scheduled", "due", "delivered", "attempted", "refused", *codec.REASONS
+)  # fmt: skip
+_UNKNOWN: Final = -1
+_ID: Final = np.dtype("<u8")
+
+
+@dataclass(frozen=True, slots=True)
+class _Ids:
+    """A record that names many messages of one queue: where its fields stand in the payload."""
+
+    kind: int
+    header: np.dtype[Any]
+    skips: int
+    """How many numbers for each message stand before the ids: of a page, its places."""
+    event: int
+
+
+_IDS: Final = np.dtype([("queue", "<u4"), ("count", "<u4")])
+_SETTLED: Final = np.dtype([("queue", "<u4"), ("reason", "u1"), ("count", "<u4")])
+_PAGE_SETTLED: Final = np.dtype(
+    [("queue", "<u4"), ("stream", "<u4"), ("page", "<u4"), ("reason", "u1"), ("count", "<u4"), ("bytes", "<u8")]
+)
+_LISTING: Final = (
+    _Ids(codec.DUE, _IDS, 0, DUE),
+    _Ids(codec.DELIVERED, _IDS, 0, DELIVERED),
+    _Ids(codec.SETTLED, _SETTLED, 0, SETTLED),
+    _Ids(codec.PAGE_SETTLED, _PAGE_SETTLED, 1, SETTLED),
+)
+
+
+@dataclass
+class Facts:
+    """Columns of equal length. ``record`` is the number of the record in the walk, ``queue`` and ``consumer`` are
+    numbers of the log; 0: none. -1 stands for attempts and bytes that are not known.
+    """
+
+    notes: dict[int, dict[str, Any]]
+    """By record what has no column: the cause of a failure, whom an address refused."""
+    record: Numbers
+    kind: Numbers
+    message: Numbers
+    queue: Numbers
+    consumer: Numbers
+    attempts: Numbers
+    count: Numbers
+    size_bytes: Numbers
+
+    def __len__(self) -> int:
+        return len(self.record)
+
+    def chosen(self, which: Mask | Numbers) -> Facts:
+        """Some of them, or all in another order."""
+        return Facts(self.notes, *(getattr(self, name)[which] for name in _COLUMNS))
+
+
+_COLUMNS: Final = ("record", "kind", "message", "queue", "consumer", "attempts", "count", "size_bytes")
+
+
+def facts_of(found: Walk, wanted: Mask) -> Facts:
+    """What the wanted records tell, in the order of the log. Raises CodecError for records that are too short."""
+    notes: dict[int, dict[str, Any]] = {}
+    parts = [*_of_messages(found, wanted)]
+    parts += [_of_ids(found, wanted, one) for one in _LISTING]
+    parts += _of_single(found, wanted, notes)
+    columns = [np.concatenate([part[place] for part in parts]) for place in range(len(_COLUMNS))]
+    facts = Facts(notes, *columns)
+    return facts.chosen(np.argsort(facts.record, kind="stable"))
+
+
+_Part = tuple[Numbers, ...]
+
+
+def _part(record: Numbers, kind: Numbers | int, **columns: Numbers | int) -> _Part:
+    given: dict[str, Numbers | int] = {"message": 0, "queue": 0, "consumer": 0, "attempts": _UNKNOWN, "count": 1}
+    given |= {"size_bytes": _UNKNOWN, **columns, "record": record, "kind": kind}
+    return tuple(np.broadcast_to(np.asarray(given[name], np.int64), record.shape) for name in _COLUMNS)
+
+
+def _of_messages(found: Walk, wanted: Mask) -> Iterator[_Part]:
+    """Each message is published, and routed to each of its queues or scheduled there."""
+    records = originals(found)
+    records = records[wanted[records]]
+    published = Published(found, records)
+    sizes = published.size_bytes
+    yield _part(records, PUBLISHED, message=published.number("id"), size_bytes=sizes)
+    owner, states = published.states
+    kinds = np.where(states["due_ms"] > 0, SCHEDULED, ROUTED)
+    yield _part(
+        records[owner], kinds, message=published.number("id")[owner], queue=field_numbers(states["queue"]),
+        size_bytes=sizes[owner],
+    )  # fmt: skip
+
+
+def _of_ids(found: Walk, wanted: Mask, one: _Ids) -> _Part:
+    records = found.of_kind(one.kind, one.header.itemsize)
+    records = records[wanted[records]]
+    begins = found.places[records] + RECORD_HEADER_BYTES
+    headers = gather(found.data, begins, one.header)
+    counts = field_numbers(headers["count"])
+    ids = begins + one.header.itemsize + one.skips * 8 * counts
+    behind = ids + 8 * counts
+    trailing = found.ends[records] - behind >= 8
+    consumers = np.zeros(len(records), np.int64)
+    consumers[trailing] = field_numbers(gather(found.data, behind[trailing], _ID))
+    owner, place = runs(counts)
+    kinds: Numbers | int = one.event
+    if one.event == SETTLED:
+        kinds = (SETTLED + np.minimum(field_numbers(headers["reason"]), len(codec.REASONS) - 1))[owner]
+    return _part(
+        records[owner], kinds, message=field_numbers(gather(found.data, ids[owner] + 8 * place, _ID)),
+        queue=field_numbers(headers["queue"])[owner], consumer=consumers[owner],
+    )  # fmt: skip
+
+
+def _of_single(found: Walk, wanted: Mask, notes: dict[int, dict[str, Any]]) -> list[_Part]:
+    """Records that are rare and tell of one thing each."""
+    parts: list[_Part] = []
+    for record in np.flatnonzero(wanted & np.isin(found.kinds, list(_SINGLE))).tolist():
+        told = _SINGLE[int(found.kinds[record])](found.payload(record))
+        if told is not None:
+            kind, columns, note = told
+            notes[record] = note
+            parts.append(_part(np.array([record]), kind, **columns))
+    return parts
+
+
+_Told = tuple[int, dict[str, int], dict[str, Any]]
+
+
+def _attempted(payload: bytes) -> _Told:
+    queue, message, attempts, _, consumer, cause = codec.decode_attempted(payload)
+    columns = {"queue": queue, "message": message, "attempts": attempts, "consumer": consumer}
+    return ATTEMPTED, columns, {"reason": cause}
+
+
+def _page_attempted(payload: bytes) -> _Told | None:
+    one = page_codec.decode_page_attempted(payload)
+    if not one.message_id:  # it only repeats
+        return None
+    columns = {
+        "queue": one.queue_id, "message": one.message_id, "attempts": one.attempts, "consumer": one.consumer
+    }  # fmt: skip
+    return ATTEMPTED, columns, {"reason": one.cause}
+
+
+def _page_purged(payload: bytes) -> _Told:
+    one = page_codec.decode_page_purged(payload)
+    columns = {"queue": one.queue_id, "count": one.count, "size_bytes": one.size_bytes}
+    return SETTLED + codec.REASONS.index(one.reason), columns, {"purged": one}
+
+
+def _refused(payload: bytes) -> _Told:
+    fields = codec.decode_fields(payload)
+    note = {"address": fields["address"], "reason": fields["policy"], "session": fields["session"]}
+    return REFUSED, {"count": fields["count"], "size_bytes": fields["bytes"]}, note
+
+
+_SINGLE: Final = {
+    codec.ATTEMPTED: _attempted,
+    codec.PAGE_ATTEMPTED: _page_attempted,
+    codec.PAGE_PURGED: _page_purged,
+    codec.REFUSED: _refused,
+}

@@ -1,0 +1,155 @@
+"""The messages in a piece of the log: where their fields stand, and which of them are wanted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from artemis_py.message import unescape_header
+from artemis_py.spark.decode.columns import Mask, Numbers, any_of, encoded, field_numbers, gather, runs, slices
+from artemis_py.spark.decode.walk import Walk
+from artemis_py.storage import codec
+from artemis_py.storage.codec import RECORD_HEADER_BYTES, CodecError
+
+MESSAGE_FIELDS: Final = np.dtype(
+    [
+        ("id", "<u8"), ("timestamp_ms", "<u8"), ("expires_ms", "<u8"), ("lsn", "<u8"), ("priority", "u1"),
+        ("sized", "u1"), ("routing", "u1"), ("flags", "u1"), ("queues", "<u2"), ("address_bytes", "<u2"),
+        ("head_bytes", "<u4"),
+    ]
+)  # fmt: skip
+"""The beginning of a MESSAGE payload (docs/journal-format.md)."""
+STATE: Final = np.dtype([("queue", "<u4"), ("attempts", "<u2"), ("due_ms", "<u8"), ("order", "<i8")])
+"""What follows for each queue."""
+LARGE: Final = np.dtype([("number", "<u8"), ("size_bytes", "<u8")])
+"""What stands in the place of a body that is in a file of its own."""
+
+
+def originals(found: Walk) -> Numbers:
+    """The numbers of the records that tell of a publication, not the copies that compaction makes."""
+    messages = found.of_kind(codec.MESSAGE, MESSAGE_FIELDS.itemsize)
+    fields = gather(found.data, found.places[messages] + RECORD_HEADER_BYTES, MESSAGE_FIELDS)
+    kept: Numbers = messages[field_numbers(fields["lsn"]) == found.lsns[messages]]
+    return kept
+
+
+def address_places(places: Numbers, fields: NDArray[Any]) -> tuple[Numbers, Numbers]:
+    """Where the addresses of messages begin and end, whose records stand at these places."""
+    begins = places + RECORD_HEADER_BYTES + MESSAGE_FIELDS.itemsize + STATE.itemsize * field_numbers(fields["queues"])
+    return begins, begins + field_numbers(fields["address_bytes"])
+
+
+@dataclass
+class Published:
+    """Some MESSAGE records of a walk, as columns."""
+
+    found: Walk
+    records: Numbers
+    """Their numbers in the walk."""
+
+    @cached_property
+    def _fields(self) -> NDArray[Any]:
+        return gather(self.found.data, self.found.places[self.records] + RECORD_HEADER_BYTES, MESSAGE_FIELDS)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def narrowed(self, mask: Mask) -> Published:
+        """Those of them that a mask selects."""
+        return self if mask.all() else Published(self.found, self.records[mask])
+
+    def number(self, name: str) -> Numbers:
+        """One of the fixed fields."""
+        return field_numbers(self._fields[name])
+
+    @cached_property
+    def _address_places(self) -> tuple[Numbers, Numbers]:
+        return address_places(self.found.places[self.records], self._fields)
+
+    @cached_property
+    def addresses(self) -> tuple[Numbers, list[str]]:
+        """For each message the place of its address in the list that follows."""
+        codes, texts = encoded(slices(self.found.data, *self._address_places))
+        return codes, [text.decode() for text in texts]
+
+    @cached_property
+    def _body_begins(self) -> Numbers:
+        begins = self._address_places[1] + self.number("head_bytes")
+        if (begins > self.found.ends[self.records]).any():
+            raise CodecError("a message record that is too short")
+        return begins
+
+    @cached_property
+    def heads(self) -> tuple[Numbers, pa.BinaryArray]:
+        """For each message the place of its header block in the array that follows; blocks that are equal are there
+        once.
+        """
+        blocks = slices(self.found.data, self._address_places[1], self._body_begins).dictionary_encode()
+        return blocks.indices.to_numpy(zero_copy_only=False).astype(np.int64), blocks.dictionary
+
+    @cached_property
+    def is_large(self) -> Mask:
+        """Which bodies are in files of their own."""
+        large: Mask = (self.number("flags") & codec.FLAG_LARGE) > 0
+        return large
+
+    @cached_property
+    def large(self) -> NDArray[Any]:
+        """Of those, the number and the size."""
+        return gather(self.found.data, self._body_begins[self.is_large], LARGE)
+
+    @cached_property
+    def body_bytes(self) -> Numbers:
+        """How long each body is."""
+        sizes: Numbers = self.found.ends[self.records] - self._body_begins
+        if self.is_large.any():
+            sizes[self.is_large] = field_numbers(self.large["size_bytes"])
+        return sizes
+
+    @property
+    def size_bytes(self) -> Numbers:
+        """Encoded sizes: header block and body."""
+        return self.number("head_bytes") + self.body_bytes
+
+    def bodies(self) -> pa.BinaryArray:
+        """The bodies; of large ones what stands in their place."""
+        return slices(self.found.data, self._body_begins, self.found.ends[self.records])
+
+    @cached_property
+    def states(self) -> tuple[Numbers, NDArray[Any]]:
+        """One item for each message and queue it went to: the message's place among these, and its state there."""
+        counts = self.number("queues")
+        owner, place = runs(counts)
+        begins = self.found.places[self.records] + RECORD_HEADER_BYTES + MESSAGE_FIELDS.itemsize
+        return owner, gather(self.found.data, begins[owner] + place * STATE.itemsize, STATE)
+
+
+def header_values(blocks: pa.BinaryArray, names: tuple[bytes, ...]) -> list[str | None]:
+    """The value of a header in each block, under the first of some names that it has; None where it is not there.
+
+    Most blocks do not have it, so Arrow looks first.
+    """
+    found: list[str | None] = [None] * len(blocks)
+    for place in np.flatnonzero(any_of(blocks, [name + b":" for name in names])).tolist():
+        found[place] = _header(blocks[place].as_py(), names)
+    return found
+
+
+def _header(block: bytes, names: tuple[bytes, ...]) -> str | None:
+    lines = b"\n" + block
+    for name in names:
+        begin = lines.find(b"\n" + name + b":")
+        if begin >= 0:
+            begin += len(name) + 2
+            return unescaped(lines[begin : lines.index(b"\n", begin)])
+    return None
+
+
+def unescaped(text: bytes) -> str:
+    """A header's name or value as it was meant."""
+    return unescape_header(text.decode())

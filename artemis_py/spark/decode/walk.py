@@ -1,0 +1,218 @@
+"""Walks over the records of a piece of a journal file and checks them: the one step with work per record in Python.
+
+What it finds is what ``storage.scan.whole_records`` finds, damage and torn ends too, but as arrays; the fields of
+payloads are left to those who want them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from struct import Struct
+from typing import Final
+from zlib import crc32
+
+import numpy as np
+
+from artemis_py.spark.decode.columns import Mask, Numbers, field_numbers, gather
+from artemis_py.storage import codec
+from artemis_py.storage.codec import RECORD_HEADER_BYTES, CodecError
+from artemis_py.storage.scan import Damage, behind_damage
+
+_BEGINNING: Final = Struct("<II")
+_TYPE_AT: Final = 16
+_HEADER: Final = np.dtype([("checksum", "<u4"), ("length", "<u4"), ("lsn", "<u8"), ("kind", "u1")])
+_BATCH: Final = np.dtype([("number", "<u8"), ("now_ms", "<u8")])
+_SESSION: Final = np.dtype("<u8")
+
+
+@dataclass(slots=True)
+class Piece:
+    """Some bytes of a segment that begin where a record does, and end where one does or the file ends.
+
+    ``offset`` tells where in the file; ``time_ms`` is the time of what stands before the first BATCH (None: it does not
+    count); ``is_last``: no file and no piece follows.
+    """
+
+    name: str
+    data: bytes
+    offset: int
+    time_ms: int | None
+    is_last: bool
+
+
+@dataclass
+class Walk:
+    """The whole records of a piece as arrays, one item for each record, BATCH and GROUP and what is inside it too.
+
+    ``places`` are places in ``data``, not in the file.
+    """
+
+    data: bytes
+    places: Numbers
+    groups: list[tuple[int, int, int]]
+    """Of each GROUP the number of its first record and of the one behind its last, and its lsn."""
+    time_before_ms: int | None
+    breaks: list[int]
+    """The numbers of the records behind damage: what is lost may have named another sender."""
+    lsns: Numbers = field(init=False)
+    kinds: Numbers = field(init=False)
+    ends: Numbers = field(init=False)
+
+    def __post_init__(self) -> None:
+        headers = gather(self.data, self.places, _HEADER)
+        self.lsns = field_numbers(headers["lsn"])
+        self.kinds = field_numbers(headers["kind"])
+        self.ends = self.places + RECORD_HEADER_BYTES + field_numbers(headers["length"])
+
+    @cached_property
+    def times_ms(self) -> Numbers:
+        """When: the time of the batch; -1 for records of which nothing tells it."""
+        batches = np.flatnonzero(self.kinds == codec.BATCH)
+        known = field_numbers(gather(self.data, self.places[batches] + RECORD_HEADER_BYTES, _BATCH)["now_ms"])
+        before = -1 if self.time_before_ms is None else self.time_before_ms
+        counts = np.diff(np.concatenate(([0], batches, [len(self.places)])))
+        return np.repeat(np.concatenate(([before], known)), counts)
+
+    @cached_property
+    def transaction_lsns(self) -> Numbers:
+        """The lsn of the transaction a record belongs to, 0 for none. Other groups are the broker's own: they keep
+        together what must not be torn.
+        """
+        found = np.zeros(len(self.places), np.int64)
+        marked = np.cumsum(np.append(0, self.kinds == codec.TRANSACTION))
+        for first, behind, lsn in self.groups:
+            if marked[behind] > marked[first]:
+                found[first:behind] = lsn
+        return found
+
+    @cached_property
+    def session_ids(self) -> Numbers:
+        """The session from which the messages in a record come, 0 for nobody known: what the last ORIGIN said, up to
+        the next BATCH, the beginning or end of a GROUP, or damage.
+        """
+        origins = np.flatnonzero(self.kinds == codec.ORIGIN)
+        if not len(origins):
+            return np.zeros(len(self.places), np.int64)
+        said = np.full(len(self.places) + 1, -1, np.int64)
+        said[np.flatnonzero(self.kinds == codec.BATCH)] = 0
+        for first, behind, _ in self.groups:
+            said[first - 1] = said[behind] = 0
+        said[self.breaks] = 0
+        said[origins] = field_numbers(gather(self.data, self.places[origins] + RECORD_HEADER_BYTES, _SESSION))
+        said = said[:-1]
+        told = np.where(said >= 0, np.arange(len(said)), 0)
+        said[0] = max(said[0], 0)
+        known: Numbers = said[np.maximum.accumulate(told)]
+        return known
+
+    def first(self, count: int) -> Walk:
+        """The same with the first records alone."""
+        groups = [group for group in self.groups if group[0] < count]
+        breaks = [number for number in self.breaks if number <= count]
+        return Walk(self.data, self.places[:count], groups, self.time_before_ms, breaks)
+
+    def of_kind(self, kind: int, payload_bytes_min: int) -> Numbers:
+        """The numbers of the records of one type. Raises CodecError when one is too short for its type."""
+        found = np.flatnonzero(self.kinds == kind)
+        short = self.ends[found] - self.places[found] < RECORD_HEADER_BYTES + payload_bytes_min
+        if short.any():
+            name = codec.RECORD_NAMES[kind]
+            raise CodecError(f"a {name} record that is too short, of lsn {self.lsns[found][short][0]}")
+        return found
+
+    def payload(self, number: int) -> bytes:
+        """The payload of one record."""
+        return self.data[int(self.places[number]) + RECORD_HEADER_BYTES : int(self.ends[number])]
+
+    def within(self, lsn_min: int, lsn_max: int | None) -> Mask:
+        """Which records have an lsn from ``lsn_min`` to ``lsn_max``, and a time."""
+        mask: Mask = (self.lsns >= lsn_min) & (self.times_ms >= 0)
+        return mask if lsn_max is None else mask & (self.lsns <= lsn_max)
+
+
+def walk(piece: Piece, damages: list[Damage]) -> Walk:
+    """The whole records of a piece. What is not whole goes to ``damages``, by the rules of ``storage.scan``, with its
+    offset in the file. Raises CodecError for a GROUP whose inner records do not add up, which no broker writes.
+    """
+    places: list[int] = []
+    groups: list[tuple[int, int, int]] = []
+    breaks: list[int] = []
+    offset: int | None = 0
+    content_end = -1
+    while offset is not None:
+        offset = _whole(piece.data, offset, places, groups)
+        if offset == len(piece.data):
+            break
+        if content_end < 0:
+            content_end = len(piece.data.rstrip(b"\0"))
+        offset = _behind(piece, offset, content_end, places, groups, damages)
+        breaks.append(len(places))
+    return Walk(piece.data, np.array(places, np.int64), groups, piece.time_ms, breaks)
+
+
+def _whole(data: bytes, offset: int, places: list[int], groups: list[tuple[int, int, int]]) -> int:
+    """Note records up to the first place where no whole one is, and return that."""
+    unpack, note, size = _BEGINNING.unpack_from, places.append, len(data)
+    last = size - RECORD_HEADER_BYTES
+    group = codec.GROUP
+    while offset <= last:
+        checksum, length = unpack(data, offset)
+        end = offset + RECORD_HEADER_BYTES + length
+        if crc32(data[offset + 4 : end]) != checksum or end > size:
+            return offset
+        note(offset)
+        if data[offset + _TYPE_AT] == group:
+            first = len(places)
+            _inside(data, offset + RECORD_HEADER_BYTES, end, places)
+            groups.append((first, len(places), int.from_bytes(data[offset + 8 : offset + 16], "little")))
+        offset = end
+    return offset
+
+
+def _inside(data: bytes, offset: int, end: int, places: list[int]) -> None:
+    """Note the records inside a GROUP, which its checksum covers."""
+    while offset + RECORD_HEADER_BYTES <= end:
+        places.append(offset)
+        offset += RECORD_HEADER_BYTES + int.from_bytes(data[offset + 4 : offset + 8], "little")
+    if offset != end:
+        raise CodecError("a group with a record that is cut off")
+
+
+def _behind(
+    piece: Piece,
+    offset: int,
+    content_end: int,
+    places: list[int],
+    groups: list[tuple[int, int, int]],
+    damages: list[Damage],
+) -> int | None:
+    """Where to go on behind what is no whole record; None at the end."""
+    reason = "zeros where more follows"
+    try:
+        codec.decode_record(piece.data, offset)
+    except CodecError as error:
+        reason = str(error)
+    found: list[Damage] = []
+    last_lsn, batch_number = _last_told(piece.data, places, groups)
+    here = Damage(piece.name, offset, reason, torn=False)
+    told = last_lsn, batch_number
+    following = behind_damage(here, piece.data, content_end, found, *told, is_last=piece.is_last, base=piece.offset)
+    at = piece.offset
+    damages += [Damage(one.name, at + one.offset, one.reason, one.torn, end=one.end and at + one.end) for one in found]
+    return following
+
+
+def _last_told(data: bytes, places: list[int], groups: list[tuple[int, int, int]]) -> tuple[int, int]:
+    """The lsn of the last record but a BATCH (of a GROUP its own), and the number of the last BATCH."""
+    last_lsn = batch_number = 0
+    for place in reversed(places):
+        _, lsn, kind = codec.peek_record(data, place)
+        if kind != codec.BATCH:
+            last_lsn = last_lsn or lsn
+        elif not batch_number:
+            start = place + RECORD_HEADER_BYTES
+            batch_number = codec.decode_batch(data[start : start + codec.BATCH_PAYLOAD_BYTES]).number
+        if last_lsn and batch_number:
+            break
+    return max(last_lsn, groups[-1][2] if groups else 0), batch_number

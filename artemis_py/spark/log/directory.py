@@ -1,0 +1,319 @@
+"""A log in directories: the journal's and the one of what it retained, or copies of them. No broker is needed.
+
+While a broker writes there, its last batch may be on its way. It counts when the next one follows, or when the file has
+rested for a second; a running broker's URL tells exactly.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import nlargest
+from operator import attrgetter
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from artemis_py.errors import PipelineError
+from artemis_py.spark.decode.walk import Piece, walk
+from artemis_py.spark.log.indexes import INDEXES, uncollected
+from artemis_py.spark.log.log import GoneError, Listing, Log, Place, Segment, unreadable
+from artemis_py.spark.log.tail import Tail
+from artemis_py.storage import codec
+from artemis_py.storage.body_names import find_body
+from artemis_py.storage.codec import CodecError
+from artemis_py.storage.disk import DiskError
+from artemis_py.storage.log_id import known_id
+from artemis_py.storage.places import places_name
+from artemis_py.storage.scan import LogFile, is_log_name, log_file, log_files_and_twins
+from artemis_py.storage.segment_index import index_name
+
+_REST_S: Final = 1.0
+_ATTEMPTS: Final = 3
+_FILES_ASKED: Final = 3
+_BEGINNING_BYTES: Final = 1 << 20
+_KNOWN: Final[dict[tuple[Path, ...], dict[str, LogFile]]] = {}
+"""What names in directories stand for. Spark plans one query after the other in the same process."""
+_KNOWN_MAX: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Directories(Place):
+    """Directories that together hold one broker's log."""
+
+    broker: str
+    paths: tuple[Path, ...]
+    fails_on_loss: bool = True
+
+    def open(self) -> DirectoryLog:
+        return DirectoryLog(self.broker, self.paths, fails_on_loss=self.fails_on_loss)
+
+
+def find_directories(text: str, broker: str | None, *, fails_on_loss: bool = True) -> list[Directories]:
+    """What the option ``journal`` names. Each directory may hold journal files or folders that do. Those without a name
+    are one broker's, but for those that a pattern matches: each of them is one broker's. A broker is called as said, or
+    as its log calls it, which it does with retention, or after the directory. Raises PipelineError when nothing is
+    there.
+    """
+    found: dict[str, list[Path]] = {}
+    said: dict[str, str | None] = {}
+    first: dict[str, str] = {}
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        name, pattern = _named(item)
+        is_pattern = glob.has_magic(pattern)
+        matches = [path for path in sorted(glob.glob(pattern)) if Path(path).is_dir()] if is_pattern else [pattern]
+        for match in matches:
+            key = name or (match if is_pattern else "")
+            said[key] = name or (None if is_pattern else broker)
+            first.setdefault(key, Path(match).resolve().name)
+            found.setdefault(key, []).extend(_with_folders(Path(match)))
+    if not found:
+        raise PipelineError(f"option journal is {text!r}, which matches no directory")
+    return [
+        Directories(said[key] or _told_name(paths) or first[key], tuple(dict.fromkeys(paths)), fails_on_loss)
+        for key, paths in found.items()
+    ]
+
+
+def _named(item: str) -> tuple[str, str]:
+    """The name before a directory, if there is one: ``name=directory``."""
+    name, separator, path = item.partition("=")
+    return (name.strip(), path.strip()) if separator and "/" not in name else ("", item)
+
+
+def _told_name(paths: Sequence[Path]) -> str | None:
+    """What the log says that its broker is called: each segment does at its beginning, if it is retained."""
+    for file in _newest(paths):
+        try:
+            with file.path.open("rb") as stream:
+                data = stream.read(_BEGINNING_BYTES)[codec.FILE_HEADER_BYTES :]
+        except OSError:
+            continue
+        found = walk(Piece(file.path.name, data, codec.FILE_HEADER_BYTES, None, is_last=True), [])
+        for record in np.flatnonzero(found.kinds == codec.BROKER).tolist():
+            name: str = codec.decode_fields(found.payload(record))["name"]
+            if name:
+                return name
+    return None
+
+
+def _newest(directories: Sequence[Path]) -> list[LogFile]:
+    """Some of the newest files, the newest first. Their names have so many digits that they are in order."""
+    found = [
+        log_file(directory / name)
+        for directory in directories
+        for name in nlargest(_FILES_ASKED, filter(is_log_name, os.listdir(directory)))
+    ]
+    return sorted(filter(None, found), key=attrgetter("number"), reverse=True)[:_FILES_ASKED]
+
+
+def _with_folders(path: Path) -> list[Path]:
+    """A directory, or those below it that hold journal files when it has none itself."""
+    if not path.is_dir():
+        raise PipelineError(f"option journal names {path}, which is no directory on this machine")
+    if _has_journal(path):
+        return [path]
+    below = [folder for folder in sorted(path.iterdir()) if folder.is_dir()]
+    return [folder for folder in below if _has_journal(folder)] or [path]
+
+
+def _has_journal(path: Path) -> bool:
+    with os.scandir(path) as entries:
+        return any(is_log_name(entry.name) and log_file(Path(entry.name)) is not None for entry in entries)
+
+
+class DirectoryLog(Log):
+    """Remembers the indexes of segments that are closed, and how far it has read the current one."""
+
+    def __init__(self, broker: str, directories: Sequence[Path], *, fails_on_loss: bool = True) -> None:
+        self.broker = broker
+        self._fails_on_loss = fails_on_loss
+        self._directories = directories
+        self._files: dict[int, LogFile] = {}
+        if len(_KNOWN) >= _KNOWN_MAX:
+            _KNOWN.clear()
+        self._known = _KNOWN.setdefault(tuple(directories), {})
+        self._closed: dict[int, Segment] = {}
+        self._tail: Tail | None = None
+        self._known_id: str | None = None
+
+    def has_files(self) -> bool:
+        """Is there any file of a log?"""
+        return any(map(_has_journal, self._directories))
+
+    def listing(self, after_lsn: int = 0) -> Listing:
+        log_id = self._id()
+        segments = self._segments()
+        if not segments:
+            return Listing(1, 0, [], log_id)
+        end_lsn = max(segment.last_lsn for segment in segments)
+        wanted = [segment for segment in segments if segment.last_lsn > after_lsn]
+        return Listing(segments[0].first_lsn, end_lsn, wanted, log_id)
+
+    def _id(self) -> str | None:
+        """Of another log nothing is known yet, although its segments have the same numbers."""
+        try:
+            found = known_id(self._directories)
+        except DiskError as error:
+            raise PipelineError(str(error)) from None
+        if found != self._known_id:
+            self._closed, self._tail, self._known_id = {}, None, found
+        return found
+
+    def _segments(self) -> list[Segment]:
+        for _ in range(_ATTEMPTS):
+            files = self._listed()
+            try:
+                with uncollected():
+                    closed = [self._closed_segment(file) for file in files[:-1]]
+                last = [self._last_segment(file) for file in files[-1:]]
+                return [segment for segment in [*closed, *last] if segment is not None]
+            except FileNotFoundError:  # retired or removed meanwhile
+                continue
+        raise PipelineError(f"the files in {self._shown()} move faster than they can be listed: try again")
+
+    def _listed(self) -> list[LogFile]:
+        try:
+            files, twins = log_files_and_twins(self._directories, self._known)
+        except OSError as error:
+            raise PipelineError(f"{error.filename}: {error.strerror}") from None
+        for file, twin in twins:
+            _check_same_broker(file.path, twin.path)
+        self._files = {file.number: file for file in files}
+        self._closed = {number: one for number, one in self._closed.items() if number in self._files}
+        return files
+
+    def _closed_segment(self, file: LogFile) -> Segment | None:
+        known = self._closed.get(file.number)
+        if known is None:
+            known = self._indexed(file)
+            if known is not None:
+                self._closed[file.number] = known
+        return known
+
+    def _indexed(self, file: LogFile) -> Segment | None:
+        """What the index of a closed segment says; None when it has no header, and so nothing in it."""
+        try:
+            return INDEXES.beside(file.path)
+        except codec.VersionError as error:
+            raise PipelineError(f"{file.path}: {error}") from None
+        except CodecError as error:
+            if any(file.path.read_bytes()):
+                unreadable(str(file.path), str(error), fails_on_loss=self._fails_on_loss)
+            return None
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise PipelineError(f"{file.path}: {error.strerror}") from None
+
+    def _last_segment(self, file: LogFile) -> Segment | None:
+        if file.closed_ms is not None or file.path.with_name(index_name(file.path.name)).exists():
+            return self._closed_segment(file)
+        if self._tail is None or self._tail.number != file.number:
+            self._tail = Tail(file.number, file.path)
+        rested = time.time() - file.path.stat().st_mtime >= _REST_S
+        return self._tail.advance(rested=rested)
+
+    def settle(self) -> None:
+        """Wait until the last batch is whole: the next one follows, or the file rests. At most a second."""
+        until = time.monotonic() + _REST_S
+        while time.monotonic() < until:
+            files = self._listed()
+            if not files or time.time() - files[-1].path.stat().st_mtime >= _REST_S:
+                return
+            self._segments()
+            if self._tail is None or self._tail.is_settled:
+                return
+            time.sleep(0.02)
+
+    def read(self, segment: int, begin: int, end: int, name: str = "") -> bytes:
+        for _ in range(_ATTEMPTS):
+            file = self._file(segment, name)
+            name = ""
+            if file is None:
+                break
+            try:
+                with file.path.open("rb") as stream:
+                    stream.seek(begin)
+                    return stream.read(end - begin)
+            except FileNotFoundError:
+                self._files.pop(segment, None)
+            except OSError as error:
+                raise PipelineError(f"{file.path}: {error.strerror}") from None
+        raise GoneError(f"segment {segment} is not in {self._shown()} any more: retention has removed it")
+
+    def _file(self, segment: int, name: str) -> LogFile | None:
+        """Where a segment is. A task that knows the name need not list directories with thousands of them."""
+        known = self._files.get(segment)
+        if known is None and name:
+            for directory in self._directories:
+                file = log_file(directory / name)
+                if file is not None and file.number == segment and file.path.exists():
+                    known = self._files[segment] = file
+                    return known
+        if known is None:
+            known = {one.number: one for one in self._listed()}.get(segment)
+        return known
+
+    def places(self, segment: int, name: str = "") -> bytes:
+        file = self._file(segment, name)
+        if file is None:
+            return b""
+        try:
+            return file.path.with_name(places_name(file.path.name)).read_bytes()
+        except OSError:
+            return b""
+
+    def body(self, number: int, size_bytes: int) -> bytes:
+        for _ in range(_ATTEMPTS):
+            found = (find_body(number, [directory]) for directory in self._body_directories())
+            for path in filter(None, found):
+                try:
+                    data = path.read_bytes()
+                except FileNotFoundError:  # retired meanwhile
+                    continue
+                # What stands beside the directories may be another broker's, with numbers of its own.
+                if len(data) == size_bytes:
+                    return data
+        raise GoneError(f"the large body {number:016x} of {size_bytes} bytes is not below {self._shown()}")
+
+    def _body_directories(self) -> list[Path]:
+        """The directories, and what stands beside them: large bodies in use have a directory of their own."""
+        beside = {folder for one in self._directories for folder in one.resolve().parent.iterdir() if folder.is_dir()}
+        return [*self._directories, *sorted(beside)]
+
+    def set_cursor(self, name: str, lsn: int, ttl_s: int) -> None:
+        raise PipelineError("a cursor is kept by a running broker: use option url, or leave cursor out")
+
+    def close(self) -> None:
+        """Files are open only while they are read."""
+
+    def wait_briefly(self) -> None:
+        """Nobody is waited for here."""
+
+    def wait_patiently(self) -> None:
+        """Nobody is waited for here."""
+
+    def _shown(self) -> str:
+        return " and ".join(str(one) for one in self._directories)
+
+
+def _check_same_broker(path: Path, twin: Path) -> None:
+    """Directories of two brokers hold different segments of one number."""
+    if path.parent != twin.parent and _header(twin) not in (None, _header(path)):
+        raise PipelineError(
+            f"{twin} and {path} are of different brokers: name each broker's directories, as in"
+            f" journal='one={path.parent},two={twin.parent}'"
+        )
+
+
+def _header(path: Path) -> codec.FileHeader | None:
+    try:
+        with path.open("rb") as stream:
+            return codec.decode_file_header(stream.read(codec.FILE_HEADER_BYTES))
+    except (OSError, CodecError):
+        return None

@@ -1,0 +1,203 @@
+"""A log as a running broker's HTTP acceptor gives it: ``GET /log``, segments and bodies in ranges, and cursors."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+from uuid import uuid4
+
+from artemis_py.errors import PipelineError
+from artemis_py.spark.log.indexes import Indexes, uncollected
+from artemis_py.spark.log.log import AwayError, GoneError, Listing, Log, Place, Segment, unreadable
+
+_ANSWER_S: Final = 30.0
+_BRIEF_ANSWER_S: Final = 2.0
+_PAUSE_S: Final = 0.1
+_OK: Final = frozenset({200, 201, 204, 206})
+_NOT_FOUND: Final = 404
+_GONE: Final = frozenset({404, 410})
+_OUT_OF_RANGE: Final = 416
+"""There is nothing of the range: the file is shorter than its index says, as it is when somebody has cut it off."""
+_BUSY: Final = frozenset({429, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class Broker(Place):
+    """A broker by the URL of its HTTP acceptor."""
+
+    url: str
+    user: str | None
+    password: str | None
+    wait_s: int
+    fails_on_loss: bool = True
+
+    def open(self) -> HttpLog:
+        return HttpLog(self)
+
+    def __str__(self) -> str:
+        return self.url
+
+
+class HttpLog(Log):
+    """Keeps one connection. A broker that does not answer, because it starts again, is asked for ``wait_s`` seconds."""
+
+    def __init__(self, place: Broker) -> None:
+        self._place = place
+        self._wait_s = float(place.wait_s)
+        self._answer_s = _ANSWER_S
+        self._parts = urlsplit(place.url)
+        self._connection: http.client.HTTPConnection | None = None
+        self._broker: str | None = None
+        self._id: str | None = None
+        self._owner = f"spark on {socket.gethostname()} ({uuid4().hex[:12]})"
+        """Another one for each reader: two of them that move one cursor are told apart by it."""
+        self._indexes = Indexes()
+        self._cursors: set[str] = set()
+        """Those that this reader has moved."""
+
+    @property
+    def broker(self) -> str:  # type: ignore[override]  # known when first asked for
+        """The name that the broker gives itself."""
+        if self._broker is None:
+            self._ask_listing(after_lsn=(1 << 63) - 1)
+        assert self._broker is not None
+        return self._broker
+
+    def listing(self, after_lsn: int = 0) -> Listing:
+        fields = self._ask_listing(after_lsn)
+        segments: list[Segment] = []
+        for one in fields["segments"]:
+            if "error" in one:
+                unreadable(one["name"], one["error"], fails_on_loss=self._place.fails_on_loss)
+            else:
+                segments.append(self._indexes.segment(one))
+        return Listing(fields["first_lsn"], fields["durable_lsn"], segments, fields["id"])
+
+    def _ask_listing(self, after_lsn: int) -> dict[str, Any]:
+        answer = self._ask("GET", f"/log?after_lsn={after_lsn}")
+        with uncollected():
+            fields = self._indexes.listed(answer)
+        name, log_id = fields["broker"], fields["id"]
+        if self._broker is not None and (name, log_id) != (self._broker, self._id):
+            raise PipelineError(
+                f"{self._place.url} had the log {self._id} of broker {self._broker} and now has {log_id} of {name}: its"
+                " offsets mean something else, so start a new query"
+            )
+        self._broker, self._id = name, log_id
+        return fields
+
+    def read(self, segment: int, begin: int, end: int, name: str = "") -> bytes:
+        del name  # the broker knows
+        if begin >= end:
+            return b""
+        path = f"/log/segments/{segment}"
+        return self._ask("GET", path, {"Range": f"bytes={begin}-{end - 1}"}, else_empty=(_OUT_OF_RANGE,))
+
+    def places(self, segment: int, name: str = "") -> bytes:
+        del name
+        return self._ask("GET", f"/log/segments/{segment}/places", else_empty=tuple(_GONE))
+
+    def body(self, number: int, size_bytes: int) -> bytes:
+        found = self._ask("GET", f"/log/bodies/{number}")
+        if len(found) != size_bytes:
+            raise GoneError(f"the large body {number} of {self._place.url} has {len(found)} bytes, not {size_bytes}")
+        return found
+
+    def set_cursor(self, name: str, lsn: int, ttl_s: int) -> None:
+        path = f"/log/cursors/{quote(name, safe='')}"
+        if name in self._cursors:
+            self._check_cursor(name, path)
+        said = json.dumps({"lsn": lsn, "owner": self._owner, "ttl_s": ttl_s}).encode()
+        self._ask("PUT", path, {"Content-Type": "application/json"}, said)
+        self._cursors.add(name)
+
+    def _check_cursor(self, name: str, path: str) -> None:
+        """Has anybody else moved a cursor since this reader did? Raises PipelineError. One that was dropped is made
+        again.
+        """
+        told = self._ask("GET", path, else_empty=(_NOT_FOUND,))
+        owner = json.loads(told)["owner"] if told else self._owner
+        if owner != self._owner:
+            raise PipelineError(
+                f"cursor {name} of {self._place.url} is moved by two queries, {self._owner} and {owner}: what one has"
+                " read the broker may drop before the other reads it. Give each a name of its own with option cursor"
+            )
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        *,
+        else_empty: tuple[int, ...] = (),
+    ) -> bytes:
+        until = time.monotonic() + self._wait_s
+        sent = {**self._login(), **(headers or {})}
+        while True:
+            try:
+                status, answer = self._exchange(method, path, sent, body)
+                if status not in _BUSY:
+                    break
+                problem = f"it answers {status}"
+            except (OSError, http.client.HTTPException) as error:
+                self.close()
+                problem = str(error) or type(error).__name__
+            if time.monotonic() >= until:
+                raise AwayError(
+                    f"the broker at {self._place.url} did not answer for {self._place.wait_s} s ({problem}): is it"
+                    " running, and has it an acceptor with protocols=HTTP there?"
+                )
+            time.sleep(_PAUSE_S)
+        if status in else_empty:
+            return b""
+        if status not in _OK:
+            raise self._refused(status, path, answer)
+        return answer
+
+    def _exchange(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> tuple[int, bytes]:
+        if self._connection is None:
+            secure = self._parts.scheme == "https"
+            kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+            assert self._parts.hostname is not None
+            self._connection = kind(self._parts.hostname, self._parts.port, timeout=self._answer_s)
+        self._connection.request(method, self._parts.path.rstrip("/") + path, body, dict(headers))
+        answer = self._connection.getresponse()
+        return answer.status, answer.read()
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def wait_briefly(self) -> None:
+        self._wait_s, self._answer_s = 0.0, _BRIEF_ANSWER_S
+        self.close()
+
+    def wait_patiently(self) -> None:
+        self._wait_s, self._answer_s = float(self._place.wait_s), _ANSWER_S
+        self.close()
+
+    def _login(self) -> dict[str, str]:
+        if self._place.user is None:
+            return {}
+        pair = f"{self._place.user}:{self._place.password or ''}".encode()
+        return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+
+    def _refused(self, status: int, path: str, answer: bytes) -> PipelineError:
+        said = answer[:300].decode("utf-8", "replace").strip()
+        where = f"{self._place.url}{path}"
+        if status == 401:
+            return PipelineError(f"{where}: the broker refuses ({status}): give options user and password ({said})")
+        if status in _GONE and path.startswith(("/log/segments/", "/log/bodies/")):
+            return GoneError(f"{where} is not there any more: retention has removed it ({said})")
+        if status == 404 and "persistence-enabled" in said:
+            said += "; set it to true, and name a journal-retention-directory"
+        return PipelineError(f"{where}: the broker answers {status}: {said}")

@@ -1,0 +1,1 @@
+"""Which parts of a log answer a query, and their rows."""

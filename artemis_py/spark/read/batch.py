@@ -1,0 +1,136 @@
+"""``spark.read.format("artemis")``: plans once, then tasks read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from artemis_py.spark.decode.columns import Numbers
+from artemis_py.spark.decode.walk import Walk
+from artemis_py.spark.log.log import GoneError, Listing, Log
+from artemis_py.spark.read.addresses import AddressReader
+from artemis_py.spark.read.enough import let_readers_go
+from artemis_py.spark.read.excerpt import excerpt_of
+from artemis_py.spark.read.folded import FoldReader
+from artemis_py.spark.read.options import ReadOptions
+from artemis_py.spark.read.pieces import check_planned, piece
+from artemis_py.spark.read.plan import Range, Share, asked, bounded, learn_queues, opened, settled_listing, shares
+from artemis_py.spark.read.subscription import warn_of_unknown
+from artemis_py.spark.tables.events import event_batches
+from artemis_py.spark.tables.filters import Pushed
+from artemis_py.spark.tables.messages import message_batches
+from artemis_py.spark.tables.reading import Names, Reading, Wanted
+from artemis_py.spark.tables.schema import arrow_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import Filter
+
+BATCHES: Final = {"messages": message_batches, "events": event_batches}
+"""What makes the rows of the tables whose rows stand in the log one by one."""
+
+
+def reader(options: ReadOptions) -> DataSourceReader:
+    """The reader of the table that the options name."""
+    if options.table == "addresses":
+        return AddressReader(options)
+    return RowReader(options) if options.table in BATCHES else FoldReader(options)
+
+
+class Pushing:
+    """What Spark calls as ``pushFilters``, in a session in which it does and in one in which it does not.
+
+    Where ``spark.sql.python.filterPushdown.enabled`` is false, as it is by default, Spark refuses a reader whose
+    ``pushFilters`` is not its own one, and looks for that at ``__func__``. Such a session reads all of the log and
+    applies the filters itself.
+    """
+
+    __func__ = staticmethod(DataSourceReader.pushFilters)
+
+    def __init__(self, pushed: Pushed) -> None:
+        self._pushed = pushed
+
+    def __call__(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Every filter narrows what is read as far as it can, and Spark applies it again."""
+        for one in filters:
+            self._pushed.narrow(one)
+            yield one
+
+
+class RowReader(DataSourceReader):
+    """Tables whose rows stand in the log one by one. Spark makes it anew in several processes: nothing is opened before
+    ``partitions``.
+    """
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._pushed = Pushed(options.table)
+        self.pushFilters = Pushing(self._pushed)  # type: ignore[method-assign]
+
+    def partitions(self) -> list[InputPartition]:
+        """A share of the log for each task. Raises PipelineError."""
+        options = self._options
+        logs = opened(options)
+        found: list[InputPartition] = []
+        listings: list[Listing] = []
+        for broker, (place, log) in logs.items():
+            wanted = self._pushed.applied(bounded(asked(options), options, broker, list(logs)), broker)
+            if wanted is None:
+                continue
+            listing = settled_listing(log, wanted, options)
+            listings.append(listing)
+            names = learn_queues(Names(), listing)
+            of_messages = options.table == "messages"
+            found += shares(place, listing, wanted, names, options.partition_bytes, of_messages=of_messages)
+        warn_of_unknown(options, listings)
+        return found
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one share."""
+        return read_share(partition, self._options)
+
+
+def read_share(partition: InputPartition, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    """The rows of what one task reads. Raises PipelineError for what is gone or damaged, unless losses are allowed."""
+    if not isinstance(partition, Share):  # Spark's stand-in for an empty list
+        return
+    let_readers_go()
+    names = partition.names
+    schema = arrow_schema(options.table, options.columns)
+    with closing(partition.place.open()) as log:
+        for one in partition.ranges:
+            part = _excerpt(one, log, partition.wanted, options) or _whole(one, log, options)
+            if part is None:
+                continue
+            found, positions = part
+            reading = Reading(
+                found, positions, one.segment, log, names, partition.wanted, schema, options.include_body,
+                options.rows_max, options.fails_on_loss,
+            )  # fmt: skip
+            yield from BATCHES[options.table](reading)
+
+
+_Part = tuple[Walk, Callable[[Numbers], Numbers]]
+"""Records, and from places among them to offsets in the file."""
+
+
+def _excerpt(one: Range, log: Log, wanted: Wanted, options: ReadOptions) -> _Part | None:
+    """The messages that can be wanted alone; None: all of it has to be read."""
+    if options.table != "messages":
+        return None
+    try:
+        found = excerpt_of(log, one, wanted)
+    except GoneError:  # told when it is read
+        return None
+    if found is None:
+        return None
+    check_planned(one, found.found)
+    return found.found, found.positions
+
+
+def _whole(one: Range, log: Log, options: ReadOptions) -> _Part | None:
+    found = piece(one, log, options)
+    return None if found is None else (found, lambda places: places + one.begin)

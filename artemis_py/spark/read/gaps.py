@@ -1,0 +1,57 @@
+"""Is the log without holes? Segments follow each other: where one ends the next one begins. Where it does not, one is
+missing, or its end is.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+from artemis_py.errors import PipelineError
+from artemis_py.spark.log.log import Listing, Segment
+from artemis_py.spark.tables.reading import Wanted
+
+_logger = logging.getLogger(__name__)
+
+
+def check_gaps(broker: str, listing: Listing, wanted: Wanted, *, fails_on_loss: bool) -> None:
+    """Raises PipelineError for a hole in what is wanted, or says so in the log where losses are allowed."""
+    for first, last, where in _gaps(listing, wanted):
+        problem = f"the log of broker {broker} has no offsets {first} to {last} any more: {where}"
+        if fails_on_loss:
+            raise PipelineError(
+                f"{problem}. Bring the segment back (it may be in a backup); with failOnDataLoss=false it is left out"
+            )
+        _logger.warning("%s; they are left out", problem)
+
+
+def _gaps(listing: Listing, wanted: Wanted) -> Iterator[tuple[int, int, str]]:
+    """The first and the last offset of each hole, and where it is. What retention took is none: it takes the oldest."""
+    top = listing.end_lsn if wanted.lsn_max is None else min(wanted.lsn_max, listing.end_lsn)
+    before: Segment | None = None
+    expected = wanted.lsn_min if wanted.lsn_min > listing.first_lsn else None
+    for segment in listing.segments:
+        if expected is not None and segment.first_lsn > expected:
+            first, last = max(expected, wanted.lsn_min), min(segment.first_lsn - 1, top)
+            if first <= last and _is_wanted(before, segment, wanted):
+                yield first, last, _between(before, segment)
+        expected, before = max(expected or 0, segment.last_lsn + 1), segment
+    if expected is not None and max(expected, wanted.lsn_min) <= top and _is_wanted(before, None, wanted):
+        behind = "before" if before is None else f"behind segment {before.number}"
+        yield max(expected, wanted.lsn_min), top, f"there is nothing {behind}, and it ended at {listing.end_lsn}"
+
+
+def _between(before: Segment | None, behind: Segment) -> str:
+    if before is None:
+        return f"a segment before {behind.number} is missing"
+    if behind.number == before.number + 1:
+        return f"the end of segment {before.number} is missing"
+    return f"what was between segments {before.number} and {behind.number} is missing"
+
+
+def _is_wanted(before: Segment | None, behind: Segment | None, wanted: Wanted) -> bool:
+    """Can what is missing be of a time that is wanted?"""
+    low, high = wanted.time_ms_min, wanted.time_ms_max
+    if low is not None and behind is not None and behind.first_ms is not None and behind.first_ms < low:
+        return False
+    return not (high is not None and before is not None and before.last_ms is not None and before.last_ms > high)

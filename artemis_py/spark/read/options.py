@@ -1,0 +1,413 @@
+"""The options of ``spark.read`` and ``spark.readStream``: texts from the user, checked before anything is read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from artemis_py.errors import PipelineError
+from artemis_py.spark.hints import hint
+from artemis_py.spark.tables.schema import TABLES
+
+EARLIEST: Final = "earliest"
+LATEST: Final = "latest"
+
+_MEANINGS: Final = {
+    "journal": "directories of one broker's log, with commas between; name=directory for several brokers; globs",
+    "path": "the same as journal, for load(path)",
+    "broker": "what to call the broker whose directories are read",
+    "url": "running brokers' HTTP acceptors, with commas between: http://host:8161",
+    "user": "login at the HTTP acceptor",
+    "password": "login at the HTTP acceptor",
+    "table": ", ".join(TABLES),
+    "columns": "columns, with commas between",
+    "includeBody": "true or false",
+    "includeHeaders": "true or false",
+    "subscribe": "addresses, with commas between",
+    "subscribePattern": "address with the wildcards * (one word) and # (any words)",
+    "startingOffsets": 'earliest, latest or {"broker": lsn}',
+    "endingOffsets": 'latest or {"broker": lsn}',
+    "startingTimestamp": 'epoch milliseconds, or {"address": epoch milliseconds}',
+    "endingTimestamp": 'epoch milliseconds, or {"address": epoch milliseconds}',
+    "asOf": "a time: epoch milliseconds or ISO 8601",
+    "maxOffsetsPerTrigger": "a number of offsets",
+    "maxMessagesPerTrigger": "a number of messages",
+    "maxBytesPerTrigger": "a number of bytes of log",
+    "minOffsetsPerTrigger": "a number of offsets",
+    "minMessagesPerTrigger": "a number of messages",
+    "maxTriggerDelay": "a span of time: 10 seconds, 1 minute, 2 hours",
+    "failOnDataLoss": "true or false",
+    "cursor": "a name for this query at the brokers",
+    "cursorTtlSeconds": "seconds",
+    "interval": "a span of time: 10 seconds, 1 minute, 2 hours",
+    "skipUnavailableBrokers": "true or false",
+    "keepRemovedBrokers": "true or false",
+    "brokerTimeoutSeconds": "how long a broker that does not answer is waited for",
+    "rowsPerBatch": "a number of rows",
+    "partitionBytes": "a number of bytes of log",
+    "publishId": "an option of the sink",
+}
+_NAMES: Final = {name.lower(): name for name in _MEANINGS}
+_KAFKA_S: Final = {
+    "kafka.bootstrap.servers": "the broker is named by url: http://host:8161",
+    "kafka.group.id": "a query that the broker is to know has a cursor",
+    "groupidprefix": "a query that the broker is to know has a cursor",
+    "assign": "there are no partitions to assign: subscribe or subscribePattern choose addresses",
+    "startingoffsetsbytimestamp": 'startingTimestamp does it, for all addresses or as {"address": milliseconds}',
+    "endingoffsetsbytimestamp": 'endingTimestamp does it, for all addresses or as {"address": milliseconds}',
+    "minpartitions": "partitionBytes says how much of the log a task reads",
+    "maxrecordsperpartition": "partitionBytes says how much of the log a task reads",
+}
+"""Options of Spark's Kafka source that are called otherwise here, or need not be."""
+_SPARK_S_OWN: Final = frozenset({"serialization.format"})
+"""What catalogs add to the options of a table."""
+_BOOLEANS: Final = {"true": True, "false": False}
+_UNITS_MS: Final = {
+    "millisecond": 1, "ms": 1, "second": 1000, "s": 1000, "minute": 60_000, "min": 60_000, "m": 60_000,
+    "hour": 3_600_000, "h": 3_600_000, "day": 86_400_000, "d": 86_400_000,
+}  # fmt: skip
+_SPAN: Final = re.compile(r"\s*(\d+)\s*([a-z]+)\s*", re.ASCII)
+_STREAMS_ALONE: Final = (
+    "maxOffsetsPerTrigger", "maxMessagesPerTrigger", "maxBytesPerTrigger", "minOffsetsPerTrigger",
+    "minMessagesPerTrigger", "maxTriggerDelay", "cursor", "keepRemovedBrokers",
+)  # fmt: skip
+_FOLDED: Final = frozenset({"queues", "pages", "metrics", "addresses", "queue-spans", "page-spans"})
+
+Place = str | Mapping[str, int]
+"""Where to begin or to end: ``earliest``, ``latest``, or an lsn for each broker."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What a query asked for. Times are epoch milliseconds, spans milliseconds; None: not given."""
+
+    journal: str | None
+    urls: tuple[str, ...]
+    broker: str | None
+    user: str | None
+    password: str | None
+    table: str
+    columns: tuple[str, ...]
+    include_body: bool
+    addresses: tuple[str, ...]
+    pattern: str | None
+    starting: Place
+    ending: Place
+    starting_ms: int | None
+    starting_since: Mapping[str, int] | None
+    """For each address a time of its own; None: ``starting_ms`` is for all. Others are read from the beginning."""
+    ending_ms: int | None
+    ending_until: Mapping[str, int] | None
+    """For each address a time of its own; others are read to the end."""
+    as_of_ms: int | None
+    offsets_max: int | None
+    messages_max: int | None
+    bytes_max: int | None
+    offsets_min: int | None
+    messages_min: int | None
+    delay_max_ms: int
+    """So long a batch waits at most for ``offsets_min`` or ``messages_min``."""
+    skips_unavailable: bool
+    keeps_removed: bool
+    fails_on_loss: bool
+    cursor: str | None
+    cursor_ttl_s: int
+    interval_ms: int
+    wait_s: int
+    rows_max: int
+    partition_bytes: int
+
+    @property
+    def subscribes(self) -> bool:
+        """Are only some addresses wanted?"""
+        return bool(self.addresses) or self.pattern is not None
+
+
+def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOptions:
+    """What the user's options say. Raises PipelineError that names the option, what it says and what it may say."""
+    texts = _known(given)
+    table = _choice(texts, "table", tuple(TABLES), "messages")
+    journal, urls = _sources(texts)
+    starting, starting_ms, starting_since = _start(texts, streaming=streaming)
+    ending_ms, ending_until = _times(texts, "endingTimestamp", max)
+    options = ReadOptions(
+        journal=journal,
+        urls=urls,
+        broker=texts.get("broker"),
+        user=texts.get("user"),
+        password=texts.get("password"),
+        table=table,
+        columns=_columns(texts, table),
+        include_body=_boolean(texts, "includeBody", default=True),
+        addresses=_listed(texts.get("subscribe", "")),
+        pattern=texts.get("subscribePattern"),
+        starting=starting,
+        ending=_place(texts, "endingOffsets", LATEST),
+        starting_ms=starting_ms,
+        starting_since=starting_since,
+        ending_ms=ending_ms,
+        ending_until=ending_until,
+        as_of_ms=_time(texts, "asOf"),
+        offsets_max=_positive(texts, "maxOffsetsPerTrigger"),
+        messages_max=_positive(texts, "maxMessagesPerTrigger"),
+        bytes_max=_positive(texts, "maxBytesPerTrigger"),
+        offsets_min=_positive(texts, "minOffsetsPerTrigger"),
+        messages_min=_positive(texts, "minMessagesPerTrigger"),
+        delay_max_ms=_span(texts, "maxTriggerDelay", "15 minutes"),
+        skips_unavailable=_boolean(texts, "skipUnavailableBrokers", default=False),
+        keeps_removed=_boolean(texts, "keepRemovedBrokers", default=False),
+        fails_on_loss=_boolean(texts, "failOnDataLoss", default=True),
+        cursor=texts.get("cursor"),
+        cursor_ttl_s=_positive(texts, "cursorTtlSeconds") or 86_400,
+        interval_ms=_span(texts, "interval", "1 minute"),
+        wait_s=_positive(texts, "brokerTimeoutSeconds") or 60,
+        rows_max=_positive(texts, "rowsPerBatch") or 50_000,
+        partition_bytes=_positive(texts, "partitionBytes") or 32 << 20,
+    )
+    _check_together(options, texts, streaming=streaming)
+    return options
+
+
+def shown_columns(given: Mapping[str, str]) -> tuple[str, list[str]]:
+    """The table and its columns. Raises PipelineError for options that are unknown or say nothing known."""
+    texts = _known(given)
+    table = _choice(texts, "table", tuple(TABLES), "messages")
+    return table, list(_columns(texts, table))
+
+
+def _known(given: Mapping[str, str]) -> dict[str, str]:
+    """The options under the names as they are documented. Spark gives their names in lower case."""
+    texts: dict[str, str] = {}
+    for name, text in given.items():
+        known = _NAMES.get(name.lower())
+        if name.lower() in _SPARK_S_OWN:
+            continue
+        if known is None:
+            meant = _KAFKA_S.get(name.lower()) or hint(name, _MEANINGS)
+            raise PipelineError(f"option {name} is unknown: {meant}")
+        texts[known] = str(text).strip()
+    return texts
+
+
+def _sources(texts: Mapping[str, str]) -> tuple[str | None, tuple[str, ...]]:
+    journal = texts.get("journal") or _local(texts.get("path", "")) or None
+    urls = _listed(texts.get("url", ""))
+    if (journal is None) == (not urls):
+        said = "both are given" if urls else "none is given"
+        raise PipelineError(f"say where the log is, with option journal (a directory) or url (a broker); {said}")
+    for url in urls:
+        if not _is_http(url):
+            raise _refused(texts, "url")
+    return journal, urls
+
+
+def _local(path: str) -> str:
+    """A path of this machine. A table's LOCATION comes as a URI, with the scheme ``file``."""
+    return unquote(urlsplit(path).path) if path.startswith("file:") else path
+
+
+def _is_http(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # the port is no number, or too large
+        return False
+
+
+def _start(texts: Mapping[str, str], *, streaming: bool) -> tuple[Place, int | None, Mapping[str, int] | None]:
+    """The offset, the time before which nothing is wanted, and times of some addresses."""
+    starting_ms, since = _times(texts, "startingTimestamp", min)
+    if "startingTimestamp" not in texts:
+        return _place(texts, "startingOffsets", LATEST if streaming else EARLIEST), None, None
+    if "startingOffsets" in texts:
+        raise PipelineError("startingOffsets and startingTimestamp say the same thing twice: give one of them")
+    return EARLIEST, starting_ms, since
+
+
+def _times(
+    texts: Mapping[str, str], name: str, bound: Callable[[Iterable[int]], int]
+) -> tuple[int | None, Mapping[str, int] | None]:
+    """The time beyond which nothing is wanted, and times of some addresses. Of these the outermost, where each address
+    that can be wanted has one.
+    """
+    if not texts.get(name, "").startswith("{"):
+        return _number(texts, name), None
+    try:
+        found = json.loads(texts[name])
+    except ValueError:
+        raise _refused(texts, name) from None
+    if not found or not all(_is_lsn(time_ms) for time_ms in found.values()):
+        raise _refused(texts, name)
+    addresses = _listed(texts.get("subscribe", ""))
+    is_named = bool(addresses) and "subscribePattern" not in texts
+    for address in found:
+        if is_named and address not in addresses:
+            raise PipelineError(f"{name} names {address}, which subscribe does not: {hint(address, addresses)}")
+    has_all = is_named and all(address in found for address in addresses)
+    return bound(found.values()) if has_all else None, found
+
+
+def _check_together(options: ReadOptions, texts: Mapping[str, str], *, streaming: bool) -> None:
+    if streaming and options.table in _FOLDED:
+        raise PipelineError(
+            f"table {options.table} cannot be streamed, as each row sums up the whole log: stream table events and"
+            " group it, or read the table as a batch"
+        )
+    for name in ("endingOffsets", "endingTimestamp", "asOf"):
+        if streaming and name in texts:
+            raise PipelineError(f"option {name} is for spark.read: a stream has no end; use trigger(availableNow=True)")
+    for name in _STREAMS_ALONE:
+        if not streaming and name in texts:
+            raise PipelineError(f"option {name} is for spark.readStream")
+    _check_limits(options, texts)
+    _check_table(options, texts)
+    if not streaming and options.starting == LATEST:
+        raise PipelineError("startingOffsets latest is for spark.readStream: a batch would read nothing")
+    if options.ending == EARLIEST:
+        raise PipelineError("endingOffsets earliest would read nothing: give latest, or an lsn for each broker")
+    if options.starting_ms is not None and options.ending_ms is not None and options.starting_ms > options.ending_ms:
+        raise PipelineError("startingTimestamp is later than endingTimestamp: nothing lies between them")
+    for address, end_ms in (options.ending_until or {}).items():
+        begin_ms = (options.starting_since or {}).get(address, options.starting_ms if not options.starting_since else 0)
+        if begin_ms is not None and begin_ms > end_ms:
+            raise PipelineError(f"startingTimestamp of {address} is later than endingTimestamp: nothing lies between")
+
+
+def _check_limits(options: ReadOptions, texts: Mapping[str, str]) -> None:
+    for kind, least, most in (
+        ("Offsets", options.offsets_min, options.offsets_max),
+        ("Messages", options.messages_min, options.messages_max),
+    ):
+        if least is not None and most is not None and least > most:
+            raise PipelineError(
+                f"min{kind}PerTrigger is {least} and max{kind}PerTrigger {most}: no batch would have enough"
+            )
+    for name in ("maxMessagesPerTrigger", "minMessagesPerTrigger"):
+        if name in texts and options.table != "messages":
+            raise PipelineError(f"option {name} is for table messages: for {options.table} count offsets")
+    if "maxTriggerDelay" in texts and options.offsets_min is None and options.messages_min is None:
+        raise PipelineError(
+            "option maxTriggerDelay says how long minOffsetsPerTrigger or minMessagesPerTrigger waits: give one"
+        )
+
+
+def _check_table(options: ReadOptions, texts: Mapping[str, str]) -> None:
+    """What says nothing for the table is an error: it would be taken for something that has happened."""
+    if "asOf" in texts and options.table not in ("queues", "queue-spans"):
+        raise PipelineError("option asOf is for table queues; for others use endingTimestamp")
+    if "interval" in texts and options.table != "metrics":
+        raise PipelineError("option interval is for table metrics")
+    for name, times_ms in (("startingTimestamp", options.starting_since), ("endingTimestamp", options.ending_until)):
+        if times_ms is not None and options.table not in ("messages", "events"):
+            raise PipelineError(f"{name} with addresses is for the tables messages and events: give one time")
+    if options.table not in _FOLDED:
+        return
+    if not isinstance(options.starting, str):
+        raise PipelineError(
+            f"table {options.table} adds up the log from its beginning: leave out startingOffsets; endingOffsets says"
+            " up to where"
+        )
+    if options.starting_ms is not None and options.table != "metrics":
+        raise PipelineError(
+            f"table {options.table} adds up the log from its beginning: leave out startingTimestamp; endingTimestamp"
+            " says up to when"
+        )
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _refused(texts: Mapping[str, str], name: str) -> PipelineError:
+    return PipelineError(f"option {name} is {texts[name]!r}; it may be: {_MEANINGS[name]}")
+
+
+def _choice(texts: Mapping[str, str], name: str, allowed: tuple[str, ...], default: str) -> str:
+    text = texts.get(name, default).lower()
+    if text not in allowed:
+        raise PipelineError(f"option {name} is {texts[name]!r}: {hint(text, allowed)}")
+    return text
+
+
+def _boolean(texts: Mapping[str, str], name: str, *, default: bool) -> bool:
+    if name not in texts:
+        return default
+    value = _BOOLEANS.get(texts[name].lower())
+    if value is None:
+        raise _refused(texts, name)
+    return value
+
+
+def _number(texts: Mapping[str, str], name: str) -> int | None:
+    if name not in texts:
+        return None
+    if not re.fullmatch(r"\d{1,18}", texts[name], re.ASCII):
+        raise _refused(texts, name)
+    return int(texts[name])
+
+
+def _positive(texts: Mapping[str, str], name: str) -> int | None:
+    number = _number(texts, name)
+    if number == 0:
+        raise _refused(texts, name)
+    return number
+
+
+def _time(texts: Mapping[str, str], name: str) -> int | None:
+    if name not in texts:
+        return None
+    if texts[name].isdigit():
+        return _number(texts, name)
+    try:
+        moment = datetime.fromisoformat(texts[name])
+    except ValueError:
+        raise _refused(texts, name) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return int(moment.timestamp() * 1000)
+
+
+def _span(texts: Mapping[str, str], name: str, default: str) -> int:
+    match = _SPAN.fullmatch(texts.get(name, default).lower())
+    unit = None if match is None else _UNITS_MS.get(match[2]) or _UNITS_MS.get(match[2].removesuffix("s"))
+    if match is None or unit is None or not int(match[1]):
+        raise _refused(texts, name)
+    return int(match[1]) * unit
+
+
+def _place(texts: Mapping[str, str], name: str, default: str) -> Place:
+    text = texts.get(name, default)
+    if text.lower() in (EARLIEST, LATEST):
+        return text.lower()
+    try:
+        lsns = json.loads(text)
+    except ValueError:
+        raise _refused(texts, name) from None
+    if not isinstance(lsns, dict) or not lsns or not all(_is_lsn(lsn) for lsn in lsns.values()):
+        raise _refused(texts, name)
+    return lsns
+
+
+def _is_lsn(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _columns(texts: Mapping[str, str], table: str) -> tuple[str, ...]:
+    """Those asked for, or all but headers, which cost the most and are left out unless includeHeaders is true."""
+    with_headers = _boolean(texts, "includeHeaders", default=False)
+    every = tuple(name for name in TABLES[table] if name != "headers" or with_headers)
+    if "columns" not in texts:
+        return every
+    asked = _listed(texts["columns"])
+    for name in asked:
+        if name not in TABLES[table]:
+            meant = hint(name, TABLES[table])
+            raise PipelineError(f"option columns names {name}, which table {table} has not: {meant}")
+    if not asked or len(set(asked)) < len(asked):
+        raise PipelineError(f"option columns is {texts['columns']!r}; it may be: {_MEANINGS['columns']}, each once")
+    return asked

@@ -1,0 +1,63 @@
+"""Pieces of the log as tasks read them: the bytes that were planned, all of them, and whole."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from artemis_py.errors import PipelineError
+from artemis_py.spark.decode.walk import Piece, Walk, walk
+from artemis_py.spark.log.log import GoneError, Log
+from artemis_py.spark.read.options import ReadOptions
+from artemis_py.spark.read.plan import Range
+from artemis_py.storage import codec
+
+if TYPE_CHECKING:
+    from artemis_py.storage.scan import Damage
+
+_logger = logging.getLogger(__name__)
+
+
+def piece(one: Range, log: Log, options: ReadOptions) -> Walk | None:
+    """The records of a part of a segment. Raises PipelineError for what is gone or damaged, unless losses are allowed;
+    then there may be none.
+    """
+    try:
+        data = log.read(one.segment, one.begin, one.end, one.name)
+    except GoneError as error:
+        if options.fails_on_loss:
+            raise PipelineError(f"{error}; {WITH_LOSS}") from None
+        _logger.warning("%s; its rows are left out", error)
+        return None
+    damages: list[Damage] = []
+    found = walk(Piece(f"segment {one.segment}", data, one.begin, one.time_ms, is_last=False), damages)
+    check_planned(one, found)
+    check_whole(one, data, damages, options)
+    return found
+
+
+WITH_LOSS: Final = "with failOnDataLoss=false it is left out"
+
+
+def check_planned(one: Range, found: Walk) -> None:
+    """Are these the bytes that were planned? A piece begins with the batch of which the index told. Raises
+    PipelineError for those of another log, which came to this place since.
+    """
+    if not len(found.places) or found.places[0]:  # nothing, or damage: told elsewhere
+        return
+    if found.kinds[0] != codec.BATCH or found.times_ms[0] != one.time_ms:
+        raise PipelineError(
+            f"segment {one.segment} is not the one that was planned: the log was replaced, or an older copy restored,"
+            " while it was read; read it again"
+        )
+
+
+def check_whole(one: Range, data: bytes, damages: list[Damage], options: ReadOptions) -> None:
+    """Are all the bytes there, and undamaged? Raises PipelineError, or says so in the log where losses are allowed."""
+    problems = [str(damage) for damage in damages]
+    if len(data) < one.end - one.begin:
+        problems.append(f"segment {one.segment} ends at byte {one.begin + len(data)}, before {one.end}")
+    for problem in problems:
+        if options.fails_on_loss:
+            raise PipelineError(f"{problem}; {WITH_LOSS}")
+        _logger.warning("%s; what cannot be read is left out", problem)

@@ -1,0 +1,336 @@
+"""Which bytes of which segments can answer a query, and how they are shared out among tasks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final
+
+from pyspark.sql.datasource import InputPartition
+
+from artemis_py.errors import PipelineError
+from artemis_py.spark.decode.walk import Piece, walk
+from artemis_py.spark.log.directory import DirectoryLog, find_directories
+from artemis_py.spark.log.http import Broker
+from artemis_py.spark.log.log import AwayError, Listing, Log, Place, Segment
+from artemis_py.spark.read.gaps import check_gaps
+from artemis_py.spark.read.options import EARLIEST, LATEST, ReadOptions
+from artemis_py.spark.read.options import Place as Offsets
+from artemis_py.spark.tables.reading import Names, Wanted, packed, unpacked
+from artemis_py.storage import codec
+
+_logger = logging.getLogger(__name__)
+_PIECE_BYTES: Final = 16 << 20
+"""How much is read and decoded at once: some ten thousand rows."""
+_PARTS_MAX: Final = 50
+_FIRST_TURN_BYTES: Final = 1 << 20
+"""In so much of a segment its first turn is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A part of a segment: it begins with a BATCH and ends where one does, or where the segment does."""
+
+    segment: int
+    begin: int
+    end: int
+    time_ms: int
+    name: str = ""
+    """Of the segment's file as it was planned."""
+    places: bool = False
+    """Is there a file that tells where the messages of each address stand?"""
+    told: tuple[int, int, int, int] = (0, 0, 0, 0)
+    """The segment's number, first and last lsn and size: of which that file has to be."""
+
+
+class Share(InputPartition):
+    """What one task reads of one log."""
+
+    def __init__(self, place: Place, ranges: list[Range], wanted: Wanted, packs: tuple[bytes, bytes]) -> None:
+        super().__init__(None)
+        self.place = place
+        self.ranges = ranges
+        self.wanted = wanted
+        self.packs = packs
+
+    @property
+    def names(self) -> Names:
+        """Whom the numbers in these ranges mean."""
+        return unpacked(*self.packs)
+
+
+def places(options: ReadOptions) -> list[Place]:
+    """The logs that the options name. Raises PipelineError when there is none."""
+    if options.journal is not None:
+        return list(find_directories(options.journal, options.broker, fails_on_loss=options.fails_on_loss))
+    return [Broker(url, options.user, options.password, options.wait_s, options.fails_on_loss) for url in options.urls]
+
+
+def opened(options: ReadOptions) -> dict[str, tuple[Place, Log]]:
+    """The logs by their brokers' names. Raises PipelineError when two have the same, and when there is no file of a log
+    in any of the directories: that is more often a wrong name than a broker that never began.
+    """
+    found: dict[str, tuple[Place, Log]] = {}
+    away: AwayError | None = None
+    for place in places(options):
+        log = place.open()
+        try:
+            broker = log.broker
+        except AwayError as error:
+            if not options.skips_unavailable:
+                raise
+            _logger.warning("%s; the rest is read without it (skipUnavailableBrokers)", error)
+            away = error
+            continue
+        if broker in found:
+            raise PipelineError(f"two logs are of a broker named {broker}: each needs a name of its own")
+        found[broker] = (place, log)
+    if not found and away is not None:
+        raise away
+    check_known(found, options)
+    return found
+
+
+def check_known(found: Mapping[str, tuple[Place, Log]], options: ReadOptions) -> None:
+    """Raises PipelineError when there is no file of a log in any of the directories."""
+    logs = [log for _, log in found.values()]
+    if not any(log.has_files() if isinstance(log, DirectoryLog) else True for log in logs):
+        raise PipelineError(
+            f"there is no log in {options.journal}: name the directory above journal-directory and"
+            " journal-retention-directory, or both with a comma between; what the broker writes now is in the first"
+        )
+
+
+def asked(options: ReadOptions) -> Wanted:
+    """What the options want of every log."""
+    return Wanted(
+        time_ms_min=options.starting_ms,
+        time_ms_max=options.ending_ms,
+        subscribed=frozenset(options.addresses) if options.subscribes else None,
+        pattern=options.pattern,
+        since=options.starting_since,
+        until=options.ending_until,
+    )
+
+
+def bounded(wanted: Wanted, options: ReadOptions, broker: str, brokers: Sequence[str]) -> Wanted:
+    """The same between the offsets that a batch names for one of the brokers."""
+    lsn_min, lsn_max = wanted.lsn_min, wanted.lsn_max
+    starting = lsn_of(options.starting, broker, brokers, "startingOffsets", skips=options.skips_unavailable)
+    ending = lsn_of(options.ending, broker, brokers, "endingOffsets", skips=options.skips_unavailable)
+    if starting is not None:
+        lsn_min = max(lsn_min, starting + 1)
+    if ending is not None:
+        lsn_max = ending if lsn_max is None else min(lsn_max, ending)
+    return replace(wanted, lsn_min=lsn_min, lsn_max=lsn_max)
+
+
+def lsn_of(offsets: Offsets, broker: str, brokers: Sequence[str], option: str, *, skips: bool = False) -> int | None:
+    """The lsn that an option names for a broker; None for earliest, latest, or a broker that it does not name. Raises
+    PipelineError for a broker that is not read, unless one may be left out (``skips``).
+    """
+    if isinstance(offsets, str):
+        return None
+    for name in offsets:
+        if name not in brokers and not skips:
+            raise PipelineError(f"{option} names broker {name}, which is not read: there is {', '.join(brokers)}")
+    return offsets.get(broker)
+
+
+def settled_listing(log: Log, wanted: Wanted, options: ReadOptions) -> Listing:
+    """What there is to be read, with the last batch of a directory that is written to, when it can be wanted. Raises
+    PipelineError for holes in it, and for offsets that the options name and that it does not come to.
+    """
+    if isinstance(log, DirectoryLog) and wanted.lsn_max is None:
+        log.settle()
+    listing = log.listing()
+    if isinstance(log, DirectoryLog) and wanted.lsn_max is not None and wanted.lsn_max > listing.end_lsn:
+        log.settle()
+        listing = log.listing()
+    check_reach(log.broker, listing, options)
+    check_gaps(log.broker, listing, wanted, fails_on_loss=options.fails_on_loss)
+    return listing
+
+
+def check_reach(broker: str, listing: Listing, options: ReadOptions) -> None:
+    """Raises PipelineError for offsets that the options name and that lie behind the end of the log: whoever has them
+    read another log, or this one is an older copy. For what is not in the log any more, too, or says so where losses
+    are allowed.
+    """
+    begin = None if isinstance(options.starting, str) else options.starting.get(broker)
+    if begin is not None and begin + 1 < listing.first_lsn:
+        problem = (
+            f"startingOffsets names offset {begin} of broker {broker}, and retention has removed the offsets"
+            f" {begin + 1} to {listing.first_lsn - 1}"
+        )
+        if options.fails_on_loss:
+            raise PipelineError(
+                f"{problem}: name {listing.first_lsn - 1} or earliest, or go on without them with failOnDataLoss=false"
+            )
+        _logger.warning("%s; they are left out", problem)
+    for name, offsets in (("startingOffsets", options.starting), ("endingOffsets", options.ending)):
+        lsn = None if isinstance(offsets, str) else offsets.get(broker)
+        if lsn is None or lsn <= listing.end_lsn or (name == "endingOffsets" and not options.fails_on_loss):
+            continue
+        raise PipelineError(
+            f"{name} names offset {lsn} of broker {broker}, whose log ends at {listing.end_lsn}: it is another log, or"
+            " an older copy, than the one that the offset was taken from"
+        )
+
+
+def learn_queues(names: Names, listing: Listing) -> Names:
+    """The queues that all segments tell of. Most of them tell of the same."""
+    told: object = None
+    for segment in listing.segments:
+        if segment.queues is not told:
+            names.learn_queues(segment)
+        told = segment.queues
+    return names
+
+
+def shares(
+    place: Place, listing: Listing, wanted: Wanted, names: Names, share_bytes: int, *, of_messages: bool
+) -> list[Share]:
+    """The tasks that read what is wanted of one log, of which ``check_gaps`` has seen that it is whole."""
+    top = listing.end_lsn if wanted.lsn_max is None else min(wanted.lsn_max, listing.end_lsn)
+    wanted = replace(wanted, lsn_max=top)
+    queues = packed(names.queues)
+    found: list[Share] = []
+    taken: list[Range] = []
+    actors = Names()
+    filled = 0
+    for segment in listing.segments:
+        if not can_answer(segment, wanted, of_messages=of_messages):
+            continue
+        for one in ranges(segment, wanted):
+            if not taken or taken[-1].segment != segment.number:
+                actors.learn(segment)
+            taken.append(one)
+            filled += _work(one, segment, wanted, of_messages=of_messages)
+            if filled >= share_bytes:
+                found.append(Share(place, taken, wanted, (queues, packed(actors.sessions, actors.consumers))))
+                taken, filled, actors = [], 0, Names()
+    if taken:
+        found.append(Share(place, taken, wanted, (queues, packed(actors.sessions, actors.consumers))))
+    return found
+
+
+def _work(one: Range, segment: Segment, wanted: Wanted, *, of_messages: bool) -> int:
+    """About how many bytes of a part a task takes in: of a part with places those of the wanted addresses, and a
+    fiftieth at least: to look into it costs so much.
+    """
+    size_bytes = one.end - one.begin
+    if not of_messages or not one.places or segment.addresses is None or wanted.takes_all:
+        return size_bytes
+    wanted_count = sum(wanted.takes(address) for address in segment.addresses)
+    return max(size_bytes * wanted_count // max(1, len(segment.addresses)), size_bytes // _PARTS_MAX)
+
+
+def can_answer(segment: Segment, wanted: Wanted, *, of_messages: bool) -> bool:
+    """Can something in a segment be wanted? Timestamps and addresses of messages rule out only rows of their table."""
+    if segment.last_lsn < wanted.lsn_min or (wanted.lsn_max is not None and segment.first_lsn > wanted.lsn_max):
+        return False
+    if segment.first_ms is None or segment.last_ms is None:
+        return False
+    if wanted.time_ms_min is not None and segment.last_ms < wanted.time_ms_min:
+        return False
+    if wanted.time_ms_max is not None and segment.first_ms > wanted.time_ms_max:
+        return False
+    for ids in (wanted.message_ids, wanted.original_ids):
+        if ids is not None and not any(map(segment.may_have, ids)):
+            return False
+    if wanted.headers and segment.copies == 0:
+        return False
+    return not of_messages or _has_messages(segment, wanted)
+
+
+def _has_messages(segment: Segment, wanted: Wanted) -> bool:
+    low, high = wanted.timestamp_ms_min, wanted.timestamp_ms_max
+    if low is not None and segment.newest_ms is not None and segment.newest_ms < low:
+        return False
+    if high is not None and segment.oldest_ms is not None and segment.oldest_ms > high:
+        return False
+    return segment.messages > 0 and _has_addresses(segment, wanted)
+
+
+def _has_addresses(segment: Segment, wanted: Wanted) -> bool:
+    if segment.addresses is None:
+        return True
+    span_ms = segment.first_ms or 0, segment.last_ms or 0
+    return any(wanted.takes(address) and wanted.takes_of(address, *span_ms) for address in segment.addresses)
+
+
+def ranges(segment: Segment, wanted: Wanted) -> Iterator[Range]:
+    """The blocks with wanted lsns, in pieces of a good size."""
+    blocks = list(segment.blocks)
+    if not blocks:
+        return
+    ends = [(offset, lsn) for offset, lsn, _ in blocks[1:]] + [(segment.size_bytes, segment.last_lsn + 1)]
+    begun: tuple[int, int] | None = None
+    last_end = 0
+    told = segment.number, segment.first_lsn, segment.last_lsn, segment.size_bytes
+    of_segment = segment.name, segment.places_bytes > 0, told
+    for (offset, lsn, time_ms), (end, behind_lsn) in zip(blocks, ends, strict=True):
+        is_wanted = behind_lsn > wanted.lsn_min and (wanted.lsn_max is None or lsn <= wanted.lsn_max)
+        if begun is not None and (not is_wanted or end - begun[0] > _PIECE_BYTES):
+            yield Range(segment.number, begun[0], last_end, begun[1], *of_segment)
+            begun = None
+        if is_wanted and begun is None:
+            begun = offset, time_ms
+        last_end = end
+    if begun is not None:
+        yield Range(segment.number, begun[0], last_end, begun[1], *of_segment)
+
+
+def start_lsn(log: Log, options: ReadOptions, brokers: Sequence[str]) -> int:
+    """The offset at which a new query begins: everything up to it is passed over."""
+    listing = log.listing()
+    check_reach(log.broker, listing, options)
+    if options.starting_ms is not None:
+        return before_time(listing, options.starting_ms)
+    if options.starting == EARLIEST:  # also where addresses have times of their own, and some have none
+        return listing.first_lsn - 1
+    named = None
+    if options.starting != LATEST:
+        skips = options.skips_unavailable
+        named = lsn_of(options.starting, log.broker, brokers, "startingOffsets", skips=skips)
+    if named is not None:
+        return named
+    return listing.end_lsn if options.starting == LATEST else listing.first_lsn - 1
+
+
+def before_time(listing: Listing, time_ms: int) -> int:
+    """An lsn behind which everything from a time on stands, and as little as the indexes tell besides."""
+    for segment in listing.segments:
+        if segment.last_ms is None or segment.last_ms < time_ms:
+            continue
+        for (_, lsn, _), (_, _, next_ms) in pairwise(segment.blocks):
+            if next_ms >= time_ms:
+                return lsn - 1
+        return segment.blocks[-1][1] - 1
+    return listing.end_lsn
+
+
+def depths_told_lsn(log: Log, listing: Listing, before_ms: int) -> int:
+    """The lsn of the last segment that begins before a time and tells in its first turn how deep the queues are then,
+    as those of a broker with retention do; 0: from the beginning.
+    """
+    for segment in reversed(listing.segments):
+        if segment.first_ms is None or segment.first_ms >= before_ms:
+            continue
+        return segment.first_lsn if _tells_depths(log, segment) else 0
+    return 0
+
+
+def is_retained(log: Log, listing: Listing) -> bool:
+    """Does the broker write the story of its messages, as it does with retention? One that has written nothing may."""
+    begun = [segment for segment in listing.segments if segment.blocks]
+    return not begun or _tells_depths(log, begun[-1])
+
+
+def _tells_depths(log: Log, segment: Segment) -> bool:
+    begin = segment.blocks[0][0]
+    data = log.read(segment.number, begin, min(segment.size_bytes, begin + _FIRST_TURN_BYTES))
+    return codec.DEPTHS in walk(Piece(f"segment {segment.number}", data, begin, None, is_last=True), []).kinds

@@ -1,0 +1,116 @@
+"""The tables ``queues`` and ``pages`` added up by many tasks: each makes a digest of a span of the log, and one for
+each broker puts these together.
+
+A table of a data source comes out of tasks that know nothing of each other (as of Spark 4.3), so a table that sums up a
+log is one task for each of them. Here Spark groups what the tasks found.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from artemis_py.spark.decode.digest import Digest, digest_of, joined, nothing, pages_of
+from artemis_py.spark.decode.fold import Fold
+from artemis_py.spark.read.holdings import QueueShare, Read, told_before, told_from
+from artemis_py.spark.read.options import read_options
+from artemis_py.spark.read.plan import Range, Share, asked
+from artemis_py.spark.tables.schema import arrow_schema, spark_schema
+from artemis_py.spark.tables.state import state_batch
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SPANS: Final = {"queue-spans": "queues", "page-spans": "pages"}
+"""Tables of digests, and what is made of them."""
+
+
+class Span(Share):
+    """What one task reads of one log, and which of its tasks it is. ``early``: what is known of what lies before."""
+
+    def __init__(self, share: Share, ranges: list[Range], number: int, early: Digest) -> None:
+        super().__init__(share.place, ranges, share.wanted, share.packs)
+        self.number = number
+        self.early = early
+
+
+def spans_of(share: Share, read: Read, share_bytes: int) -> list[Span]:
+    """The tasks that read one log. Where the end of it tells what the queues hold, and the indexes the rest, they read
+    that; it is looked for as far back as one task would read.
+    """
+    begin, early = 0, nothing()
+    if isinstance(share, QueueShare):
+        found = told_from(share, read, share_bytes)
+        if found is not None and all(one.counts is not None for one in share.known[: found[2]]):
+            begin = found[2]
+            early = told_before(share, begin, read)
+        first = share.known[begin].number
+        ranges = [one for one in share.ranges if one.segment >= first]
+    else:
+        ranges = share.ranges
+    spans: list[Span] = []
+    taken: list[Range] = []
+    for place, one in enumerate(ranges):
+        taken.append(one)
+        if sum(part.end - part.begin for part in taken) >= share_bytes or place == len(ranges) - 1:
+            spans.append(Span(share, taken, len(spans), early))
+            taken, early = [], nothing()
+    return spans
+
+
+def span_batch(span: Span, table: str, broker: str, read: Read, schema: pa.Schema) -> pa.RecordBatch:
+    """The row of one span. Where a restarted broker gives the numbers of dropped pages again, another digest begins:
+    in one alone nobody could tell whose messages a page had when it was purged.
+    """
+    make = digest_of if SPANS[table] == "queues" else pages_of
+    parts = [span.early]
+    dropped: set[tuple[int, int]] = set()
+    for one in span.ranges:
+        found = read(one)
+        if found is None:
+            continue
+        more = make(found, span.wanted.records(found))
+        if dropped.isdisjoint(more.opened_pages()):
+            parts[-1] = joined([parts[-1], more])
+        else:
+            parts.append(more)
+            dropped.clear()
+        dropped.update(more.dropped_pages())
+    row = {"broker": broker, "span": span.number, "digest": pickle.dumps(parts, pickle.HIGHEST_PROTOCOL)}
+    return pa.RecordBatch.from_pylist([{name: row[name] for name in schema.names}], schema=schema)
+
+
+def added_up(spark: SparkSession, table: str, given: Mapping[str, str]) -> DataFrame:
+    """One of the tables, in Spark's own two steps. Raises PipelineError for options that make no sense."""
+    options = {**given, "table": table}
+    columns = read_options(options).columns
+    spans = next(name for name, of in SPANS.items() if of == table)
+    rest = {name: text for name, text in given.items() if name.lower() not in ("table", "columns")}
+    rows = spark.read.format("artemis").options(**rest, table=spans).load()
+
+    def made(found: pa.Table) -> pa.Table:
+        return rows_of_broker(options, found)
+
+    return rows.groupBy("broker").applyInArrow(made, spark_schema(table, columns))
+
+
+def rows_of_broker(given: Mapping[str, str], rows: pa.Table) -> pa.Table:
+    """The rows of one broker from those of its spans."""
+    options = read_options(given)
+    fold, last_ms = Fold(), 0
+    for one in _digests(rows):
+        fold.take(one)
+        last_ms = max(last_ms, one.last_ms)
+    schema = arrow_schema(options.table, options.columns)
+    broker: str = rows["broker"][0].as_py()
+    batch = state_batch(options.table, fold, broker, options.as_of_ms or last_ms, schema, asked(options).takes)
+    return pa.Table.from_batches([batch])
+
+
+def _digests(rows: pa.Table) -> Iterator[Digest]:
+    numbers: list[int] = rows["span"].to_pylist()
+    for place in sorted(range(len(numbers)), key=numbers.__getitem__):
+        yield from pickle.loads(rows["digest"][place].as_py())

@@ -1,0 +1,42 @@
+"""Is there anything of what a query subscribes to? A name that is misspelt looks like an address without messages."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from artemis_py.config.problems import nearest
+from artemis_py.spark.log.log import Listing
+from artemis_py.spark.read.options import ReadOptions
+from artemis_py.spark.read.plan import asked
+from artemis_py.spark.tables.reading import Wanted
+
+_logger = logging.getLogger(__name__)
+
+
+def warn_of_unknown(options: ReadOptions, listings: Sequence[Listing]) -> None:
+    """Say in the log of Spark which addresses no log knows. They may still come into being, so it is no error."""
+    for problem in unknown(options, listings):
+        _logger.warning("%s", problem)
+
+
+def unknown(options: ReadOptions, listings: Sequence[Listing]) -> list[str]:
+    """A sentence for each address, and for the pattern, of which no log has a message or a queue; none where the
+    indexes do not tell all addresses, or there is nothing in the logs.
+    """
+    segments = [segment for listing in listings for segment in listing.segments]
+    if not options.subscribes or not segments or any(segment.addresses is None for segment in segments):
+        return []
+    known = {address for segment in segments for address in segment.addresses or ()}
+    known |= {queue["address"] for segment in segments for queue in segment.queues}
+    found: list[str] = []
+    for address in options.addresses:
+        if address not in known:
+            meant = nearest(address, known)
+            hint = "" if meant is None else f": did you mean {meant!r}?"
+            found.append(f"no log knows the address {address!r}{hint}")
+    if options.pattern is not None:
+        matching: Wanted = asked(options)
+        if not any(matching.takes(address) for address in known - set(options.addresses)):
+            found.append(f"no log knows an address that the pattern {options.pattern!r} matches")
+    return found

@@ -1,0 +1,1 @@
+"""Spark itself: Java, sessions, and what a terminal shows of them."""

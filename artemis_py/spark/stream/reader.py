@@ -1,0 +1,290 @@
+"""``spark.readStream.format("artemis")``: offsets are places in the log, so a range of them always has the same rows.
+
+One process of Spark's plans a query as long as it runs; the methods that touch a log are called there alone, but for
+``read``. An offset is ``{"<broker>": lsn}``: everything up to and including it has been planned. Under ``#from`` it
+tells where its batch begins: Spark forgets where the first batch of a query began, and asks for the initial offset
+again when that batch has to run again, which by then may be another one. What retention took before it was read is
+counted under ``#lost`` where losses are allowed. ``#log`` has a mark for each broker (``log/identity.py``): by it a
+query that goes on notices that the log is another one.
+
+What is new in a log becomes a batch when there is a row for the query in it (``ahead.py``).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
+
+from artemis_py.errors import PipelineError
+from artemis_py.spark.decode.columns import Numbers
+from artemis_py.spark.log.directory import DirectoryLog
+from artemis_py.spark.log.identity import Mark, check_same_log, mark_of
+from artemis_py.spark.log.log import AwayError, Listing, Log, Place
+from artemis_py.spark.read.batch import read_share
+from artemis_py.spark.read.gaps import check_gaps
+from artemis_py.spark.read.options import ReadOptions
+from artemis_py.spark.read.plan import asked, learn_queues, shares, start_lsn
+from artemis_py.spark.read.subscription import warn_of_unknown
+from artemis_py.spark.stream.ahead import Ahead
+from artemis_py.spark.stream.brokers import Brokers
+from artemis_py.spark.stream.pace import Patience, Room, bytes_behind, read_limit
+from artemis_py.spark.tables.reading import Names
+
+LOST: Final = "#lost"
+FROM: Final = "#from"
+LOG: Final = "#log"
+LAG: Final = "#lag"
+AWAY: Final = "#away"
+_MARKED: Final = "#"
+"""Names of brokers do not begin with this in an offset."""
+_REFRESHES_PER_TTL: Final = 4
+_logger = logging.getLogger(__name__)
+Offset = dict[str, Any]
+
+
+@dataclass(slots=True)
+class _New:
+    """What of one log is behind the last batch."""
+
+    listing: Listing
+    begin: int
+    top: int
+    rows: Numbers
+    """Offsets of the first rows in it."""
+
+
+class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Spark makes it in several processes: nothing is opened before an offset is asked for."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._brokers = Brokers(options)
+        self._patience = Patience(options)
+        self._aheads: dict[str, Ahead] = {}
+        self._has_warned = False
+        self._latest: Offset = {}
+        """What was found when the last batch was planned, for the query's progress."""
+        self._names: dict[str, Names] = {}
+        self._target: dict[str, int] | None = None
+        """Where a run with ``availableNow`` ends."""
+        self._cursors: dict[str, tuple[int, float]] = {}
+        """What was told to each broker, and when."""
+
+    # ---- offsets ---------------------------------------------------------------------------------
+
+    def initialOffset(self) -> Offset:
+        """Where a new query begins."""
+        logs = self._opened()
+        starts: Offset = {}
+        marks: dict[str, Mark] = {}
+        for broker, (_, log) in logs.items():
+            lsn = starts[broker] = start_lsn(log, self._options, list(logs))
+            marks[broker] = mark_of(log.listing(max(0, lsn - 1)), lsn)
+        return {**starts, LOG: marks}
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """What the options allow in one batch."""
+        return read_limit(self._options)
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+        """How far the next batch goes. Raises PipelineError when something behind ``start`` is gone."""
+        self._brokers.check_known(_brokers_of(start))
+        known = {broker: int(start[broker]) for broker in _brokers_of(start)}
+        lost: dict[str, int] = dict(start.get(LOST, {}))
+        found: dict[str, _New] = {}
+        room = Room(self._options, limit, len(self._opened()))
+        for broker, log, listing in self._brokers.listings(known):
+            try:
+                found[broker] = self._new(broker, log, listing, start, lost, room)
+            except AwayError as error:
+                self._brokers.leave(broker, error)
+        ends = self._ends(found, limit, room)
+        self._report(found, ends, start)
+        end = {**known, **ends}
+        if known == end:
+            return start
+        begins = {**known, **{broker: new.begin for broker, new in found.items()}}
+        before: Mapping[str, Mark] = start.get(LOG, {})
+        marks = {broker: mark_of(new.listing, ends[broker], before.get(broker)) for broker, new in found.items()}
+        return {**end, FROM: begins, LOG: {**before, **marks}, **({LOST: lost} if lost else {})}
+
+    def _new(self, broker: str, log: Log, listing: Listing, start: Offset, lost: dict[str, int], room: Room) -> _New:
+        """What there is of one log. Raises PipelineError when it is not the log that was read up to ``start``."""
+        begin = int(start.get(broker, 0))  # a broker that came to the options later is read from its beginning
+        if isinstance(log, DirectoryLog) and begin > listing.end_lsn:  # its last batch may be on its way again
+            log.settle()
+            listing = log.listing(max(0, begin - 1))
+        check_same_log(broker, listing, begin, start.get(LOG, {}).get(broker))
+        ahead = self._aheads.setdefault(broker, Ahead(log, self._options))
+        gone = listing.first_lsn - 1 - begin
+        if gone > 0:
+            if broker in start and not ahead.is_clear(begin, listing.first_lsn - 1):
+                self._lose(broker, begin, listing)
+                lost[broker] = lost.get(broker, 0) + gone
+            begin = listing.first_lsn - 1
+        top = listing.end_lsn
+        if self._target is not None:
+            top = min(top, self._target.get(broker, top))
+        most = max(self._patience.messages_min, room.messages or 1)
+        rows = ahead.rows(listing, self._learned(log, listing), begin, top, most)
+        self._keep_cursor(broker, begin)
+        return _New(listing, begin, top, rows)
+
+    def _ends(self, found: dict[str, _New], limit: ReadLimit, room: Room) -> dict[str, int]:
+        """Where the next batch ends, which is where it begins where there is nothing for it."""
+        offsets = sum(new.top - new.begin for new in found.values())
+        is_enough = self._patience.is_enough(offsets, sum(len(new.rows) for new in found.values()))
+        waits = not is_enough and self._target is None and not isinstance(limit, ReadAllAvailable)
+        ends: dict[str, int] = {}
+        for broker, new in found.items():
+            ends[broker] = new.begin
+            if len(new.rows) and not waits:
+                ends[broker] = max(new.begin, room.end_of(new.listing, new.rows, new.top))
+            elif not len(new.rows) and self._has_to_move(new):
+                ends[broker] = max(new.begin, new.top)
+        return ends
+
+    def _has_to_move(self, new: _New) -> bool:
+        """Would a query that starts again miss what retention may take next, although nothing in it was for it? Then an
+        empty batch goes by: one for each segment at most.
+        """
+        segments = new.listing.segments
+        if not segments or new.begin >= segments[-1].first_lsn - 1:
+            return False
+        is_next = new.begin < new.listing.first_lsn or segments[0].first_lsn <= new.listing.first_lsn
+        return is_next or self._target is not None
+
+    def _report(self, found: dict[str, _New], ends: dict[str, int], start: Offset) -> None:
+        """Note how far the logs go, and how far behind the query is when this batch is done."""
+        latest = {broker: new.listing.end_lsn for broker, new in found.items()}
+        lags: dict[str, dict[str, int]] = {}
+        for broker, new in found.items():
+            end = ends[broker]
+            is_clear = self._aheads[broker].is_clear(end, new.listing.end_lsn)
+            offsets = 0 if is_clear else max(0, new.listing.end_lsn - end)
+            lags[broker] = {"offsets": offsets, "bytes": bytes_behind(new.listing, end) if offsets else 0}
+        away = self._brokers.away(_brokers_of(start))
+        self._latest = {**latest, LAG: lags, **({AWAY: away} if away else {})}
+
+    def reportLatestOffset(self) -> Offset:
+        """How far the logs go, for the query's progress; under ``#lag`` how much of that is not read, and under
+        ``#away`` who does not answer.
+        """
+        return self._latest
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """The run ends at what there is now."""
+        self._opened()
+        ends = self._brokers.listings(dict.fromkeys(self._opened(), 1 << 62))
+        self._target = {broker: listing.end_lsn for broker, _, listing in ends}
+
+    def _lose(self, broker: str, begin: int, listing: Listing) -> None:
+        gone = f"offsets {begin + 1} to {listing.first_lsn - 1} of broker {broker}"
+        if self._options.fails_on_loss:
+            raise PipelineError(
+                f"{gone} are not in the log any more: retention has removed them before this query read them. Keep more"
+                " (journal-retention-directory), name a cursor, or go on without them with failOnDataLoss=false"
+            )
+        _logger.warning("%s are lost: retention has removed them; they are counted under %s", gone, LOST)
+
+    # ---- batches ---------------------------------------------------------------------------------
+
+    def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
+        """The tasks of one batch. It is the same batch however often it is planned. Raises PipelineError."""
+        self._brokers.check_known(_brokers_of(end))
+        begins = end.get(FROM, start)
+        found: list[InputPartition] = []
+        for broker in _brokers_of(end):
+            begin, top = int(begins.get(broker, 0)), int(end[broker])
+            if broker not in self._opened():
+                self._check_nothing_of(broker, begin, top)
+            elif top > begin:
+                place, log = self._opened()[broker]
+                log.wait_patiently()
+                found += self._shares(place, log, begin, top, end.get(LOG, {}).get(broker))
+            if broker in self._opened() and not self._brokers.is_away(broker):
+                self._move_cursor(broker, begin)
+        return found
+
+    def _check_nothing_of(self, broker: str, begin: int, top: int) -> None:
+        """Raises PipelineError for a batch with something of a broker that is not there."""
+        if top > begin:
+            raise PipelineError(
+                f"a batch that is not done has the offsets {begin + 1} to {top} of broker {broker}, which is not there:"
+                " start the query again when it is, once; then it may go"
+            )
+
+    def _shares(self, place: Place, log: Log, begin: int, top: int, mark: Mark | None) -> list[InputPartition]:
+        listing = log.listing(begin)
+        check_same_log(log.broker, listing, top, mark)
+        if listing.first_lsn > begin + 1:
+            self._lose(log.broker, begin, listing)
+        names = self._learned(log, listing)
+        options = self._options
+        wanted = asked(options).between(begin + 1, top)
+        check_gaps(log.broker, listing, wanted, fails_on_loss=options.fails_on_loss)
+        of_messages = options.table == "messages"
+        return [*shares(place, listing, wanted, names, options.partition_bytes, of_messages=of_messages)]
+
+    def _learned(self, log: Log, listing: Listing) -> Names:
+        """Queues are named where they were made: before a query's first batch all indexes are looked at once."""
+        names = self._names.get(log.broker)
+        if names is None:
+            names = self._names[log.broker] = Names()
+            listing = log.listing()
+        return learn_queues(names, listing)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one task."""
+        return read_share(partition, self._options)
+
+    # ---- cursors ---------------------------------------------------------------------------------
+
+    def commit(self, end: Offset) -> None:
+        """Everything up to ``end`` is done: the brokers may forget it."""
+        for broker in self._opened():
+            if broker in end and not self._brokers.is_away(broker):
+                self._move_cursor(broker, int(end[broker]))
+
+    def _move_cursor(self, broker: str, lsn: int) -> None:
+        if self._options.cursor is None or self._cursors.get(broker, (-1, 0.0))[0] >= lsn:
+            return
+        self._tell_cursor(broker, lsn)
+
+    def _keep_cursor(self, broker: str, begin: int) -> None:
+        """A query that finds nothing new still needs what it has not read, and a new one what it will read."""
+        known = self._cursors.get(broker)
+        if known is None:
+            self._move_cursor(broker, begin)
+        elif time.monotonic() - known[1] > self._options.cursor_ttl_s / _REFRESHES_PER_TTL:
+            self._tell_cursor(broker, known[0])
+
+    def _tell_cursor(self, broker: str, lsn: int) -> None:
+        assert self._options.cursor is not None
+        try:
+            self._opened()[broker][1].set_cursor(self._options.cursor, lsn, self._options.cursor_ttl_s)
+        except AwayError as error:
+            if not self._options.skips_unavailable:
+                raise
+            _logger.warning("%s; the cursor moves when it is there again", error)
+            return
+        self._cursors[broker] = lsn, time.monotonic()
+
+    def _opened(self) -> dict[str, tuple[Place, Log]]:
+        logs = self._brokers.opened()
+        if self._options.subscribes and not self._has_warned:
+            self._has_warned = True
+            warn_of_unknown(self._options, [log.listing() for _, log in logs.values()])
+        return logs
+
+
+def _brokers_of(offset: Mapping[str, Any]) -> list[str]:
+    """The brokers that an offset tells of."""
+    return [name for name in offset if not name.startswith(_MARKED)]

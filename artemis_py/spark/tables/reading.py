@@ -1,0 +1,205 @@
+"""What a table needs to make rows of pieces of the log, and how each table is reached."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from artemis_py.config.wildcards import WildcardIndex
+from artemis_py.spark.decode.columns import Mask, Numbers, any_of
+from artemis_py.spark.decode.published import Published
+from artemis_py.spark.decode.walk import Walk
+from artemis_py.spark.log.log import Log, Segment
+
+_FOR_EVER: Final = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which rows a query wants, as far as the source can tell beforehand: bounds included, None for no bound.
+
+    ``time`` is of batches, ``timestamp`` of messages; epoch milliseconds.
+    """
+
+    lsn_min: int = 0
+    lsn_max: int | None = None
+    time_ms_min: int | None = None
+    time_ms_max: int | None = None
+    timestamp_ms_min: int | None = None
+    timestamp_ms_max: int | None = None
+    addresses: frozenset[str] | None = None
+    """One of these; None: any."""
+    subscribed: frozenset[str] | None = None
+    """One of these or one that ``pattern`` matches; None: any."""
+    pattern: str | None = None
+    prefixes: tuple[str, ...] = ()
+    """Addresses that begin with all of these."""
+    message_ids: frozenset[int] | None = None
+    """One of these; None: any."""
+    original_ids: frozenset[int] | None = None
+    """Copies of one of these; None: of any. It rules out segments alone."""
+    since: Mapping[str, int] | None = None
+    """Of these addresses what is published at a time or later."""
+    until: Mapping[str, int] | None = None
+    """Of these addresses what is published at a time or earlier."""
+    headers: frozenset[bytes] = frozenset()
+    """Messages with all of these headers alone."""
+
+    def between(self, lsn_min: int, lsn_max: int) -> Wanted:
+        """The same of these offsets alone."""
+        return replace(self, lsn_min=lsn_min, lsn_max=lsn_max)
+
+    def takes(self, address: str) -> bool:
+        """Can a message to this address be wanted?"""
+        if self.addresses is not None and address not in self.addresses:
+            return False
+        if not all(address.startswith(prefix) for prefix in self.prefixes):
+            return False
+        if self.subscribed is None or address in self.subscribed:
+            return True
+        return self.pattern is not None and _matches(self.pattern, address)
+
+    @property
+    def takes_all(self) -> bool:
+        """Are messages to every address wanted, whenever they were published?"""
+        is_any = self.addresses is None and self.subscribed is None
+        return is_any and self.since is None and self.until is None and not self.prefixes
+
+    def takes_of(self, address: str, first_ms: int, last_ms: int) -> bool:
+        """Can a message to this address be wanted that was published between two times?"""
+        since, until = (self.since or {}).get(address, first_ms), (self.until or {}).get(address, last_ms)
+        return since <= last_ms and until >= first_ms
+
+    def taken(self, codes: Numbers, addresses: Sequence[str | None], times_ms: Numbers) -> Mask:
+        """Which rows are wanted: of each the place of its address in the list, and its time. None: no address."""
+        takes = np.array([address is not None and self.takes(address) for address in addresses], np.bool_)
+        mask: Mask = takes[codes]
+        if self.since is not None:
+            begins_ms = np.array([self.since.get(address or "", 0) for address in addresses], np.int64)
+            mask &= times_ms >= begins_ms[codes]
+        if self.until is not None:
+            ends_ms = np.array([self.until.get(address or "", _FOR_EVER) for address in addresses], np.int64)
+            mask &= times_ms <= ends_ms[codes]
+        return mask
+
+    def records(self, found: Walk) -> Mask:
+        """Which records of a walk can be wanted, by lsn and time."""
+        mask = found.within(self.lsn_min, self.lsn_max)
+        if self.time_ms_min is not None:
+            mask &= found.times_ms >= self.time_ms_min
+        if self.time_ms_max is not None:
+            mask &= found.times_ms <= self.time_ms_max
+        return mask
+
+    def of_ids(self, numbers: Numbers) -> Mask:
+        """Which of these numbers of messages are wanted."""
+        found: Mask = np.isin(numbers, np.array(sorted(self.message_ids or ()), np.int64))
+        return found
+
+    def messages(self, published: Published) -> Published:
+        """Which messages are wanted, by timestamp and address."""
+        mask = np.ones(len(published), np.bool_)
+        if self.timestamp_ms_min is not None:
+            mask &= published.number("timestamp_ms") >= self.timestamp_ms_min
+        if self.timestamp_ms_max is not None:
+            mask &= published.number("timestamp_ms") <= self.timestamp_ms_max
+        if not self.takes_all and len(published):
+            mask &= self.taken(*published.addresses, published.found.times_ms[published.records])
+        if self.message_ids is not None:
+            mask &= self.of_ids(published.number("id"))
+        for name in self.headers:
+            codes, blocks = published.heads
+            mask &= any_of(blocks, [name + b":"])[codes]
+        return published.narrowed(mask)
+
+
+@lru_cache(maxsize=4096)
+def _matches(pattern: str, address: str) -> bool:
+    patterns = WildcardIndex()
+    patterns.add(pattern)
+    return bool(patterns.matching(address))
+
+
+Named = dict[int, dict[str, Any]]
+
+
+@dataclass(slots=True)
+class Names:
+    """Whom the numbers in the log mean. Queues are told where they were made, sessions and consumers in each segment
+    that names them.
+    """
+
+    queues: Named = field(default_factory=dict)
+    sessions: Named = field(default_factory=dict)
+    consumers: Named = field(default_factory=dict)
+
+    def learn(self, segment: Segment) -> None:
+        """Take in what an index repeats."""
+        self.learn_queues(segment)
+        self.sessions.update({fields["id"]: dict(fields) for fields in segment.sessions})
+        self.consumers.update({fields["id"]: dict(fields) for fields in segment.consumers})
+
+    def learn_queues(self, segment: Segment) -> None:
+        """Queues alone. What is deleted keeps its name: records before that speak of it."""
+        for fields in segment.queues:
+            if not fields.get("deleted"):
+                self.queues[fields["id"]] = {"name": fields["name"], "address": fields["address"]}
+
+    def queue_names(self) -> dict[int, str]:
+        """Names by number."""
+        return {number: fields["name"] for number, fields in self.queues.items()}
+
+    def queue_addresses(self) -> dict[int, str]:
+        """Addresses by queue number."""
+        return {number: fields["address"] for number, fields in self.queues.items()}
+
+
+def packed(*parts: Named) -> bytes:
+    """Small enough to go with each task."""
+    return zlib.compress(json.dumps(parts).encode(), 1)
+
+
+@lru_cache(maxsize=64)
+def unpacked(*packs: bytes) -> Names:
+    """Names again: queues, sessions and consumers in this order. Not to be changed, tasks share them."""
+    parts = [part for pack in packs for part in json.loads(zlib.decompress(pack))]
+    return Names(*({int(number): fields for number, fields in part.items()} for part in parts))
+
+
+def unknown_name(number: int) -> str:
+    """What stands for a queue whose name is not in the log any more."""
+    return f"#{number}"
+
+
+@dataclass(slots=True)
+class Reading:
+    """One piece of the log on its way to rows."""
+
+    found: Walk
+    positions: Callable[[Numbers], Numbers]
+    """From places in the piece to offsets in its file."""
+    segment: int
+    log: Log
+    names: Names
+    wanted: Wanted
+    schema: pa.Schema
+    include_body: bool
+    rows_max: int
+    fails_on_loss: bool
+
+    def columns(self, makers: Mapping[str, Any], source: Any) -> pa.RecordBatch:
+        """A batch of the columns that are wanted, each from the function that makes it."""
+        arrays = [makers[name](source) for name in self.schema.names]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def shares(self, count: int) -> Iterator[slice]:
+        """The rows in parts of ``rows_max``."""
+        for begin in range(0, count, self.rows_max):
+            yield slice(begin, min(count, begin + self.rows_max))

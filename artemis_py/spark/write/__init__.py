@@ -1,0 +1,1 @@
+"""From rows to messages that a broker has confirmed."""

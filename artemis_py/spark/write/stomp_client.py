@@ -1,0 +1,306 @@
+"""A small STOMP client that blocks: transactions out, receipts in, over one connection at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from artemis_py.errors import PipelineError
+from artemis_py.spark.write.options import Place
+
+TRANSACTION: Final = "t"
+"""The transaction that every SEND of the client is in; one follows the other, so one name will do."""
+
+UNCONFIRMED_MAX: Final = 2
+"""So many transactions may be under way: the next is made and sent while the broker syncs the one before."""
+
+# ERRORs after which another connection may do: connectionsAllowed, and a connectionTtl in which Spark had no rows.
+_PASSING: Final = ("This acceptor allows", "Nothing received for")
+_READ_BYTES: Final = 65536
+_CONNECT_S: Final = 5.0
+_PAUSE_FIRST_S: Final = 0.1
+_PAUSE_MAX_S: Final = 3.0
+_ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", ":": "\\c", "\r": "\\r"})
+_UNESCAPES: Final = (("\\c", ":"), ("\\n", "\n"), ("\\r", "\r"), ("\\\\", "\\"))
+
+
+def escaped(text: str) -> str:
+    """A header name or value as STOMP 1.2 writes it. Raises PipelineError for a NUL, which no frame can hold."""
+    if "\0" in text:
+        raise PipelineError(f"A header holds a NUL, which STOMP cannot carry: {text[:80]!r}")
+    return text.translate(_ESCAPES)
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """SEND frames that take effect together, under an id that the broker carries out once."""
+
+    commit_id: str
+    digest: str
+    sends: bytes
+
+    def frames(self, receipt: int) -> bytes:
+        """Everything from BEGIN to COMMIT."""
+        return b"BEGIN\ntransaction:%b\n\n\0%bCOMMIT\ntransaction:%b\n_AMQ_DUPL_ID:%b\ndigest:%b\nreceipt:%d\n\n\0" % (
+            TRANSACTION.encode(), self.sends, TRANSACTION.encode(), escaped(self.commit_id).encode(),
+            escaped(self.digest).encode(), receipt,
+        )  # fmt: skip
+
+
+@dataclass(slots=True)
+class Confirmed:
+    """What the broker said of the transactions so far. ``id_cache_size`` is how many ids it remembers, None when it did
+    not say.
+    """
+
+    transactions: int = 0
+    duplicates: int = 0
+    id_cache_size: int | None = None
+    ids_persisted: bool = True
+
+
+class _Lost(Exception):
+    """The connection is gone; what was not confirmed is to be sent again."""
+
+
+class StompClient:
+    """Sends transactions in order and waits for their receipts; a lost connection is opened again, to the next place.
+
+    ``timeout_s`` bounds how long it waits without a transaction being confirmed: for a broker that is down, for room on
+    an address with BLOCK, for a slow disk.
+    """
+
+    def __init__(
+        self, places: Sequence[Place], timeout_s: float, user: str | None = None, password: str | None = None
+    ) -> None:
+        self.confirmed = Confirmed()
+        self._places = places
+        self._timeout_s = timeout_s
+        self._user = user
+        self._password = password
+        self._turn = 0
+        self._pause_s = _PAUSE_FIRST_S
+        self._socket: socket.socket | None = None
+        self._received = b""
+        self._number = 0
+        self._waiting: deque[tuple[int, Transaction]] = deque()
+        self._deadline_s = 0.0
+        self._trouble = "no answer"
+
+    # ---- what a writer calls ---------------------------------------------------------------------
+
+    def send(self, transaction: Transaction) -> None:
+        """Send a transaction; returns when no more than one is unconfirmed.
+
+        Raises PipelineError when the broker refuses it, or confirms nothing within the time.
+        """
+        self._renew_deadline()
+        self._number += 1
+        self._waiting.append((self._number, transaction))
+        self._run(UNCONFIRMED_MAX - 1, is_new=True)
+
+    def finish(self) -> Confirmed:
+        """Wait for every receipt and close the connection. Raises PipelineError as ``send`` does."""
+        self._renew_deadline()
+        self._run(0, is_new=False)
+        self.close()
+        return self.confirmed
+
+    def close(self) -> None:
+        """Close the connection; what is not confirmed may or may not have happened."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        self._received = b""
+
+    # ---- the loop --------------------------------------------------------------------------------
+
+    def _run(self, unconfirmed_max: int, *, is_new: bool) -> None:
+        while True:
+            try:
+                if self._socket is None:
+                    if not self._waiting:
+                        return
+                    self._connect()
+                    for number, transaction in list(self._waiting):  # some are confirmed while others are written
+                        self._write(transaction.frames(number))
+                elif is_new:
+                    number, transaction = self._waiting[-1]
+                    self._write(transaction.frames(number))
+                is_new = False
+                while len(self._waiting) > unconfirmed_max:
+                    self._read()
+                return
+            except (_Lost, OSError) as error:
+                self._trouble = str(error) or type(error).__name__
+                self.close()
+                self._pause()
+
+    def _connect(self) -> None:
+        """Raises _Lost when there is nobody or no room, PipelineError when the broker does not want this client."""
+        place = self._places[self._turn % len(self._places)]
+        self._turn += 1
+        try:
+            self._socket = socket.create_connection(place, min(_CONNECT_S, max(0.05, self._left_s())))
+        except OSError as error:
+            raise _Lost(f"{_shown(place)}: {error}") from None
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket.setblocking(False)
+        login = "" if self._user is None else f"login:{escaped(self._user)}\n"
+        login += "" if self._password is None else f"passcode:{escaped(self._password)}\n"
+        self._write(f"CONNECT\naccept-version:1.2\nhost:{place[0]}\nheart-beat:0,0\n{login}\n\0".encode())
+        while (frame := self._next_frame()) is None:
+            self._await(writes=False)
+        if frame[0] != "CONNECTED":
+            reason = _reason(frame)
+            if reason.startswith(_PASSING):
+                raise _Lost(f"{_shown(place)}: {reason}")
+            raise PipelineError(f"{_shown(place)} refuses the connection: {reason}")
+        self._pause_s = _PAUSE_FIRST_S
+
+    def _write(self, data: bytes) -> None:
+        """Write all of it; receipts and errors that come meanwhile are taken."""
+        assert self._socket is not None
+        view = memoryview(data)
+        while view:
+            is_writable = self._await(writes=True)
+            self._take_frames()
+            if is_writable:
+                try:
+                    view = view[self._socket.send(view) :]
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    self._read_last_words()
+                    raise
+
+    def _read_last_words(self) -> None:
+        """The broker has closed: an ERROR may have come before."""
+        assert self._socket is not None
+        with contextlib.suppress(OSError):
+            while data := self._socket.recv(_READ_BYTES):
+                self._received += data
+        self._take_frames()
+
+    def _read(self) -> None:
+        self._await(writes=False)
+        self._take_frames()
+
+    def _await(self, *, writes: bool) -> bool:
+        """Wait until something came, which is read, or the socket takes bytes; tells whether it does."""
+        assert self._socket is not None
+        left_s = self._left_s()
+        readable, writable, _ = select.select([self._socket], [self._socket] if writes else [], [], max(0.0, left_s))
+        if readable:
+            try:
+                data = self._socket.recv(_READ_BYTES)
+            except BlockingIOError:
+                data = None
+            if data == b"":
+                raise _Lost(f"{self._shown_place()} closed the connection")
+            self._received += data or b""
+        elif not writable and left_s <= 0:
+            raise self._too_late("has the address policy BLOCK and no room, or is the broker stuck?")
+        return bool(writable)
+
+    # ---- frames ----------------------------------------------------------------------------------
+
+    def _next_frame(self) -> tuple[str, dict[str, str]] | None:
+        """The next whole frame that was received: its command and headers. No answer to a sender has a NUL in it."""
+        frame, end, rest = self._received.partition(b"\0")
+        if not end:
+            return None
+        self._received = rest
+        command, *lines = frame.lstrip(b"\r\n").partition(b"\n\n")[0].decode("utf-8", "replace").split("\n")
+        headers: dict[str, str] = {}
+        for line in lines:
+            name, _, value = line.partition(":")
+            headers.setdefault(name, value)
+        return command, headers
+
+    def _take_frames(self) -> None:
+        while (frame := self._next_frame()) is not None:
+            command, headers = frame
+            if command == "RECEIPT":
+                self._confirm(int(headers["receipt-id"]), headers)
+            elif command == "ERROR":
+                raise self._refusal(frame)
+
+    def _confirm(self, number: int, headers: dict[str, str]) -> None:
+        if not self._waiting or self._waiting[0][0] != number:
+            raise PipelineError(f"{self._shown_place()} confirms a transaction that it was not sent: {number}")
+        self._waiting.popleft()
+        confirmed = self.confirmed
+        confirmed.transactions += 1
+        confirmed.duplicates += headers.get("duplicate") == "true"
+        size = headers.get("id-cache-size")
+        confirmed.id_cache_size = None if size is None else int(size)
+        confirmed.ids_persisted = headers.get("id-cache-persisted") != "false"
+        self._renew_deadline()
+
+    def _refusal(self, frame: tuple[str, dict[str, str]]) -> PipelineError:
+        """The broker's own words, and what can be done. Raises _Lost when that is to try again."""
+        reason = _reason(frame)
+        if reason.startswith(_PASSING):
+            raise _Lost(f"{self._shown_place()}: {reason}")
+        self.close()
+        advice = ""
+        if reason.endswith("is full"):
+            advice = (
+                ": make room, or give it address-full-policy PAGE or BLOCK; nothing of the transaction was published"
+            )
+        elif "with other messages" in reason:
+            advice = (
+                ": its rows are others than the first time, or came in another order or division. If this is another"
+                " run, give it another publishId. Else give every partition an order (sortWithinPartitions), or raise"
+                " rowsPerTransaction and bytesPerTransaction above a partition; keep both options and the number of"
+                " partitions as they were"
+            )
+        elif "Open transactions hold more" in reason:
+            advice = ": lower bytesPerTransaction or rowsPerTransaction"
+        return PipelineError(f"{self._shown_place()} refuses: {reason}{advice}")
+
+    # ---- time ------------------------------------------------------------------------------------
+
+    def _renew_deadline(self) -> None:
+        self._deadline_s = time.monotonic() + self._timeout_s
+
+    def _left_s(self) -> float:
+        return self._deadline_s - time.monotonic()
+
+    def _pause(self) -> None:
+        """Wait before the next connection, longer each time. Raises PipelineError when the time is over."""
+        if self._left_s() <= 0:
+            raise self._too_late("is the broker running?")
+        time.sleep(min(self._pause_s, max(0.0, self._left_s())))
+        self._pause_s = min(2 * self._pause_s, _PAUSE_MAX_S)
+
+    def _too_late(self, question: str) -> PipelineError:
+        self.close()
+        places = ", ".join(map(_shown, self._places))
+        return PipelineError(
+            f"{places}: nothing confirmed for {self._timeout_s:g} s ({self._trouble}): {question} The option timeout"
+            " says how long the sink waits"
+        )
+
+    def _shown_place(self) -> str:
+        return _shown(self._places[(self._turn - 1) % len(self._places)])
+
+
+def _shown(place: Place) -> str:
+    host, port = place
+    return f"tcp://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _reason(frame: tuple[str, dict[str, str]]) -> str:
+    command, headers = frame
+    text = headers.get("message", command)
+    for escape, plain in _UNESCAPES:
+        text = text.replace(escape, plain)
+    return text

@@ -1,0 +1,73 @@
+"""Steps that do what STOMP has no frame for: operations, the clock, many clients at once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+
+from tests.oracle.client import Client
+from tests.oracle.scenario_run import ScenarioRun
+from tests.oracle.steps.base import Step
+
+
+@dataclass(frozen=True)
+class Pause(Step):
+    """Stops dispatch from a queue, or starts it again."""
+
+    queue: str
+    paused: bool = True
+
+    def play(self, stage: ScenarioRun) -> None:
+        (stage.broker.pause if self.paused else stage.broker.resume)(self.queue)
+
+
+@dataclass(frozen=True)
+class Resize(Step):
+    """Changes the size of a ring while it runs."""
+
+    queue: str
+    ring_size: int
+
+    def play(self, stage: ScenarioRun) -> None:
+        stage.broker.set_ring_size(self.queue, self.ring_size)
+
+
+@dataclass(frozen=True)
+class PassTime(Step):
+    """Lets the clock go on, where only the clock changes and nothing can be seen to change."""
+
+    ms: int
+
+    def play(self, stage: ScenarioRun) -> None:
+        time.sleep(self.ms / 1000)
+
+
+@dataclass(frozen=True)
+class ManySenders(Step):
+    """So many connections send so many messages each, all at the same time."""
+
+    to: str
+    senders: int
+    each: int
+
+    def play(self, stage: ScenarioRun) -> None:
+        clients = [stage.open(f"sender {number}", "stomp", "1.2") for number in range(self.senders)]
+        for client in clients:
+            client.send("CONNECT", {"accept-version": "1.2", "host": "oracle"})
+            assert client.answer().command == "CONNECTED"
+        failures: list[BaseException] = []
+        threads = [threading.Thread(target=self._send, args=(client, failures)) for client in clients]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failures, failures
+
+    def _send(self, client: Client, failures: list[BaseException]) -> None:
+        try:
+            for number in range(self.each):
+                answer = client.request("SEND", {"destination": self.to, "destination-type": "ANYCAST"}, b"%d" % number)
+                assert answer.command == "RECEIPT", answer
+        except (AssertionError, OSError) as error:
+            failures.append(error)

@@ -1,0 +1,338 @@
+"""Cursors: what is one, that retention waits for it as long as it counts, that it outlives restarts and segments."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from artemis_py.cli.main import main
+from artemis_py.server.cursor_desk import CursorDesk, CursorRefusedError
+from artemis_py.storage.body_names import body_name
+from artemis_py.storage.cursors import CURSORS_MAX, Cursor, CursorError, Cursors, Lag, wanted_cursor
+from artemis_py.storage.disk import DirectoryLock, FileDisk
+from artemis_py.storage.index import Segment
+from artemis_py.storage.journal import Journal, segment_number
+from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.reader import Changed, LogReader
+from artemis_py.storage.recovery import recover
+from artemis_py.storage.retained_bodies import RetainedBodies
+from artemis_py.storage.retention import Retention, RetentionSettings
+from artemis_py.storage.scan import log_files
+from artemis_py.storage.segment_index import index_name
+from artemis_py.storage.sidecars import write_index
+from tests.unit.journal_readers.parts import START_MS, ImmediateCommitter, message
+
+DAY_MS = 86_400_000
+TTL_S = 3600
+
+
+class JournalWithCursors:
+    """A broker's journal with small segments, what it retains, and cursors; its clock and its disk are the test's."""
+
+    def __init__(self, folder: Path, *, period_ms: int | None = None, bytes_max: int | None = 1) -> None:
+        self.folder = folder
+        self.period_ms = period_ms
+        self.bytes_max = bytes_max
+        self.now_ms = START_MS
+        self.crowded: Callable[[], bool] = lambda: False
+        self.said: list[str] = []
+        self.number = 0
+        self.start()
+
+    def start(self) -> None:
+        """As a broker starts on what is there."""
+        self.disk = FileDisk(self.folder / "journal")
+        recovered = recover(self.disk)
+        self.cursors = Cursors(
+            recovered.index.cursors, lambda: self.now_ms, lambda: self.crowded(), self.said.append, TTL_S
+        )
+        settings = RetentionSettings(self.folder / "kept", self.period_ms, self.bytes_max)
+        self.retention = Retention(
+            self.disk, self.folder / "journal", settings, lambda: self.now_ms, holds=self.cursors
+        )
+        self.journal = Journal(
+            self.disk,
+            ImmediateCommitter(),
+            JournalSettings(file_bytes=4096, compact_files_min=0, retains=True),
+            recovered.index,
+            recovered.segments,
+            recovered.next_lsn,
+            recovered.batch_number,
+            self.retention.retire,
+            closed=self._write_index,
+        )
+        self.desk = CursorDesk(self.journal, self.retention, self.cursors, lambda: self.now_ms)
+
+    def _write_index(self, segment: Segment) -> None:
+        assert segment.index is not None
+        assert write_index(self.disk, segment.index)
+
+    def turn(self) -> None:
+        """What was written becomes durable."""
+        self.journal.now_ms = self.now_ms
+        self.journal.poll()
+        self.journal.seal()
+        self.journal.poll()
+
+    def put(self, name: str, lsn: int, **more: object) -> None:
+        """Somebody has read up to here."""
+        self.desk.put(name, {"lsn": lsn, **more})
+        self.turn()
+
+    def write(self, segments: int) -> None:
+        """Fill segments with messages that no queue needs, so that they are retained."""
+        until = self.journal.segments[-1].number + segments
+        while self.journal.segments[-1].number < until:
+            self.number += 1
+            self.journal.published(message(self.number, bytes(500)), [], 0)
+            self.turn()
+
+    @property
+    def numbers(self) -> list[int]:
+        """What is kept."""
+        return [one.file.number for one in self.retention.kept]
+
+    def last_lsn(self, number: int) -> int:
+        """Of a retained segment."""
+        kept = {one.file.number: one.first_lsn for one in self.retention.kept}
+        return kept[number + 1] - 1
+
+
+# ---- what is a cursor ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "wrong"),
+    [
+        ([], "a cursor is a JSON object"),
+        ({}, "lsn has to be a number from 0 on, not None"),
+        ({"lsn": -1}, "lsn has to be a number from 0 on, not -1"),
+        ({"lsn": True}, "lsn has to be a number"),
+        ({"lsn": 1.5}, "lsn has to be a number"),
+        ({"lsn": 1, "owner": 2}, "owner has to be a text"),
+        ({"lsn": 1, "owner": "x" * 501}, "owner has to be a text"),
+        ({"lsn": 1, "ttl_s": 0}, "ttl_s has to be a number of seconds"),
+        ({"lsn": 1, "ttl_s": "1"}, "ttl_s has to be a number of seconds"),
+        ({"lsn": 1, "ttl_s": 1e12}, "ttl_s has to be a number of seconds"),
+        ({"lsn": 1, "ttl": 5}, "a cursor has no 'ttl'; there are lsn, owner, ttl_s"),
+    ],
+)
+def test_what_is_no_cursor(given: object, wrong: str) -> None:
+    with pytest.raises(CursorError, match=wrong.replace("[", "\\[")):
+        wanted_cursor("c", given, TTL_S, START_MS)
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a/b", "é", "x" * 129, "a\n"])
+def test_what_is_no_name(name: str) -> None:
+    with pytest.raises(CursorError, match="is no name of a cursor"):
+        wanted_cursor(name, {"lsn": 1}, TTL_S, START_MS)
+
+
+def test_what_is_not_said_has_a_default() -> None:
+    assert wanted_cursor("c", {"lsn": 0}, TTL_S, 7) == Cursor("c", 0, "", TTL_S, 7)
+    assert wanted_cursor("c", {"lsn": 1, "ttl_s": 0.5, "owner": "me"}, TTL_S, 7) == Cursor("c", 1, "me", 0.5, 7)
+
+
+def test_how_far_it_is_behind() -> None:
+    lag = Lag([(1, 10, 100), (11, 20, 1000), (21, 30, 50)])
+    assert [lag.bytes_behind(lsn) for lsn in (0, 10, 15, 20, 21, 30, 99)] == [1150, 1050, 550, 50, 45, 0, 0]
+    assert Lag([]).bytes_behind(3) == 0
+
+
+# ---- what it holds back --------------------------------------------------------------------------
+
+
+def test_what_a_cursor_has_not_read_stays(tmp_path: Path) -> None:
+    shelf = JournalWithCursors(tmp_path)
+    shelf.put("slow", 0)
+    shelf.put("fast", 0)
+    shelf.write(6)
+    assert shelf.numbers == [1, 2, 3, 4, 5]
+    shelf.put("fast", shelf.last_lsn(4))
+    shelf.retention.purge()
+    assert shelf.numbers[:5] == [1, 2, 3, 4, 5]
+    shelf.put("slow", shelf.last_lsn(2) - 1)
+    shelf.retention.purge()
+    assert shelf.numbers[:4] == [2, 3, 4, 5]
+    shelf.put("slow", shelf.last_lsn(2))
+    shelf.retention.purge()
+    assert shelf.numbers[:3] == [3, 4, 5]
+    assert {path.name for path in (tmp_path / "kept").glob("*.index")} == {
+        index_name(file.path.name) for file in log_files([tmp_path / "kept"])
+    }
+    shelf.desk.drop("slow")
+    shelf.retention.purge()
+    assert shelf.numbers[0] == 5
+    shelf.desk.drop("fast")
+    shelf.retention.purge()
+    assert shelf.numbers == []
+    assert shelf.said == []
+
+
+def test_age_waits_for_a_cursor_too(tmp_path: Path) -> None:
+    shelf = JournalWithCursors(tmp_path, period_ms=DAY_MS, bytes_max=None)
+    shelf.now_ms = int(time.time() * 1000)
+    shelf.put("reader", 0, ttl_s=1e8)
+    shelf.write(4)
+    shelf.put("reader", shelf.last_lsn(1), ttl_s=1e8)
+    shelf.now_ms += 2 * DAY_MS
+    shelf.retention.purge()
+    assert shelf.numbers == [2, 3]
+    shelf.desk.drop("reader")
+    shelf.retention.purge()
+    assert shelf.numbers == []
+
+
+def test_the_last_retained_file_tells_by_its_index_that_it_was_read(tmp_path: Path) -> None:
+    shelf = JournalWithCursors(tmp_path)
+    shelf.put("reader", 0)
+    shelf.write(3)
+    assert shelf.numbers == [1, 2]
+    shelf.put("reader", shelf.journal.durable_lsn)
+    index = next(path for path in (tmp_path / "kept").glob("*.index") if "000000000002-" in path.name)
+    text = index.read_bytes()
+    index.unlink()
+    shelf.retention.purge()
+    assert shelf.numbers == [2]
+    index.write_bytes(text)
+    shelf.retention.purge()
+    assert shelf.numbers == []
+
+
+def test_a_cursor_that_is_not_moved_lapses(tmp_path: Path) -> None:
+    shelf = JournalWithCursors(tmp_path)
+    shelf.put("default", 0)
+    shelf.put("short", 0, ttl_s=1.5)
+    shelf.write(4)
+    shelf.now_ms += TTL_S * 1000 - 1
+    shelf.retention.purge()
+    assert shelf.numbers == [1, 2, 3]
+    assert {view.cursor.name: view.holds for view in shelf.desk.all()} == {"default": True, "short": False}
+    shelf.put("default", 0)
+    shelf.now_ms += TTL_S * 1000 - 1
+    shelf.retention.purge()
+    assert shelf.numbers == [1, 2, 3]
+    shelf.now_ms += 1
+    shelf.retention.purge()
+    assert shelf.numbers == []
+    assert [view.is_overtaken for view in shelf.desk.all()] == [True, True]
+
+
+def test_a_full_disk_wins_over_cursors_and_that_is_told(tmp_path: Path) -> None:
+    shelf = JournalWithCursors(tmp_path)
+    shelf.put("slow", 0)
+    shelf.write(6)
+    shelf.put("fast", shelf.last_lsn(2))
+    room = iter([True, True, True, False])
+    shelf.crowded = lambda: next(room)
+    shelf.retention.purge()
+    assert shelf.numbers == [4, 5]
+    names = [f"artemis-journal-{number:012}" for number in (1, 2, 3)]
+    for line, name, cursors in zip(shelf.said, names, ("slow", "slow", "fast, slow"), strict=True):
+        assert line.startswith(f"warning: the disk is full: {name}-")
+        assert line.endswith(f"although it was not read yet by {cursors}")
+    counts = shelf.desk.counts()
+    assert counts["overrun_files"] == 3
+    assert counts["overrun_bytes"] >= 3 * 4096
+    assert (counts["retained_files"], counts["retained_bytes"] >= 2 * 4096) == (2, True)
+    assert {view.cursor.name: view.is_overtaken for view in shelf.desk.all()} == {"fast": True, "slow": True}
+
+
+def test_bodies_of_held_files_stay(tmp_path: Path) -> None:
+    """``storage-limit`` alone would have removed them."""
+    shelf = JournalWithCursors(tmp_path)
+    bodies = RetainedBodies(shelf.disk, tmp_path / "journal", tmp_path / "kept", lambda: shelf.now_ms)
+    shelf.disk.begin(body_name(7, durable=True))
+    shelf.disk.write(body_name(7, durable=True), 0, bytes(5000))
+    settings = RetentionSettings(tmp_path / "kept", None, 1)
+    shelf.put("reader", 0)
+    shelf.write(3)
+    retention = Retention(shelf.disk, tmp_path / "journal", settings, bodies=bodies, holds=shelf.cursors)
+    bodies.retire(body_name(7, durable=True))
+    retention.purge()
+    assert bodies.size_bytes == 5000
+    shelf.desk.drop("reader")
+    retention.purge()
+    assert (retention.kept, bodies.size_bytes) == ((), 0)
+
+
+# ---- what it outlives ----------------------------------------------------------------------------
+
+
+def test_a_cursor_outlives_restarts_and_the_segments_that_told_of_it(tmp_path: Path) -> None:
+    shelf = JournalWithCursors(tmp_path, bytes_max=None)
+    shelf.put("reader", 0, owner="a query")
+    shelf.put("gone", 0)
+    shelf.desk.drop("gone")
+    for _ in range(3):
+        shelf.write(4)
+        shelf.start()
+        assert [view.cursor for view in shelf.desk.all()] == [Cursor("reader", 0, "a query", TTL_S, START_MS)]
+    assert len([name for name in shelf.disk.names() if segment_number(name)]) < 3
+    told = [event.fields for event in LogReader([tmp_path / "kept"]).events() if isinstance(event, Changed)]
+    assert told[:3] == [
+        {"name": "reader", "lsn": 0, "owner": "a query", "ttl_s": TTL_S, "moved_ms": START_MS},
+        {"name": "gone", "lsn": 0, "owner": "", "ttl_s": TTL_S, "moved_ms": START_MS},
+        {"name": "gone", "deleted": True},
+    ]
+
+
+def test_what_cannot_be_set(tmp_path: Path) -> None:
+    shelf = JournalWithCursors(tmp_path)
+    with pytest.raises(CursorRefusedError, match="nobody has read up to lsn 99: the log ends at 0"):
+        shelf.desk.put("c", {"lsn": 99})
+    for number in range(CURSORS_MAX):
+        shelf.desk.put(f"c{number}", {"lsn": 0})
+    with pytest.raises(CursorRefusedError, match="there are 1000 cursors: drop one first"):
+        shelf.desk.put("c", {"lsn": 0})
+    shelf.desk.put("c7", {"lsn": 0})
+    desk = CursorDesk(shelf.journal, None, None, lambda: 0)
+    with pytest.raises(CursorRefusedError, match="set journal-retention-directory"):
+        desk.put("c", {"lsn": 0})
+    assert (desk.all(), desk.get("c7")) == ([], None)
+
+
+# ---- the command, on files -----------------------------------------------------------------------
+
+
+def listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    """What the command tells of a stopped broker's cursors."""
+    assert main(["cursors", "list", str(folder / "journal"), "--format", "json"]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_the_command_lists_and_drops_in_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shelf = JournalWithCursors(tmp_path)
+    shelf.put("one", 0, owner="me")
+    shelf.put("two", 1, ttl_s=5e7)
+    shelf.write(2)
+    before = {path: path.read_bytes() for path in (tmp_path / "journal").iterdir()}
+    assert [(one["name"], one["lsn"], one["owner"]) for one in listed(tmp_path, capsys)] == [
+        ("one", 0, "me"),
+        ("two", 1, ""),
+    ]
+    assert {path: path.read_bytes() for path in (tmp_path / "journal").iterdir()} == before
+    assert main(["cursors", "list", str(tmp_path / "journal")]) == 0
+    assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()] == [
+        ["name", "lsn"], ["one", "0"], ["two", "1"]
+    ]  # fmt: skip
+    lock = DirectoryLock(tmp_path / "journal")
+    assert main(["cursors", "drop", str(tmp_path / "journal"), "one"]) == 1
+    assert "give the URL of its HTTP acceptor instead" in capsys.readouterr().err
+    lock.release()
+    assert main(["cursors", "drop", str(tmp_path / "journal"), "one"]) == 0
+    assert capsys.readouterr().out == "dropped one\n"
+    assert [one["name"] for one in listed(tmp_path, capsys)] == ["two"]
+    shelf.start()
+    assert [view.cursor.name for view in shelf.desk.all()] == ["two"]
+    shelf.write(3)
+    assert main(["cursors", "drop", str(tmp_path / "journal"), "one"]) == 1
+    assert "there is no cursor 'one'" in capsys.readouterr().err
+    for wrong, text in (("nowhere", "No such file"), ("ftp://x", "is no URL of an HTTP acceptor")):
+        assert main(["cursors", "list", str(tmp_path / wrong) if "/" not in wrong else wrong]) == 1
+        assert text in capsys.readouterr().err

@@ -1,0 +1,280 @@
+"""Closed segments move, keep their order and their time in their names, and go by age and size, oldest first."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from artemis_py.storage import retention
+from artemis_py.storage.departure import Departure
+from artemis_py.storage.disk import DiskError, FileDisk, NoSpaceError
+from artemis_py.storage.extent import ExtentFiles
+from artemis_py.storage.index import Index, Segment
+from artemis_py.storage.journal import Journal, segment_name
+from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.retention import Mark, Retention, RetentionSettings, retained_name
+from artemis_py.storage.scan import log_file, log_files
+from tests.unit.journal_readers.parts import FILE_BYTES, START_MS, ImmediateCommitter, Story
+
+DAY_MS = 86_400_000
+
+
+class RetainedSegments:
+    """A journal directory with closed segments, and a retention directory at a given time."""
+
+    def __init__(self, folder: Path, *, period_ms: int | None = None, bytes_max: int | None = None) -> None:
+        self.journal = folder / "journal"
+        self.kept = folder / "kept"
+        self.now_ms = START_MS
+        self.disk = FileDisk(self.journal)
+        settings = RetentionSettings(self.kept, period_ms, bytes_max)
+        self.retention = Retention(self.disk, self.journal, settings, lambda: self.now_ms)
+
+    def close_segment(self, number: int, closed_ms: int) -> None:
+        """A segment of 100 bytes, written to for the last time at ``closed_ms``, is retired."""
+        name = f"artemis-journal-{number:012}.log"
+        self.disk.create(name, 100)
+        os.utime(self.journal / name, ns=(closed_ms * 1_000_000, closed_ms * 1_000_000))
+        self.retention.retire(name)
+        assert self.disk.names() == []
+
+    def time_passes(self) -> None:
+        """The last change of the directory was later than ours, by more than a file system's clock ticks."""
+        changed_ns = self.kept.stat().st_mtime_ns + 1_000_000_000
+        os.utime(self.kept, ns=(changed_ns, changed_ns))
+
+    @property
+    def numbers(self) -> list[int]:
+        """What is kept."""
+        return [file.number for file in log_files([self.kept])]
+
+
+def test_the_name_tells_number_and_time() -> None:
+    name = retained_name("artemis-journal-000000000012.log", 1_700_000_000_123)
+    assert name == "artemis-journal-000000000012-20231114T221320.123Z.log"
+    file = log_file(Path(name))
+    assert file is not None
+    assert (file.number, file.closed_ms) == (12, 1_700_000_000_123)
+
+
+@pytest.mark.parametrize(
+    "name", ["artemis-journal-12.log", "quarantined-artemis-journal-000000000012.log", "server.lock"]
+)
+def test_other_files_are_no_journal_files(name: str) -> None:
+    assert log_file(Path(name)) is None
+
+
+def test_what_is_too_old_goes(tmp_path: Path) -> None:
+    shelf = RetainedSegments(tmp_path, period_ms=DAY_MS)
+    shelf.close_segment(1, START_MS - DAY_MS)
+    shelf.close_segment(2, START_MS)
+    assert shelf.numbers == [1, 2]
+    shelf.now_ms += 1
+    shelf.retention.purge()
+    assert shelf.numbers == [2]
+
+
+def test_a_younger_segment_protects_the_ones_behind_it(tmp_path: Path) -> None:
+    shelf = RetainedSegments(tmp_path, period_ms=DAY_MS)
+    shelf.close_segment(1, START_MS)
+    shelf.close_segment(2, START_MS - 3 * DAY_MS)
+    assert shelf.numbers == [1, 2]
+
+
+def test_the_oldest_of_too_much_goes(tmp_path: Path) -> None:
+    shelf = RetainedSegments(tmp_path, bytes_max=250)
+    for number in range(1, 6):
+        shelf.close_segment(number, START_MS)
+    assert shelf.numbers == [4, 5]
+
+
+def test_one_more_file_costs_no_listing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf = RetainedSegments(tmp_path, bytes_max=450, period_ms=DAY_MS)
+    shelf.close_segment(1, START_MS)
+
+    def list_files(_directories: object) -> list[object]:
+        raise AssertionError("a directory that only retention changed was listed again")
+
+    monkeypatch.setattr(retention, "log_files", list_files)
+    for number in range(2, 8):
+        shelf.close_segment(number, START_MS)
+    assert shelf.numbers == [4, 5, 6, 7]
+    assert [one.file.number for one in shelf.retention.kept] == shelf.numbers
+    assert shelf.retention.kept_bytes == 400
+    shelf.now_ms += DAY_MS + 1
+    shelf.retention.purge()
+    assert (shelf.numbers, shelf.retention.kept, shelf.retention.kept_bytes) == ([], (), 0)
+
+
+def test_what_others_remove_or_bring_is_noticed(tmp_path: Path) -> None:
+    shelf = RetainedSegments(tmp_path)
+    for number in range(1, 5):
+        shelf.close_segment(number, START_MS)
+    shelf.retention.kept[1].file.path.unlink()
+    shelf.time_passes()
+    shelf.retention.purge()
+    assert [one.file.number for one in shelf.retention.kept] == [1, 3, 4]
+    shelf.retention.kept[0].file.path.unlink()
+    shelf.time_passes()
+    shelf.close_segment(5, START_MS)
+    assert [one.file.number for one in shelf.retention.kept] == [3, 4, 5]
+    assert shelf.retention.kept_bytes == 300
+    (shelf.kept / retained_name("artemis-journal-000000000002.log", START_MS)).write_bytes(bytes(50))
+    shelf.time_passes()
+    shelf.retention.purge()
+    assert [one.file.number for one in shelf.retention.kept] == [2, 3, 4, 5]
+    assert shelf.retention.kept_bytes == 350
+
+
+def test_a_file_that_a_crash_left_in_both_places_is_kept_once(tmp_path: Path) -> None:
+    shelf = RetainedSegments(tmp_path)
+    shelf.close_segment(1, START_MS)
+    shelf.close_segment(2, START_MS)
+    shelf.close_segment(1, START_MS)
+    assert [one.file.number for one in shelf.retention.kept] == shelf.numbers == [1, 2]
+    assert shelf.retention.kept_bytes == 200
+
+
+def test_what_is_behind_an_lsn(tmp_path: Path, rng: Random) -> None:
+    settings = RetentionSettings(tmp_path / "kept", None, None)
+    story = Story(tmp_path / "journal", settings)
+    story.generate(rng, 60)
+    kept = Retention(story.disk, story.folder, settings, lambda: story.now_ms)
+    assert len(kept.kept) > 3
+    third = kept.kept[2]
+    assert kept.since(-1) == kept.since(0) == kept.kept
+    assert kept.since(third.first_lsn - 1) == kept.kept[2:]
+    assert kept.since(third.first_lsn - 2) == kept.kept[1:]
+    assert kept.since(kept.kept[-1].first_lsn + 1000) == kept.kept[-1:]
+    assert RetainedSegments(tmp_path / "empty").retention.since(7) == ()
+
+
+def test_a_directory_on_another_file_system_gets_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf = RetainedSegments(tmp_path)
+    rename = os.rename
+
+    def refuse(source: Path, target: Path) -> None:
+        if Path(source).parent != Path(target).parent:
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", refuse)
+    shelf.close_segment(1, START_MS)
+    assert shelf.numbers == [1]
+    assert [path.stat().st_size for path in shelf.kept.iterdir()] == [100]
+
+
+def test_an_unfinished_copy_is_removed_at_the_next_start(tmp_path: Path) -> None:
+    shelf = RetainedSegments(tmp_path)
+    (shelf.kept / "artemis-journal-000000000001-20231114T221320.123Z.log.part").write_bytes(b"half")
+    RetainedSegments(tmp_path)
+    assert list(shelf.kept.iterdir()) == []
+
+
+def test_a_segment_that_cannot_be_kept_is_an_error_and_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf = RetainedSegments(tmp_path)
+
+    def fail(_source: Path, _target: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "rename", fail)
+    shelf.disk.create("artemis-journal-000000000001.log", 100)
+    with pytest.raises(DiskError, match="No space left on device"):
+        shelf.retention.retire("artemis-journal-000000000001.log")
+    assert shelf.disk.names() == ["artemis-journal-000000000001.log"]
+
+
+def test_segments_wait_in_order_while_nothing_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The journal goes on meanwhile, readers still find them, and they go when there is room."""
+    shelf = RetainedSegments(tmp_path)
+    leaving = {number: Segment(number, segment_name(number), 1) for number in (1, 2, 3)}
+    departure = Departure(ExtentFiles(shelf.disk), shelf.retention.retire, leaving)
+    rename = os.rename
+
+    def fail(source: Path, target: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "rename", fail)
+    for segment in list(leaving.values()):
+        shelf.disk.create(segment.name, 100)
+        departure.let_go(segment)
+    assert list(leaving) == [1, 2, 3]
+    departure.retry()
+    assert (shelf.numbers, len(shelf.disk.names())) == ([], 3)
+    monkeypatch.setattr(os, "rename", rename)
+    departure.retry()
+    assert (shelf.numbers, shelf.disk.names(), leaving) == ([1, 2, 3], [], {})
+
+
+def test_a_copy_without_room_leaves_nothing_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf = RetainedSegments(tmp_path)
+
+    def other_file_system(_source: Path, _target: Path) -> None:
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    def half(_source: Path, target: Path) -> None:
+        target.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "rename", other_file_system)
+    monkeypatch.setattr(shutil, "copyfile", half)
+    shelf.disk.create("artemis-journal-000000000001.log", 100)
+    with pytest.raises(NoSpaceError):
+        shelf.retention.retire("artemis-journal-000000000001.log")
+    assert list(shelf.kept.iterdir()) == []
+
+
+def test_the_oldest_can_be_given_up_whoever_holds_it(tmp_path: Path) -> None:
+    """That is asked for only when the journal finds no room beside it."""
+    shelf = RetainedSegments(tmp_path)
+    for number in (1, 2):
+        shelf.close_segment(number, START_MS + number)
+    name = shelf.retention.give_up_oldest()
+    assert name is not None
+    assert name.startswith("artemis-journal-000000000001-")
+    assert shelf.numbers == [2]
+    assert shelf.retention.give_up_oldest() is not None
+    assert shelf.retention.give_up_oldest() is None
+    assert shelf.retention.kept_bytes == 0
+
+
+def test_a_new_journal_goes_on_behind_the_kept_one(tmp_path: Path, rng: Random) -> None:
+    settings = RetentionSettings(tmp_path / "kept", None, None)
+    story = Story(tmp_path / "journal", settings)
+    story.journal.message_id, story.journal.queue_id = 4711, 12
+    story.generate(rng, 60)
+    mark = Retention(story.disk, story.folder, settings, lambda: story.now_ms).mark()
+    assert isinstance(mark, Mark)
+    assert mark.number == log_files([tmp_path / "kept"])[-1].number
+    assert mark.lsn == log_first_lsn(story.folder) - 1
+    assert (mark.batch.message_id, mark.batch.queue_id) == (4711, 12)
+
+
+def test_nothing_kept_is_no_mark(tmp_path: Path) -> None:
+    assert RetainedSegments(tmp_path).retention.mark() is None
+
+
+def test_the_journal_looks_after_its_chores_every_ten_seconds(tmp_path: Path) -> None:
+    disk = FileDisk(tmp_path)
+    done: list[int] = []
+    journal = Journal(
+        disk, ImmediateCommitter(), JournalSettings(), Index(), [], 1, 0, disk.delete, lambda: done.append(second)
+    )
+    for second in range(25):
+        journal.now_ms = START_MS + second * 1000
+        journal.seal()
+    assert done == [0, 10, 20]
+
+
+def log_first_lsn(folder: Path) -> int:
+    """The number with which the oldest file of a directory begins."""
+    from artemis_py.storage.codec import decode_file_header
+
+    data = log_files([folder])[0].path.read_bytes()
+    assert len(data) >= FILE_BYTES
+    return decode_file_header(data).first_lsn

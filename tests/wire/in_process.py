@@ -1,0 +1,183 @@
+"""A broker with its real sessions, connections and turns, on a fake loop: everything but sockets and time."""
+
+from __future__ import annotations
+
+import random
+
+from artemis_py.config.reader import loads
+from artemis_py.config.settings import BrokerConfig
+from artemis_py.core.broker import Broker
+from artemis_py.core.queue.queue import Queue
+from artemis_py.records import MemoryLog
+from artemis_py.server.connection import Acceptance, Connection
+from artemis_py.server.stats import ServerStats
+from artemis_py.server.turns import READ_BYTES_MAX, Turns
+from artemis_py.stomp.service import StompService
+from artemis_py.storage.large import LargeStore
+from tests.sim.committer import SteppedCommitter
+from tests.sim.disk import SimDisk
+from tests.wire.client_frames import ServerFrame, ServerStream
+from tests.wire.fakes import FakeLoop, FakeTransport
+from tests.wire.names import counted_names
+
+START_MS = 1_700_000_000_000
+PREFIXES = "anycastPrefix=/queue/;multicastPrefix=/topic/"
+
+
+def configuration(core: str = "", acceptor: str = "") -> BrokerConfig:
+    """A configuration with one STOMP acceptor: ``core`` is XML below the core element, ``acceptor`` more parameters."""
+    params = f"protocols=STOMP;{PREFIXES}" + (f";{acceptor}" if acceptor else "")
+    return loads(
+        f"""<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
+        <acceptors><acceptor name="stomp">tcp://127.0.0.1:61613?{params}</acceptor></acceptors>
+        {core}
+        </core></configuration>"""
+    )
+
+
+class Client:
+    """One connection as its client sees it."""
+
+    def __init__(self, world: InProcessBroker) -> None:
+        self._world = world
+        connection = world.acceptance.connect()
+        self.connection: Connection = connection
+        self.transport = FakeTransport(world.loop, connection)
+        self.stream = ServerStream()
+        self._unread = bytearray()
+        connection.connection_made(self.transport)
+        world.loop.run()
+
+    def send(self, data: bytes) -> None:
+        """Write bytes; the broker reads them when it wants to."""
+        self._unread += data
+        self._deliver()
+        self._world.settle()
+
+    def _deliver(self) -> bool:
+        transport = self.transport
+        delivered = False
+        while self._unread and transport.reading and not transport.is_closing():
+            buffer = self.connection.get_buffer(-1)
+            size = min(len(self._unread), READ_BYTES_MAX)
+            buffer[:size] = self._unread[:size]
+            del self._unread[:size]
+            self.connection.buffer_updated(size)
+            delivered = True
+            if self._unread and not self._world.together:
+                self._world.loop.run()
+        return delivered
+
+    def pump(self) -> bool:
+        """Hand over what the broker would not read before; True when anything was."""
+        return self._deliver()
+
+    def half_close(self) -> None:
+        """Send nothing more, go on reading."""
+        assert self.connection.eof_received() is True
+        self._world.settle()
+
+    def drop(self) -> None:
+        """The connection breaks."""
+        self.transport.lose()
+        self._world.settle()
+
+    def stall(self) -> None:
+        """Stop reading."""
+        self.transport.client_reads = False
+
+    def read_again(self) -> None:
+        """Read what waits, and go on."""
+        self.transport.read_again()
+        self._world.settle()
+
+    @property
+    def unread_bytes(self) -> int:
+        """What the broker has not taken from this client."""
+        return len(self._unread)
+
+    @property
+    def is_closed(self) -> bool:
+        """Did the broker end the connection?"""
+        return self.transport.ended or self.transport.lost or self.transport.is_closing()
+
+    def collect(self) -> list[ServerFrame]:
+        """Frames that arrived and were not looked at; the caller removes what it has seen."""
+        taken = self.transport.taken
+        self.stream.take(bytes(taken))
+        taken.clear()
+        return self.stream.frames
+
+
+class InProcessBroker:
+    """One broker, its acceptor, its clients by name. Large bodies are on a disk in memory, which works when the broker
+    rests, unless ``disk_works`` is false.
+    """
+
+    def __init__(self, config: BrokerConfig, now_ms: int = START_MS, *, log: MemoryLog | None = None) -> None:
+        self.loop = FakeLoop(now_ms)
+        self.log = log or MemoryLog()
+        self.stats = ServerStats()
+        self.broker = Broker(config, self.log, now_ms)
+        self.disk = SimDisk(random.Random(0))
+        self.disk_works = True
+        self._threads = [SteppedCommitter(self._wake), SteppedCommitter(self._wake)]
+        self.large = LargeStore(self.disk, *self._threads)
+        self.turns = Turns(self.loop.as_loop(), self.broker, self.log, self.stats, self.loop.clock_ms, self.large)
+        acceptor = config.acceptors[0]
+        service = StompService(self.broker, acceptor, self.stats.traffic, counted_names(), self.large)
+        self.acceptance = Acceptance(
+            self.turns, service, acceptor.int_param("connectionsAllowed"), acceptor.int_param("handshakeTimeout")
+        )
+        self.clients: dict[str, Client] = {}
+        self.together = False
+        """Gather events for one turn instead of running turns after each."""
+        self.turns.schedule()
+        self.settle()
+
+    @property
+    def now_ms(self) -> int:
+        """The wall clock."""
+        return self.loop.clock_ms()
+
+    def client(self, name: str) -> Client:
+        """The client of that name, connected at its first use."""
+        client = self.clients.get(name)
+        if client is None:
+            client = self.clients[name] = Client(self)
+        return client
+
+    def queue(self, name: str) -> Queue:
+        """A queue that must exist."""
+        assert name in self.broker.queues, f"no queue {name}; there are {sorted(self.broker.queues)}"
+        return self.broker.queues[name]
+
+    def settle(self) -> None:
+        """Run turns until the broker rests and has read what it wants to read; not while events are held together."""
+        if self.together:
+            return
+        self.loop.run()
+        while any(client.pump() for client in list(self.clients.values())) or self.work_disk():
+            self.loop.run()
+
+    def _wake(self) -> None:
+        self.turns.schedule()
+
+    def work_disk(self) -> bool:
+        """Let each of the disk's threads do one thing; False when there is nothing to do."""
+        if not self.disk_works:
+            return False
+        worked = [thread.step() for thread in self._threads]
+        return any(worked)
+
+    def set_clock(self, by_ms: int) -> None:
+        """Somebody sets the wall clock; the server notices."""
+        self.loop.ahead_ms += by_ms
+        self.broker.clock.shift_ms += by_ms
+        self.turns.schedule()
+        self.settle()
+
+    def advance(self, duration_ms: int) -> None:
+        """Let time pass."""
+        self.loop.advance(duration_ms)
+        self.settle()
