@@ -17,8 +17,9 @@ README = (ROOT / "README.md").read_text()
 pytestmark = pytest.mark.e2e
 
 
-def _client() -> str:
-    found = re.search(r"<!-- tour: hello.py -->\n```python\n(.*?)```", README, re.DOTALL)
+def _block(mark: str) -> str:
+    """The Python that stands behind this mark."""
+    found = re.search(rf"<!-- {re.escape(mark)} -->\n```python\n(.*?)```", README, re.DOTALL)
     assert found is not None
     return found.group(1)
 
@@ -30,7 +31,7 @@ def _shell_lines() -> list[str]:
 def test_the_tour(tmp_path: Path) -> None:
     shipped = (ROOT / "broker.xml").read_text().replace("${STOMP_PORT:61613}", "0").replace("${HTTP_PORT:8161}", "0")
     with running(shipped, tmp_path) as broker:
-        (tmp_path / "hello.py").write_text(_client().replace("61613", str(broker.port)))
+        (tmp_path / "hello.py").write_text(_block("tour: hello.py").replace("61613", str(broker.port)))
         said = _run([sys.executable, "hello.py"], tmp_path)
         promised = re.search(r"It prints `([^`]*)`", README)
         assert promised is not None
@@ -42,6 +43,27 @@ def test_the_tour(tmp_path: Path) -> None:
 
 def _run(command: list[str], folder: Path) -> str:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+USER_TEST = """\
+import stomp
+
+
+def test_send(stomp_port):
+    connection = stomp.Connection12([("127.0.0.1", stomp_port)])
+    connection.connect(wait=True)
+    connection.send("/queue/orders", "two coffees, please", receipt="sent")
+    connection.disconnect()
+"""
+
+
+def test_the_fixture_for_tests(tmp_path: Path) -> None:
+    """A user's own test runs against the broker that the fixture starts on the shipped file."""
+    (tmp_path / "broker.xml").write_text((ROOT / "broker.xml").read_text())
+    (tmp_path / "conftest.py").write_text(_block("fixture: conftest.py"))
+    (tmp_path / "test_orders.py").write_text(USER_TEST)
+    said = _run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path)], tmp_path)
+    assert "1 passed" in said
 
 
 def test_the_commands_about_the_configuration(tmp_path: Path) -> None:

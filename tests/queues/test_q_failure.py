@@ -114,7 +114,7 @@ def test_Q_73_over_a_restart() -> None:
 
 
 def test_Q_73_what_a_deleted_queue_still_has_is_gone(cut: bool) -> None:
-    """Qpid gives it to the alternate; here it is killed, as in Artemis (docs/queues.md, What Qpid does otherwise)."""
+    """Qpid gives it to the alternate; here it is killed, as in Artemis (docs/queues.md, Differences from Qpid)."""
     bench = Bench(settings="<dead-letter-address>dead</dead-letter-address>", more=DEAD, cut=cut)
     bench.world.client("c").send(b"CONNECT\naccept-version:1.2\nhost:x\nclient-id:me\n\n\0")
     bench.frames("c")

@@ -13,13 +13,13 @@ FILE: Final = Path(__file__).resolve().parents[3] / "docs" / "differences.md"
 _HEAD: Final = """\
 # Differences from Artemis
 
-The broker reads Artemis' files and does what Artemis does, as far as it speaks STOMP. Where it does something else,
-this page says so. One rule chooses: the STOMP specification goes before Artemis' manual, and the manual before what
-Artemis happens to do.
+The broker reads Artemis' files and, over STOMP, behaves like Artemis. This page lists the
+differences. One rule decides: the STOMP specification takes precedence over Artemis' manual, and the manual over
+Artemis' actual behaviour.
 
-Rows with ✓ are shown by scenarios that are played on both brokers (`tests/oracle/`; Artemis 2.44.0). The same
-scenarios show where the two agree. What this version leaves out is not listed again:
-[configuration.md](configuration.md) says *ignored* or *refused* there.
+Scenarios that run on both brokers show the rows with ✓ (`tests/oracle/`; Artemis 2.44.0). The same scenarios show where
+the two agree. Features that this version leaves out are not listed here: [configuration.md](configuration.md) marks
+them as *ignored* or *refused*.
 
 This page is written by `python -m tests.oracle.differences.document`; a test fails when it is out of date.
 """
