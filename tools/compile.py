@@ -21,6 +21,7 @@ MODULES: Final = (
     "message.py",
     "paged.py",
     "records.py",
+    "uploads.py",
     "selector/*.py",
     "core/*.py",
     "core/order/*.py",

@@ -220,10 +220,14 @@ class Dialect:
         if not destination:
             raise FrameError("SEND needs a destination header")
         name, routing_type = self.prefixes.split(destination)
+        target = destination
         if routing_type is None:
             routing_type = routing_type_of(headers.get("destination-type"), "destination-type")
+            if routing_type is not None:
+                target = f"{destination}\0{routing_type}"
         address, queue = split_qualified(name)
         shape = Shape(destination, address, queue, routing_type)
+        shape.target = target
         shape.priority = _priority(headers.get("priority"))
         shape.persistent = self._persistent(headers.get("persistent"))
         shape.expires_ms = _expiry(headers.get("expires"))

@@ -17,7 +17,7 @@ from typing import Final, final
 from artemis_py.stomp.dialect import MEMO_BLOCK_BYTES_MAX, Dialect
 from artemis_py.stomp.frames import AckRun, Frame, FrameError, LargeSend, Refused, Send
 from artemis_py.stomp.headers import receipt_in
-from artemis_py.storage.upload import Upload
+from artemis_py.uploads import IncomingBody
 
 BodiedFrame = Frame | Send | Refused
 AnyFrame = BodiedFrame | AckRun
@@ -88,7 +88,7 @@ class Parser:
         "_upload", "dialect", "error", "read_units",
     )  # fmt: skip
 
-    def __init__(self, dialect: Dialect, upload: Callable[[Send], Upload] | None = None) -> None:
+    def __init__(self, dialect: Dialect, upload: Callable[[Send], IncomingBody] | None = None) -> None:
         self.dialect = dialect
         self._upload = upload
         self._header_bytes_max = dialect.limits.header_bytes_max
@@ -112,7 +112,7 @@ class Parser:
         """A frame whose body is not complete."""
         self._awaited_bytes = 0
         """What that frame takes, without its body."""
-        self._held: _Pieces | Upload | _Unread | None = None
+        self._held: _Pieces | IncomingBody | _Unread | None = None
         self._held_bytes = 0
         self._body_bytes_needed = -1
         """How much must be held to complete the body and its NUL; -1: until a NUL comes."""
@@ -125,7 +125,8 @@ class Parser:
     @property
     def in_large_body(self) -> bool:
         """Does what comes now go to a file?"""
-        return isinstance(self._held, Upload) and self._held.failure is None
+        held = self._held
+        return held is not None and isinstance(held, IncomingBody) and held.failure is None
 
     @property
     def waiting_bytes(self) -> int:
@@ -450,10 +451,10 @@ class Parser:
         return rest
 
 
-def _completed(frame: AnyFrame, held: _Pieces | Upload | _Unread | None) -> tuple[AnyFrame, bytes]:
+def _completed(frame: AnyFrame, held: _Pieces | IncomingBody | _Unread | None) -> tuple[AnyFrame, bytes]:
     if isinstance(held, _Pieces):
         return frame, held.joined()
-    if isinstance(held, Upload):
+    if isinstance(held, IncomingBody):
         assert isinstance(frame, Send)
         held.end()
         return LargeSend(frame, held), b""

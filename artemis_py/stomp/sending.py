@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from artemis_py.core.batch import Batch, Route
 from artemis_py.core.events import BLOCKED, REJECTED
 from artemis_py.core.holdings import ACKNOWLEDGED_BYTES, FRAME_BYTES
 from artemis_py.core.queue import Queue
-from artemis_py.core.router import Batch, Route
 from artemis_py.core.transaction import Transaction
 from artemis_py.core.verdicts import Verdicts
 from artemis_py.errors import AddressFullError, ArtemisError, LimitError, QueueFullError
@@ -130,9 +130,9 @@ class Sending(Subscribing):
         return queue.why_full(1, batch.refused_bytes)
 
     def _route(self, shape: Shape) -> Route:
-        """The resolved destination, remembered with the shape while bindings stay as they are."""
-        broker = self.service.broker
-        route = shape.route
+        """The resolved destination, remembered while bindings stay as they are."""
+        broker, routes = self.service.broker, self.service.routes
+        route = routes.by_target.get(shape.target)
         if route is None or not broker.current(route):
             temporary = self._temporary(shape.destination)
             if temporary is not None:
@@ -140,7 +140,8 @@ class Sending(Subscribing):
             self.service.check_served(shape.address or shape.queue or "")
             if shape.address not in broker.addresses:
                 broker.holdings.admit(f"SEND to the new address {shape.address[:80]}")
-            route = shape.route = broker.route(shape.address, shape.queue, shape.routing_type, self.user or "")
+            route = broker.route(shape.address, shape.queue, shape.routing_type, self.user or "")
+            routes.remember(shape.target, route)
         return route
 
     def _temporary(self, destination: str) -> Temporary | None:

@@ -12,9 +12,9 @@ from artemis_py.stomp.dialect import Dialect
 from artemis_py.stomp.frames import VERSIONS, Limits, Send
 from artemis_py.stomp.heartbeat import BeatRules
 from artemis_py.stomp.parser import Parser
+from artemis_py.stomp.routes import Routes
 from artemis_py.stomp.temporaries import Temporaries
-from artemis_py.storage.large import LargeStore
-from artemis_py.storage.upload import Upload
+from artemis_py.uploads import BodyStore, IncomingBody
 from artemis_py.version import VERSION
 
 TURN_BYTES_MAX: Final = 131072
@@ -67,10 +67,11 @@ class StompService:
         acceptor: AcceptorConfig,
         traffic: Traffic,
         temporaries: Temporaries,
-        large: LargeStore | None = None,
+        large: BodyStore | None = None,
     ) -> None:
         self.broker = broker
         self.temporaries = temporaries
+        self.routes = Routes()
         self._large = large
         self.traffic = traffic
         self.limits = Limits.of(acceptor)
@@ -88,10 +89,10 @@ class StompService:
         """What reads the frames of one connection from here on."""
         return Parser(self.dialects[version], None if self._large is None else self._upload)
 
-    def _upload(self, send: Send) -> Upload:
+    def _upload(self, send: Send) -> IncomingBody:
         assert self._large is not None
         upload = self._large.begin(durable=send.shape.persistent)
-        if self._large.intake.is_full:
+        if self._large.is_full:
             address = self.broker.addresses.get(send.shape.address)
             if address is not None and address.refusal in {"FAIL", "DROP"}:
                 upload.refuse("it is full, as max-disk-usage or min-disk-free counts")
@@ -110,6 +111,6 @@ class StompService:
     @property
     def disk(self) -> Awaited | None:
         """What a sender of large bodies waits for when the disk cannot follow; None when it can."""
-        if self._large is None or self._large.intake.may_go_on:
+        if self._large is None or self._large.may_go_on:
             return None
-        return self._large.intake
+        return self._large

@@ -32,6 +32,8 @@ def test_core_has_no_clock_and_asyncio_and_spark_have_one_home() -> None:
         ("artemis_py.selector", "from artemis_py.config.settings import BrokerConfig"),
         ("artemis_py.errors", "from artemis_py.selector import Selector"),
         ("artemis_py.metrics", "from artemis_py.management.table import TABLE"),
+        ("artemis_py.stomp.parser", "from artemis_py.storage import codec"),
+        ("artemis_py.stomp.session.session", "def late():\n    import artemis_py.storage.codec"),
         ("artemis_py.odds.ends", "x = 1"),
     ],
 )
