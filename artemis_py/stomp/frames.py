@@ -151,6 +151,15 @@ class LargeSend(Send):
         self.quick = self.gathers = False
 
 
+BodiedFrame = Frame | Send | Refused
+AnyFrame = BodiedFrame | AckRun
+
+
+def receipt_of(frame: BodiedFrame) -> str | None:
+    """The receipt that a frame asks for."""
+    return frame.headers.get("receipt") if isinstance(frame, Frame) else frame.receipt
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What one connection may ask of the broker; each is a parameter of the acceptor. Beyond it: ERROR and a clean

@@ -7,6 +7,7 @@ from typing import Final, Protocol
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.broker import Broker
 from artemis_py.errors import NotFoundError
+from artemis_py.stomp.bodies import BodyRules
 from artemis_py.stomp.destinations import Prefixes
 from artemis_py.stomp.dialect import Dialect
 from artemis_py.stomp.frames import VERSIONS, Limits, Send
@@ -46,11 +47,11 @@ class Traffic:
         self.sessions_open = 0
         self.sessions_total = 0
 
-    def came(self, command: str, count: int = 1) -> None:
+    def count_in(self, command: str, count: int = 1) -> None:
         """Count frames received."""
         self.frames_in[command] = self.frames_in.get(command, 0) + count
 
-    def went(self, command: str, count: int = 1) -> None:
+    def count_out(self, command: str, count: int = 1) -> None:
         """Count frames sent."""
         self.frames_out[command] = self.frames_out.get(command, 0) + count
 
@@ -77,6 +78,7 @@ class StompService:
         self.limits = Limits.of(acceptor)
         self.prefixes = Prefixes.of(acceptor)
         self.dialects = {version: Dialect(version, acceptor) for version in VERSIONS}
+        self._body_rules = BodyRules(self.limits, None if large is None else self._upload)
         self.connect_dialect = Dialect("1.2", acceptor)
         config = broker.config
         self._management = {config.management_address, config.management_notification_address}
@@ -87,7 +89,7 @@ class StompService:
 
     def parser(self, version: str) -> Parser:
         """What reads the frames of one connection from here on."""
-        return Parser(self.dialects[version], None if self._large is None else self._upload)
+        return Parser(self.dialects[version], self._body_rules)
 
     def _upload(self, send: Send) -> IncomingBody:
         assert self._large is not None
