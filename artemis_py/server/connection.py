@@ -253,7 +253,8 @@ class Connection(asyncio.BufferedProtocol):
         if session.is_closing:
             self.mark_dirty()
             return False
-        was_open, was_blocked = session.is_open, session.blocked_by is not None
+        state = session.state
+        was_open, was_blocked = session.is_open, state.blocked_by is not None
         if data:
             session.receive(data, now_ms, stop_at)
             if not was_open and session.is_open:
@@ -261,10 +262,10 @@ class Connection(asyncio.BufferedProtocol):
         elif session.has_more:
             session.pulse.note_alive(now_ms)
             session.go_on(now_ms, stop_at)
-        if session.blocked_by is not None and not was_blocked:
-            self._turns.blocked.add(self, session.blocked_by)
+        if state.blocked_by is not None and not was_blocked:
+            self._turns.blocked.add(self, state.blocked_by)
         has_more = session.has_more
-        self._let_read(reads=session.blocked_by is None and not has_more)
+        self._let_read(reads=state.blocked_by is None and not has_more)
         self.mark_dirty()
         return has_more
 

@@ -27,17 +27,9 @@ class Input:
         """Frames to be carried out next, each with its body."""
 
     @property
-    def has_more(self) -> bool:
-        """Is there a frame to carry out, or to look for?"""
-        return bool(self.frames) or self.parser.has_more
-
-    @property
-    def held_bytes(self) -> int:
-        """What it holds in memory."""
-        held_bytes = self.parser.waiting_bytes
-        if self.frames:
-            held_bytes += sum([frame.size_bytes + len(body) for frame, body in self.frames])
-        return held_bytes
+    def frames_bytes(self) -> int:
+        """What the frames hold in memory."""
+        return sum([frame.size_bytes + len(body) for frame, body in self.frames])
 
     def add(self, data: bytes, stop_at: int, *, waits: bool) -> None:
         """Take in bytes from the client, and read the frames that the budget has units for down to ``stop_at``; none
@@ -54,9 +46,7 @@ class Input:
             self.frames = found
 
     def read_on(self, stop_at: int) -> bool:
-        """Have some frames to carry out, if there are any; False if there is nothing to look at."""
-        if self.frames:
-            return True
+        """Read the next frames, when those before are carried out; False if there are no bytes to look at."""
         if not self.parser.has_more:
             return False
         self.frames = self.parser.more(_frames_max(self._budget.left - stop_at))

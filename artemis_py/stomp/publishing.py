@@ -8,6 +8,7 @@ from typing import Final, final
 from artemis_py.core.address import Address
 from artemis_py.core.batch import Batch, Route
 from artemis_py.core.events import REJECTED
+from artemis_py.core.plan_cost import PlanCost
 from artemis_py.core.verdicts import Verdicts
 from artemis_py.errors import AddressFullError, ArtemisError, QueueFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, LargeBody, Message
@@ -66,10 +67,13 @@ class Publishing:
         except ArtemisError as error:
             self._refuse(first, str(error))
             return start + 1
-        limit = self._end_of_run(frames, start, route)
+        address, cost = route.address, state.broker.router.cost_of(route)
+        limit = len(frames)
+        if cost.units > 1 or address.spread is not None or address.may_forward:
+            limit = self._end_of_run(frames, start, address, cost)
         if limit == start:
             return start + 1 if self._send_or_refuse(first, frames[start][1], now_ms) else start
-        account, origin = route.address.account, state.origin
+        account, origin = address.account, state.origin
         messages: list[Message] = []
         receipts: list[tuple[int, str]] = []
         append = messages.append
@@ -101,11 +105,9 @@ class Publishing:
         self._refuse(refused, self._why_refused(batch))
         return behind + 1
 
-    def _end_of_run(self, frames: list[tuple[AnyFrame, bytes]], start: int, route: Route) -> int:
+    def _end_of_run(self, frames: list[tuple[AnyFrame, bytes]], start: int, address: Address, cost: PlanCost) -> int:
         """Up to where a run may go in this turn; ``start`` if not even the first SEND may be part of one."""
         state, count = self._state, len(frames)
-        address = route.address
-        cost = state.broker.router.cost_of(route)
         if cost.units > 1 or address.spread is not None:
             units = 0 if address.spread is not None else state.broker.budget.left - state.stop_at
             count = start + cost.affordable(units, _sizes_bytes(frames, start), count - start)

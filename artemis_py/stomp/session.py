@@ -79,14 +79,18 @@ class Session:
         """Is there input that can be carried out and was not yet?"""
         if self._phase != _OPEN or self.state.blocked_by is not None:
             return False
-        return self._input.has_more or self._input.parser.error is not None
+        waiting, parser = self._input, self._input.parser
+        return bool(waiting.frames) or parser.has_more or parser.error is not None
 
     @property
     def held_bytes(self) -> tuple[int, int, int]:
         """What the session holds in memory: of its input, of frames to be written, and of open transactions."""
         unwritten_bytes = self.out.part_count * PART_BYTES
         kept_bytes = self.transactions.held_bytes if self.transactions.by_name else 0
-        return self._input.held_bytes, unwritten_bytes, kept_bytes
+        input_bytes = self._input.parser.waiting_bytes
+        if self._input.frames:
+            input_bytes += self._input.frames_bytes
+        return input_bytes, unwritten_bytes, kept_bytes
 
     # ---- input -----------------------------------------------------------------------------------
 
@@ -109,7 +113,9 @@ class Session:
         state, waiting = self.state, self._input
         budget = state.broker.budget
         state.stop_at = stop_at
-        while self._phase == _OPEN and state.blocked_by is None and waiting.read_on(stop_at):
+        while self._phase == _OPEN and state.blocked_by is None:
+            if not waiting.frames and not waiting.read_on(stop_at):
+                break
             self._run(now_ms)
             if budget.left <= stop_at:
                 break
