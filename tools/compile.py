@@ -26,6 +26,8 @@ MODULES: Final = (
     "core/*.py",
     "core/order/*.py",
     "stomp/*.py",
+    "stomp/session/*.py",
+    "stomp/wire/*.py",
     "storage/actors.py",
     "storage/codec.py",
     "storage/page_codec.py",

@@ -15,9 +15,9 @@ from artemis_py.server.outflow import HIGH_BYTES, Outflow
 from artemis_py.server.transports import break_cycle
 from artemis_py.server.turns import Turns
 from artemis_py.shown import warn
-from artemis_py.stomp.outbound import Part
 from artemis_py.stomp.service import StompService
-from artemis_py.stomp.session import Session
+from artemis_py.stomp.session.session import Session
+from artemis_py.stomp.wire.outbound import Part
 
 WRITE_HIGH_BYTES: Final = 262144
 """How much may wait in memory for a client to read before its consumers are given no more."""

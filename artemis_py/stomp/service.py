@@ -7,14 +7,14 @@ from typing import Final, Protocol
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.broker import Broker
 from artemis_py.errors import NotFoundError
-from artemis_py.stomp.bodies import BodyRules
-from artemis_py.stomp.destinations import Prefixes
-from artemis_py.stomp.dialect import Dialect
-from artemis_py.stomp.frames import VERSIONS, Limits, Send
-from artemis_py.stomp.heartbeat import BeatRules
-from artemis_py.stomp.parser import Parser
 from artemis_py.stomp.routes import Routes
+from artemis_py.stomp.session.heartbeat import BeatRules
 from artemis_py.stomp.temporaries import Temporaries
+from artemis_py.stomp.wire.bodies import BodyRules
+from artemis_py.stomp.wire.destinations import Prefixes
+from artemis_py.stomp.wire.dialect import Dialect
+from artemis_py.stomp.wire.frames import VERSIONS, Limits, Send
+from artemis_py.stomp.wire.parser import Parser
 from artemis_py.uploads import BodyStore, IncomingBody
 from artemis_py.version import VERSION
 

@@ -6,7 +6,7 @@ import pytest
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.entry import Entry
-from artemis_py.stomp.frames import Limits
+from artemis_py.stomp.wire.frames import Limits
 from tests.wire.world import World, configuration
 
 pytestmark = pytest.mark.wire

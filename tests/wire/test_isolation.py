@@ -15,8 +15,8 @@ from artemis_py.records import MemoryLog
 from artemis_py.server.complaints import LINES_MAX, Complaints
 from artemis_py.server.connection import LINGER_MS
 from artemis_py.server.faults import Faults, TurnError
-from artemis_py.stomp.session import Session
-from artemis_py.stomp.subscriptions import Subscriptions
+from artemis_py.stomp.session.session import Session
+from artemis_py.stomp.session.subscriptions import Subscriptions
 from tests.wire.faulty import FaultyClient, at, named, never, since
 from tests.wire.test_large import LargeWorld
 from tests.wire.world import Client

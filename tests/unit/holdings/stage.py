@@ -13,8 +13,8 @@ from typing import Final
 
 from artemis_py.config.reader import loads
 from artemis_py.server.lifecycle import Server
-from artemis_py.stomp.dialect import Dialect
 from artemis_py.stomp.routes import Routes
+from artemis_py.stomp.wire.dialect import Dialect
 
 CONNECT: Final = b"CONNECT\naccept-version:1.2\nhost:x\n\n\0"
 ROUNDS_MAX: Final = 20_000

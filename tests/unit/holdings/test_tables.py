@@ -13,8 +13,8 @@ from artemis_py.core.events import REJECTED, Event
 from artemis_py.message import Account, Head, Message, header_name
 from artemis_py.records import MemoryLog
 from artemis_py.server.operational import OperationalLog
-from artemis_py.stomp.dialect import MEMO_BYTES_MAX, Dialect
 from artemis_py.stomp.routes import CHARACTERS_MAX, ENTRIES_MAX, TARGET_CHARACTERS_MAX, Routes
+from artemis_py.stomp.wire.dialect import MEMO_BYTES_MAX, Dialect
 from tests.wire.world import START_MS, configuration
 
 COUNT = 12_000

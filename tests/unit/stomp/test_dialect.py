@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artemis_py.message import escape_header
-from artemis_py.stomp.frames import Refused
+from artemis_py.stomp.wire.frames import Refused
 from tests.unit.stomp.frame_tools import comparable, only_send, parser
 
 ALL = ("1.0", "1.1", "1.2")

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from artemis_py.stomp.bodies import BodyRules
-from artemis_py.stomp.dialect import Dialect
-from artemis_py.stomp.frames import LargeSend, Send
-from artemis_py.stomp.parser import Parser
+from artemis_py.stomp.wire.bodies import BodyRules
+from artemis_py.stomp.wire.dialect import Dialect
+from artemis_py.stomp.wire.frames import LargeSend, Send
+from artemis_py.stomp.wire.parser import Parser
 from artemis_py.storage.body_names import body_name
 from artemis_py.storage.large import LargeStore
 from artemis_py.storage.upload import Upload

@@ -7,7 +7,7 @@ from typing import Final, final
 
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.clock import Clock
-from artemis_py.stomp.frames import FrameError
+from artemis_py.stomp.wire.frames import FrameError
 
 _SERVER_INTERVAL_MS_MIN: Final = 500
 _SERVER_INTERVAL_MS_MAX: Final = 300_000

@@ -13,10 +13,10 @@ import re
 import sys
 from typing import Final, final
 
-from artemis_py.stomp.bodies import BodyRules, UnfinishedFrame, no_nul, too_large, upload_large
-from artemis_py.stomp.dialect import MEMO_BLOCK_BYTES_MAX, Dialect
-from artemis_py.stomp.frames import AckRun, AnyFrame, BodiedFrame, FrameError, Send, receipt_of
-from artemis_py.stomp.headers import receipt_in
+from artemis_py.stomp.wire.bodies import BodyRules, UnfinishedFrame, no_nul, too_large, upload_large
+from artemis_py.stomp.wire.dialect import MEMO_BLOCK_BYTES_MAX, Dialect
+from artemis_py.stomp.wire.frames import AckRun, AnyFrame, BodiedFrame, FrameError, Send, receipt_of
+from artemis_py.stomp.wire.headers import receipt_in
 
 _EOL: Final = b"\r\n"
 _NO_BODY_BYTES_MAX: Final = 1024

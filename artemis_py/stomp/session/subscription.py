@@ -13,12 +13,12 @@ from artemis_py.core.holdings import SUBSCRIPTION_BYTES
 from artemis_py.core.queue import Queue
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.selector import Selector, compile_selector
-from artemis_py.stomp.destinations import split_qualified
-from artemis_py.stomp.dialect import routing_type_of
-from artemis_py.stomp.frames import FrameError
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.temporaries import Client, obtain_address
-from artemis_py.stomp.writer import MessageWriter
+from artemis_py.stomp.wire.destinations import split_qualified
+from artemis_py.stomp.wire.dialect import routing_type_of
+from artemis_py.stomp.wire.frames import FrameError
+from artemis_py.stomp.wire.writer import MessageWriter
 
 SELECTOR_CHARACTERS_PER_UNIT: Final = 2
 """Reading so much of a selector costs one unit of the turn's budget."""

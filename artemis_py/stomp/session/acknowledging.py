@@ -6,11 +6,11 @@ from typing import final
 
 from artemis_py.core.entry import Entry
 from artemis_py.errors import LimitError
-from artemis_py.stomp.frames import AckRun, Frame, FrameError
-from artemis_py.stomp.state import SessionState
-from artemis_py.stomp.subscription import AUTO, INDIVIDUAL, Subscription
-from artemis_py.stomp.subscriptions import Subscriptions
-from artemis_py.stomp.transactions import Transactions
+from artemis_py.stomp.session.state import SessionState
+from artemis_py.stomp.session.subscription import AUTO, INDIVIDUAL, Subscription
+from artemis_py.stomp.session.subscriptions import Subscriptions
+from artemis_py.stomp.session.transactions import Transactions
+from artemis_py.stomp.wire.frames import AckRun, Frame, FrameError
 
 
 @final

@@ -14,9 +14,9 @@ from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.address import ANYCAST, MULTICAST
 from artemis_py.core.forward import HOPS_HEADER
 from artemis_py.message import Head, encode_headers, escape_header
-from artemis_py.stomp.destinations import Prefixes, split_qualified
-from artemis_py.stomp.frames import Frame, FrameError, Limits, Refused, Send, Shape
-from artemis_py.stomp.headers import decode_block, first_of_each, parse_content_length, receipt_in
+from artemis_py.stomp.wire.destinations import Prefixes, split_qualified
+from artemis_py.stomp.wire.frames import Frame, FrameError, Limits, Refused, Send, Shape
+from artemis_py.stomp.wire.headers import decode_block, first_of_each, parse_content_length, receipt_in
 
 MEMO_ENTRIES_MAX: Final = 4096
 MEMO_BLOCK_BYTES_MAX: Final = 1024

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from sys import maxsize
 from typing import Final, final
 
-from artemis_py.stomp.frames import AnyFrame, BodiedFrame, FrameError, LargeSend, Limits, Send, receipt_of
+from artemis_py.stomp.wire.frames import AnyFrame, BodiedFrame, FrameError, LargeSend, Limits, Send, receipt_of
 from artemis_py.uploads import IncomingBody
 
 _PIECE_BYTES: Final = 4096

@@ -7,11 +7,11 @@ from typing import final
 from artemis_py.core.events import BLOCKED
 from artemis_py.core.queue import Queue
 from artemis_py.core.queue_work import QueueWork
-from artemis_py.stomp import writer
-from artemis_py.stomp.errand import Errand, Unfinished
-from artemis_py.stomp.outbound import Outbound
 from artemis_py.stomp.service import Awaited, StompService
+from artemis_py.stomp.session.errand import Errand, Unfinished
 from artemis_py.stomp.temporaries import Client
+from artemis_py.stomp.wire import writer
+from artemis_py.stomp.wire.outbound import Outbound
 
 
 @final

@@ -9,8 +9,8 @@ from artemis_py.core.holdings import ACKNOWLEDGED_BYTES, FRAME_BYTES
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import ArtemisError, LimitError
 from artemis_py.message import Message
-from artemis_py.stomp.frames import FrameError
-from artemis_py.stomp.state import SessionState
+from artemis_py.stomp.session.state import SessionState
+from artemis_py.stomp.wire.frames import FrameError
 
 
 @final

@@ -8,19 +8,19 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import UNBLOCKED
 from artemis_py.core.queue import Queue
 from artemis_py.errors import ArtemisError, LimitError, StorageError
-from artemis_py.stomp.acknowledging import Acknowledging
-from artemis_py.stomp.errand import Errand
-from artemis_py.stomp.frames import AckRun, AnyFrame, BodiedFrame, Frame, FrameError, LargeSend, Refused, Send
-from artemis_py.stomp.greeting import greet, introduce
-from artemis_py.stomp.heartbeat import Pulse
-from artemis_py.stomp.input import Input
-from artemis_py.stomp.outbound import PART_BYTES
-from artemis_py.stomp.parser import Parser
-from artemis_py.stomp.publishing import Publishing
 from artemis_py.stomp.service import Awaited, StompService
-from artemis_py.stomp.state import SessionState
-from artemis_py.stomp.subscriptions import Subscriptions
-from artemis_py.stomp.transactions import Transactions
+from artemis_py.stomp.session.acknowledging import Acknowledging
+from artemis_py.stomp.session.errand import Errand
+from artemis_py.stomp.session.greeting import greet, introduce
+from artemis_py.stomp.session.heartbeat import Pulse
+from artemis_py.stomp.session.input import Input
+from artemis_py.stomp.session.publishing import Publishing
+from artemis_py.stomp.session.state import SessionState
+from artemis_py.stomp.session.subscriptions import Subscriptions
+from artemis_py.stomp.session.transactions import Transactions
+from artemis_py.stomp.wire.frames import AckRun, AnyFrame, BodiedFrame, Frame, FrameError, LargeSend, Refused, Send
+from artemis_py.stomp.wire.outbound import PART_BYTES
+from artemis_py.stomp.wire.parser import Parser
 
 _NEW: Final = "new"
 _OPEN: Final = "open"

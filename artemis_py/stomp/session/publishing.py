@@ -12,10 +12,10 @@ from artemis_py.core.plan_cost import PlanCost
 from artemis_py.core.verdicts import Verdicts
 from artemis_py.errors import AddressFullError, ArtemisError, QueueFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, LargeBody, Message
-from artemis_py.stomp.addressing import head_for, route_of
-from artemis_py.stomp.frames import AnyFrame, LargeSend, Send
-from artemis_py.stomp.state import SessionState
-from artemis_py.stomp.transactions import Transactions
+from artemis_py.stomp.session.addressing import head_for, route_of
+from artemis_py.stomp.session.state import SessionState
+from artemis_py.stomp.session.transactions import Transactions
+from artemis_py.stomp.wire.frames import AnyFrame, LargeSend, Send
 
 _COPIED_AT_ONCE: Final = 4
 """Messages of which copies may go to other addresses: what selectors there cost is not known before."""

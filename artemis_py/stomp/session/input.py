@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final, final
 
 from artemis_py.core.budget import Budget
-from artemis_py.stomp.frames import AnyFrame
-from artemis_py.stomp.parser import Parser
+from artemis_py.stomp.wire.frames import AnyFrame
+from artemis_py.stomp.wire.parser import Parser
 
 FRAMES_AT_ONCE: Final = 1024
 """The most frames that are read before they are carried out."""

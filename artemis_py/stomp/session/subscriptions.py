@@ -7,11 +7,17 @@ from typing import final
 from artemis_py.core.consumer import Consumer, Reader
 from artemis_py.core.holdings import SELECTORS, SUBSCRIPTIONS, selector_bytes
 from artemis_py.errors import LimitError
-from artemis_py.stomp.frames import FrameError
-from artemis_py.stomp.leaving import Leaving, uncount
 from artemis_py.stomp.service import turn_bytes
-from artemis_py.stomp.state import SessionState
-from artemis_py.stomp.subscription import Subscriber, Subscription, durable_name_of, durable_queue_name, subscribe
+from artemis_py.stomp.session.leaving import Leaving, uncount
+from artemis_py.stomp.session.state import SessionState
+from artemis_py.stomp.session.subscription import (
+    Subscriber,
+    Subscription,
+    durable_name_of,
+    durable_queue_name,
+    subscribe,
+)
+from artemis_py.stomp.wire.frames import FrameError
 
 
 @final

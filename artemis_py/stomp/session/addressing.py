@@ -6,9 +6,9 @@ from typing import Final
 
 from artemis_py.core.batch import Route
 from artemis_py.message import Head, HeaderName
-from artemis_py.stomp.frames import Send, Shape
-from artemis_py.stomp.state import SessionState
+from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.temporaries import Temporary, obtain_address
+from artemis_py.stomp.wire.frames import Send, Shape
 
 _REPLY_TO: Final = HeaderName("reply-to")
 

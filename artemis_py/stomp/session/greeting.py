@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from artemis_py.records import RecordLog
-from artemis_py.stomp import writer
-from artemis_py.stomp.frames import VERSIONS, AckRun, AnyFrame, Frame, FrameError
-from artemis_py.stomp.heartbeat import Beats, negotiate
 from artemis_py.stomp.service import StompService
-from artemis_py.stomp.state import SessionState
+from artemis_py.stomp.session.heartbeat import Beats, negotiate
+from artemis_py.stomp.session.state import SessionState
+from artemis_py.stomp.wire import writer
+from artemis_py.stomp.wire.frames import VERSIONS, AckRun, AnyFrame, Frame, FrameError
 
 
 @dataclass(frozen=True, slots=True)
