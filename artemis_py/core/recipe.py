@@ -29,7 +29,16 @@ from artemis_py.core.queue.exclusivity import Exclusivity
 from artemis_py.core.queue.gate import Gate
 from artemis_py.core.queue.grouping import Grouping
 from artemis_py.core.queue.lifetime import Lifetime
-from artemis_py.core.queue.overflow import Depth, DepthRing, FlowControl, FlowToDisk, Overflow, Reject, Ring, Unbounded
+from artemis_py.core.queue.overflow import (
+    Depth,
+    DepthRing,
+    FlowControl,
+    FlowToDisk,
+    Overflow,
+    Reject,
+    Ring,
+    Unbounded,
+)
 from artemis_py.core.queue.parts import QueueParts
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.redelivery import Redelivery

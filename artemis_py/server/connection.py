@@ -15,9 +15,9 @@ from artemis_py.server.outflow import HIGH_BYTES, Outflow
 from artemis_py.server.transports import break_cycle
 from artemis_py.server.turns import Turns
 from artemis_py.shown import warn
-from artemis_py.stomp.outbound import Part
 from artemis_py.stomp.service import StompService
-from artemis_py.stomp.session import Session
+from artemis_py.stomp.session.session import Session
+from artemis_py.stomp.wire.outbound import Part
 
 WRITE_HIGH_BYTES: Final = 262144
 """How much may wait in memory for a client to read before its consumers are given no more."""
@@ -124,7 +124,7 @@ class Connection(asyncio.BufferedProtocol):
         turns.guard.came()
         self._is_held = True
         transport.set_write_buffer_limits(WRITE_HIGH_BYTES, WRITE_LOW_BYTES)
-        self.session.peer = _shown_address(transport.get_extra_info("peername"))
+        self.session.state.address = _shown_address(transport.get_extra_info("peername"))
         sock = transport.get_extra_info("socket")
         if sock is not None and transport.get_extra_info("sslcontext") is None:
             self._descriptor = sock.fileno()
@@ -220,7 +220,7 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self.writable = True
             try:
-                self.session.make_room()
+                self.session.subscriptions.make_room()
             except Exception as error:
                 self._turns.cut_off(self, "room", error)
         self._turns.schedule()
@@ -230,7 +230,7 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def peer(self) -> str:
         """The client's address as host:port; empty where nobody knows."""
-        return self.session.peer
+        return self.session.state.address
 
     @property
     def state(self) -> str:
@@ -253,18 +253,19 @@ class Connection(asyncio.BufferedProtocol):
         if session.is_closing:
             self.mark_dirty()
             return False
-        was_open, was_blocked = session.is_open, session.blocked_by is not None
+        state = session.state
+        was_open, was_blocked = session.is_open, state.blocked_by is not None
         if data:
             session.receive(data, now_ms, stop_at)
             if not was_open and session.is_open:
                 self._watch_beats(now_ms)
         elif session.has_more:
-            session.note_alive(now_ms)
+            session.pulse.note_alive(now_ms)
             session.go_on(now_ms, stop_at)
-        if session.blocked_by is not None and not was_blocked:
-            self._turns.blocked.add(self, session.blocked_by)
+        if state.blocked_by is not None and not was_blocked:
+            self._turns.blocked.add(self, state.blocked_by)
         has_more = session.has_more
-        self._let_read(reads=session.blocked_by is None and not has_more)
+        self._let_read(reads=state.blocked_by is None and not has_more)
         self.mark_dirty()
         return has_more
 
@@ -393,7 +394,7 @@ class Connection(asyncio.BufferedProtocol):
             transport.set_write_buffer_limits(WRITE_HIGH_BYTES, WRITE_LOW_BYTES)
             self.writable = not flow.is_paused
             if self.writable:
-                self.session.make_room()
+                self.session.subscriptions.make_room()
             self._turns.schedule()
         elif flow.waiting_bytes > self.session.service.limits.unsent_bytes_max:
             transport.abort()  # no ERROR can be told in the middle of a frame
@@ -404,7 +405,7 @@ class Connection(asyncio.BufferedProtocol):
         reason = f"More than {limit} bytes wait for this client to read (maxUnsentBytes of the acceptor)"
         self.session.kick(reason, now_ms)
         if self._transport is not None:
-            self._transport.write(b"".join(self.session.flush(0)))  # type: ignore[arg-type]
+            self._transport.write(b"".join(self.session.out.take(0)))  # type: ignore[arg-type]
 
     def _close(self, now_ms: int) -> None:
         """Say that no more comes, and wait a little for the client to close: closing at once could reset the
@@ -451,7 +452,7 @@ class Connection(asyncio.BufferedProtocol):
             self._watch(self.linger_until_ms)
         elif session.is_open:
             if self.in_line:
-                session.note_alive(now_ms)  # what came is not carried out yet, but came
+                session.pulse.note_alive(now_ms)  # what came is not carried out yet, but came
             session.beat(now_ms)
             self._watch_beats(now_ms)
             self.mark_dirty()
@@ -477,7 +478,7 @@ class Connection(asyncio.BufferedProtocol):
         self.leave(now_ms)
         turns, session = self._turns, self.session
         session.out.clear()
-        session.owner = None
+        session.state.owner = None
         self._inbox = b""
         turns.waiting.discard(self)
         turns.blocked.discard(self)

@@ -139,11 +139,11 @@ class MemoryGuard:
         if steady_ms - self._told_ms < _TELL_EVERY_MS:
             self._untold_count += 1
             return
-        session = connection.session
+        client = connection.session.state
         log.warning(
             "warning: memory is at %s (%d bytes): connection %s of %s is closed, it held %d bytes unfinished or unread;"
             " %d others since the last such line",
-            SETTING, self.holdings.bytes_max, session.name, session.peer or "an unknown client", held_bytes,
+            SETTING, self.holdings.bytes_max, client.name, client.address or "an unknown client", held_bytes,
             self._untold_count,
         )  # fmt: skip
         self._told_ms = steady_ms

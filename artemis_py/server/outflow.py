@@ -7,7 +7,7 @@ from collections import deque
 from typing import Final
 
 from artemis_py.message import LargeBody
-from artemis_py.stomp.outbound import Part
+from artemis_py.stomp.wire.outbound import Part
 from artemis_py.storage.large import LargeStore, Piece
 
 PIECE_BYTES: Final = 262144

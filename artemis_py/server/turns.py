@@ -323,7 +323,7 @@ class Turns:
             connection: Connection = consumer.owner  # type: ignore[assignment]
             try:
                 if connection.writable and not consumer.closed:
-                    connection.session.make_room_for(consumer)
+                    connection.session.subscriptions.make_room_for(consumer)
             except Exception as error:
                 self.cut_off(connection, "room", error)
 

@@ -33,7 +33,7 @@ class Watches:
 
     def add(self, connection: Connection, due_ms: int) -> None:
         """Look at a connection at ``due_ms``; what it wished for before is void."""
-        origin = connection.session.origin
+        origin = connection.session.state.origin
         self._connections[origin] = connection
         if self._wishes.get(origin) == due_ms:
             return
@@ -43,7 +43,7 @@ class Watches:
 
     def forget(self, connection: Connection) -> None:
         """A connection wishes for nothing any more."""
-        origin = connection.session.origin
+        origin = connection.session.state.origin
         if self._wishes.pop(origin, None) is not None:
             del self._connections[origin]
             self._tidy()

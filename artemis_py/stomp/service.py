@@ -7,14 +7,15 @@ from typing import Final, Protocol
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.broker import Broker
 from artemis_py.errors import NotFoundError
-from artemis_py.stomp.destinations import Prefixes
-from artemis_py.stomp.dialect import Dialect
-from artemis_py.stomp.frames import VERSIONS, Limits, Send
-from artemis_py.stomp.heartbeat import BeatRules
-from artemis_py.stomp.parser import Parser
+from artemis_py.stomp.routes import Routes
+from artemis_py.stomp.session.heartbeat import BeatRules
 from artemis_py.stomp.temporaries import Temporaries
-from artemis_py.storage.large import LargeStore
-from artemis_py.storage.upload import Upload
+from artemis_py.stomp.wire.bodies import BodyRules
+from artemis_py.stomp.wire.destinations import Prefixes
+from artemis_py.stomp.wire.dialect import Dialect
+from artemis_py.stomp.wire.frames import VERSIONS, Limits, Send
+from artemis_py.stomp.wire.parser import Parser
+from artemis_py.uploads import BodyStore, IncomingBody
 from artemis_py.version import VERSION
 
 TURN_BYTES_MAX: Final = 131072
@@ -46,11 +47,11 @@ class Traffic:
         self.sessions_open = 0
         self.sessions_total = 0
 
-    def came(self, command: str, count: int = 1) -> None:
+    def count_in(self, command: str, count: int = 1) -> None:
         """Count frames received."""
         self.frames_in[command] = self.frames_in.get(command, 0) + count
 
-    def went(self, command: str, count: int = 1) -> None:
+    def count_out(self, command: str, count: int = 1) -> None:
         """Count frames sent."""
         self.frames_out[command] = self.frames_out.get(command, 0) + count
 
@@ -67,15 +68,17 @@ class StompService:
         acceptor: AcceptorConfig,
         traffic: Traffic,
         temporaries: Temporaries,
-        large: LargeStore | None = None,
+        large: BodyStore | None = None,
     ) -> None:
         self.broker = broker
         self.temporaries = temporaries
+        self.routes = Routes()
         self._large = large
         self.traffic = traffic
         self.limits = Limits.of(acceptor)
         self.prefixes = Prefixes.of(acceptor)
         self.dialects = {version: Dialect(version, acceptor) for version in VERSIONS}
+        self._body_rules = BodyRules(self.limits, None if large is None else self._upload)
         self.connect_dialect = Dialect("1.2", acceptor)
         config = broker.config
         self._management = {config.management_address, config.management_notification_address}
@@ -86,12 +89,12 @@ class StompService:
 
     def parser(self, version: str) -> Parser:
         """What reads the frames of one connection from here on."""
-        return Parser(self.dialects[version], None if self._large is None else self._upload)
+        return Parser(self.dialects[version], self._body_rules)
 
-    def _upload(self, send: Send) -> Upload:
+    def _upload(self, send: Send) -> IncomingBody:
         assert self._large is not None
         upload = self._large.begin(durable=send.shape.persistent)
-        if self._large.intake.is_full:
+        if self._large.is_full:
             address = self.broker.addresses.get(send.shape.address)
             if address is not None and address.refusal in {"FAIL", "DROP"}:
                 upload.refuse("it is full, as max-disk-usage or min-disk-free counts")
@@ -110,6 +113,6 @@ class StompService:
     @property
     def disk(self) -> Awaited | None:
         """What a sender of large bodies waits for when the disk cannot follow; None when it can."""
-        if self._large is None or self._large.intake.may_go_on:
+        if self._large is None or self._large.may_go_on:
             return None
-        return self._large.intake
+        return self._large

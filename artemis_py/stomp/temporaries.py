@@ -15,7 +15,8 @@ import re
 from collections.abc import Callable
 from typing import Final, final
 
-from artemis_py.core.address import ANYCAST, MULTICAST
+from artemis_py.core.address import ANYCAST, MULTICAST, Address
+from artemis_py.core.broker import Broker
 from artemis_py.errors import LimitError
 
 PREFIXES: Final = {"/temp-queue/": ANYCAST, "/temp-topic/": MULTICAST}
@@ -142,6 +143,12 @@ class Temporaries:
                 for key in temporary.keys:
                     del self._by_key[key]
         return gone
+
+
+def obtain_address(broker: Broker, temporary: Temporary, by: str) -> Address:
+    """The address of a temporary destination, created on first use for the login ``by``. Raises LimitError."""
+    found = broker.addresses.get(temporary.address)
+    return found or broker.create_temporary_address(temporary.address, temporary.routing_type, by)
 
 
 def _keys(destination: str, client: Client) -> list[str]:

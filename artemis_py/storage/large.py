@@ -14,12 +14,13 @@ from functools import partial
 from typing import Final
 from zlib import crc32
 
-from artemis_py.message import BodyFiles, LargeBody
+from artemis_py.message import LargeBody
 from artemis_py.storage.body_names import body_name, first_number, is_start, read_name, start_name, start_of
 from artemis_py.storage.committer import Committer, Write
 from artemis_py.storage.disk import Disk, DiskError, NoSpaceError
 from artemis_py.storage.quarantine import put_aside
 from artemis_py.storage.upload import Intake, LargeFile, Upload
+from artemis_py.uploads import BodyStore
 
 CHECKSUM_FAULT: Final = "its checksum does not match"
 
@@ -45,7 +46,7 @@ class Piece:
         self.failure: str | None = None
 
 
-class LargeStore(BodyFiles):
+class LargeStore(BodyStore):
     """Every large body of a broker, on one disk.
 
     ``writer`` writes and removes files, ``reader`` fetches pieces of them. ``retire`` is given the name of each whole
@@ -177,6 +178,16 @@ class LargeStore(BodyFiles):
         self._next_number += 1
         file = self._files[number] = LargeFile(number, 0, durable=durable)
         return Upload(self.intake, file, LargeBody(number, 0, self, checksum=0))
+
+    @property
+    def is_full(self) -> bool:
+        """Must bodies not grow, because the disk is full?"""
+        return self.intake.is_full
+
+    @property
+    def may_go_on(self) -> bool:
+        """Does the disk keep up, and has it room, so that senders may be read?"""
+        return self.intake.may_go_on
 
     def poll(self) -> None:
         """Take note of what has been written."""

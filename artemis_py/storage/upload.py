@@ -13,6 +13,7 @@ from artemis_py.message import LargeBody
 from artemis_py.storage.body_names import body_name
 from artemis_py.storage.committer import Commit, Committer, Write
 from artemis_py.storage.disk import Disk
+from artemis_py.uploads import IncomingBody
 
 UNWRITTEN_BYTES_MAX: Final = 4 << 20
 """How much may wait for the disk, of all bodies together; beyond it their senders are not read."""
@@ -33,20 +34,18 @@ class LargeFile:
         self.holders = 0
 
 
-class Upload:
+class Upload(IncomingBody):
     """One body that comes in. ``append`` what comes, then ``end``; ``body`` may be used once ``may_go_on``, unless
     there is a ``failure``: then the disk had no room for it, and what still comes of it is dropped.
     """
 
-    __slots__ = (
-        "_chunks", "_file", "_intake", "_unsynced_bytes", "_written_bytes", "body", "failure", "has_all", "is_written",
-    )  # fmt: skip
+    __slots__ = ("_chunks", "_file", "_intake", "_unsynced_bytes", "_written_bytes", "has_all", "is_written")
 
     def __init__(self, intake: Intake, file: LargeFile, body: LargeBody) -> None:
         self.body = body
         self.has_all = False
         self.is_written = False
-        self.failure: str | None = None
+        self.failure = None
         self._intake = intake
         self._file = file
         file.is_whole = False

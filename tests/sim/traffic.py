@@ -232,7 +232,7 @@ class Trader:
         self._note_reading(key, mode)
 
     def _note_reading(self, key: str, mode: str) -> None:
-        subscription = self._client.connection.session.subscriptions.get(key)
+        subscription = self._client.connection.session.subscriptions.by_key.get(key)
         if subscription is not None:
             queue = subscription.queue
             self._readings[key] = Reading(queue.id, queue.durable and not queue.temporary, mode)

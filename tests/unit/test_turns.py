@@ -112,7 +112,7 @@ def test_another_loop_is_asked_for_a_round() -> None:
 def test_a_connection_that_breaks_off_while_it_is_attended_ends_alone(stage: SocketPairBroker, fails: str) -> None:
     """Past the event loop, too: with nothing else at hand the turn reads the socket itself."""
     victim, bystander = stage.client(), stage.client()
-    connection = next(one for one in stage.turns.stats.connections if one.session.origin == 1)
+    connection = next(one for one in stage.turns.stats.connections if one.session.state.origin == 1)
     transport = connection._transport
     assert transport is not None
 

@@ -6,7 +6,7 @@ import pytest
 
 from artemis_py.core.queue.consumer import Consumer
 from artemis_py.core.queue.entry import Entry
-from artemis_py.stomp.frames import Limits
+from artemis_py.stomp.wire.frames import Limits
 from tests.wire.in_process import InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire

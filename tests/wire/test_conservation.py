@@ -174,10 +174,10 @@ def check(world: InProcessBroker) -> None:
     held: dict[str, list[Message]] = {name: [] for name in broker.queues}
     for connection in world.stats.connections:
         session = connection.session
-        for subscription in session.subscriptions.values():
+        for subscription in session.subscriptions.by_key.values():
             if subscription.consumer.destructive:
                 held[subscription.queue.name] += [entry.message for entry in subscription.consumer.held.values()]
-        for transaction in session.transactions.values():
+        for transaction in session.transactions.by_name.values():
             for queue, consumer, entry in transaction.acknowledged + transaction.refused:
                 if consumer.destructive:
                     held[queue.name].append(entry.message)

@@ -15,7 +15,8 @@ from artemis_py.records import MemoryLog
 from artemis_py.server.complaints import LINES_MAX, Complaints
 from artemis_py.server.connection import LINGER_MS
 from artemis_py.server.faults import Faults, TurnError
-from artemis_py.stomp.session import Session
+from artemis_py.stomp.session.session import Session
+from artemis_py.stomp.session.subscriptions import Subscriptions
 from tests.wire.faulty import FaultyClient, at, named, never, since
 from tests.wire.in_process import Client
 from tests.wire.test_large import LargeBodiesBroker
@@ -72,8 +73,8 @@ class IsolationWorld(LargeBodiesBroker):
         assert [list(one) for one in lists] == [[], [], [], []]
         assert connection not in turns.waiting
         assert connection not in turns.watches._connections.values()
-        assert not connection.session.subscriptions
-        assert not connection.session.transactions
+        assert not connection.session.subscriptions.by_key
+        assert not connection.session.transactions.by_name
         taken = [queue.name for queue in self.broker.queues.values() if queue.name != "news" and queue.consumer_count]
         assert not taken, "a consumer of the victim is still there"
 
@@ -232,18 +233,27 @@ def test_lines_are_limited_and_what_was_left_out_is_told() -> None:
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("step", ["receive", "write_messages", "make_room_for", "beat", "unblock", "_leave"])
-def test_a_session_that_breaks_off_harms_nobody_else(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("part", "step"),
+    [
+        *((Session, step) for step in ("receive", "write_messages", "beat", "unblock", "_leave")),
+        (Subscriptions, "make_room_for"),
+    ],
+)
+def test_a_session_that_breaks_off_harms_nobody_else(
+    part: type[Session | Subscriptions], step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world = IsolationWorld()
     victim = FaultyClient(world, never)
-    original = getattr(Session, step)
+    original = getattr(part, step)
 
-    def breaks_off(session: Session, *arguments: object, **named: object) -> object:
-        if session is victim.connection.session and session.is_open | (step == "_leave"):
+    def breaks_off(one: Session | Subscriptions, *arguments: object, **named: object) -> object:
+        session = victim.connection.session
+        if one in (session, session.subscriptions) and session.is_open | (step == "_leave"):
             raise ValueError("broken")
-        return original(session, *arguments, **named)
+        return original(one, *arguments, **named)
 
-    monkeypatch.setattr(Session, step, breaks_off)
+    monkeypatch.setattr(part, step, breaks_off)
     if step == "unblock":
         waits_for_room(world, victim)
     else:
@@ -259,7 +269,7 @@ def test_what_could_not_be_written_goes_to_somebody_else(monkeypatch: pytest.Mon
     victim = FaultyClient(world, never)
     _connect(victim)
     victim.send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:auto\n\n\0")
-    writer = next(iter(victim.connection.session.by_consumer.values())).writer
+    writer = next(iter(victim.connection.session.subscriptions.by_consumer.values())).writer
 
     def breaks_off(*_: object) -> None:
         raise ValueError("broken")

@@ -87,3 +87,33 @@ def test_a_run_to_an_address_that_goes_before_the_commit() -> None:
     broker.addresses["q"].losses += 1
     sender.says(send("3"), commit())
     assert sender.bodies() == ["1", "2", "3"]
+
+
+AUTO_CREATE_OFF = """<address-settings><address-setting match="t"><auto-create-addresses>false</auto-create-addresses>
+</address-setting></address-settings><addresses><address name="t"><multicast/></address></addresses>"""
+
+
+def test_a_send_is_kept_after_one_that_was_refused_while_its_selectors_were_evaluated() -> None:
+    """Of the one that was refused nothing is kept in the place of the other."""
+    world = InProcessBroker(configuration(AUTO_CREATE_OFF))
+    for number in range(3):
+        reader = world.client(f"reader {number}")
+        reader.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
+        reader.send(b"SUBSCRIBE\nid:1\ndestination:/topic/t\nselector:x LIKE '%%%d%%'\n\n\0" % number)
+    sender = world.client("sender")
+    sender.send(b"CONNECT\naccept-version:1.1\nhost:x\n\n\0")
+    session, budget = sender.connection.session, world.broker.budget
+    budget.refill(1)
+    session.receive(b"SEND\ndestination:/topic/t\nx:y\n\nrefused\0", world.now_ms)
+    assert session.has_more, "the SEND must wait for its selectors"
+    for number in range(3):
+        world.client(f"reader {number}").drop()
+    world.broker.delete_address(world.broker.addresses["t"])
+    budget.refill(10**6)
+    frames = [begin(), send("kept", "t", "q", "receipt:1"), commit()]
+    session.receive("".join(frames).encode(), world.now_ms)
+    sender.connection.mark_dirty()
+    world.turns.schedule()
+    world.settle()
+    assert [frame.command for frame in sender.collect()] == ["CONNECTED", "ERROR", "RECEIPT", "RECEIPT"]
+    assert [entry.message.body for entry in world.queue("q").contents.order] == [b"kept"]

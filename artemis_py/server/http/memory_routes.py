@@ -36,13 +36,13 @@ def memory_routes(guard: MemoryGuard) -> list[Route]:
 def _fields(connection: Connection) -> dict[str, Any]:
     session, weight = connection.session, connection.weight
     return {
-        "session": session.name,
-        "client": session.peer,
-        "client_id": session.client_id,
-        "login": session.user,
+        "session": session.state.name,
+        "client": session.state.address,
+        "client_id": session.state.client_id,
+        "login": session.state.user,
         "state": connection.state,
         "input_bytes": weight.input_bytes,
         "output_bytes": weight.output_bytes,
         "transaction_bytes": weight.transaction_bytes,
-        "subscriptions": len(session.subscriptions),
+        "subscriptions": len(session.subscriptions.by_key),
     }

@@ -10,8 +10,8 @@ from artemis_py.core.queue.consumer import UNLIMITED, Consumer
 from artemis_py.core.queue.entry import Entry
 from artemis_py.message import Account, Message
 from artemis_py.selector import Selector, compile_selector
-from artemis_py.stomp.outbound import Part
-from artemis_py.stomp.writer import MessageWriter
+from artemis_py.stomp.wire.outbound import Part
+from artemis_py.stomp.wire.writer import MessageWriter
 from tests.unit.core.parts import NOW_MS, PLENTY, entry_of, head_of
 
 

@@ -13,7 +13,8 @@ from typing import Final
 
 from artemis_py.config.reader import loads
 from artemis_py.server.lifecycle import Server
-from artemis_py.stomp.dialect import Dialect
+from artemis_py.stomp.routes import Routes
+from artemis_py.stomp.wire.dialect import Dialect
 
 CONNECT: Final = b"CONNECT\naccept-version:1.2\nhost:x\n\n\0"
 ROUNDS_MAX: Final = 20_000
@@ -69,6 +70,10 @@ class LiveServer:
         """Those of the STOMP acceptor."""
         found = [each for each in gc.get_objects() if isinstance(each, Dialect)]
         return [each for each in found if each.limits.subscriptions_max]
+
+    def routes(self) -> list[Routes]:
+        """Those of all acceptors."""
+        return [each for each in gc.get_objects() if isinstance(each, Routes)]
 
     def until(self, reached: Callable[[], bool], what: str) -> None:
         """Let the loop go round until something is so."""

@@ -51,9 +51,11 @@ def clear(stage: LiveServer) -> None:
     for address in list(broker.addresses.values()):
         if address.name != "DLQ":
             broker.delete_address(address)
-    for dialect in stage.dialects():  # these tables have a bound of their own; shapes know the addresses they go to
+    for dialect in stage.dialects():  # these tables have a bound of their own
         dialect._shapes.clear()
         dialect.memo.clear()
+    for routes in stage.routes():  # this one, too; routes know the addresses that they lead to
+        routes.by_target.clear()
 
 
 @pytest.mark.timeout(120)

@@ -286,7 +286,8 @@ def test_lines_about_connections_that_are_closed_go_by_the_steady_clock(caplog: 
     """A wall clock that is set back by an hour does not keep them quiet for so long."""
     clock = Clock()
     guard = MemoryGuard(Holdings(Account(), 1), clock)
-    connection = cast(Connection, SimpleNamespace(session=SimpleNamespace(name="s1", peer="somewhere")))
+    client = SimpleNamespace(name="s1", address="somewhere")
+    connection = cast(Connection, SimpleNamespace(session=SimpleNamespace(state=client)))
     now_ms, hour_ms = 10**12, 3_600_000
     with caplog.at_level(logging.WARNING):
         guard._tell(connection, 1, now_ms)

@@ -6,11 +6,15 @@ import gc
 import tracemalloc
 from collections.abc import Callable
 
+from artemis_py.core.batch import Route
+from artemis_py.core.broker import Broker
 from artemis_py.core.events import REJECTED, Event
 from artemis_py.core.queue.alerts import Ages
 from artemis_py.message import Account, Head, Message, header_name
+from artemis_py.records import MemoryLog
 from artemis_py.server.operational import OperationalLog
-from artemis_py.stomp.dialect import MEMO_BYTES_MAX, Dialect
+from artemis_py.stomp.routes import CHARACTERS_MAX, ENTRIES_MAX, TARGET_CHARACTERS_MAX, Routes
+from artemis_py.stomp.wire.dialect import MEMO_BYTES_MAX, Dialect
 from tests.wire.in_process import START_MS, configuration
 
 COUNT = 12_000
@@ -55,6 +59,20 @@ def test_shapes_that_are_remembered() -> None:
         5 * MEMO_BYTES_MAX
     )
     assert table._shapes
+
+
+def test_routes_that_are_remembered() -> None:
+    table = Routes()
+    address = Broker(configuration(), MemoryLog(), START_MS).obtain_address("q", None)
+
+    def remember(number: int, length: int) -> None:
+        table.remember(f"/queue/{number:0{length}d}", Route(address, None, None))
+
+    for length in (1, 900):
+        assert grown_bytes(lambda number, length=length: remember(number, length)) < 3 * CHARACTERS_MAX  # type: ignore[misc]
+        assert 0 < len(table.by_target) <= ENTRIES_MAX
+    remember(0, TARGET_CHARACTERS_MAX)
+    assert all(len(target) <= TARGET_CHARACTERS_MAX for target in table.by_target)
 
 
 def test_names_of_headers_in_selectors() -> None:

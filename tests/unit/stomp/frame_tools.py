@@ -7,9 +7,9 @@ from typing import Protocol
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.queue.entry import Entry
 from artemis_py.message import Account, Head, Message
-from artemis_py.stomp.dialect import Dialect
-from artemis_py.stomp.frames import AckRun, Frame, Limits, Refused, Send
-from artemis_py.stomp.parser import AnyFrame, Parser
+from artemis_py.stomp.wire.dialect import Dialect
+from artemis_py.stomp.wire.frames import AckRun, AnyFrame, Frame, Limits, Refused, Send
+from artemis_py.stomp.wire.parser import Parser
 
 PREFIXES = {"anycastPrefix": "/queue/", "multicastPrefix": "/topic/"}
 NO_LIMITS = Limits()

@@ -7,10 +7,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artemis_py.message import escape_header
-from artemis_py.stomp.frames import Refused
+from artemis_py.stomp.wire.frames import Refused
 from tests.unit.stomp.frame_tools import comparable, only_send, parser
 
 ALL = ("1.0", "1.1", "1.2")
+
+
+def test_each_target_is_another_destination() -> None:
+    """A route is remembered by it: what goes elsewhere must not share one."""
+    blocks = (
+        b"destination:/queue//temp-queue/x\n",
+        b"destination:/temp-queue/x\n",
+        b"destination:/temp-queue/x\ndestination-type:ANYCAST\n",
+        b"destination:/temp-queue/x\ndestination-type:MULTICAST\n",
+        b"destination:/topic//temp-queue/x\n",
+    )
+    assert len({only_send("1.2", block).shape.target for block in blocks}) == len(blocks)
+    same = {only_send("1.2", b"destination:/queue/x\n" + line).shape.target for line in (b"", b"priority:9\n")}
+    assert len(same) == 1
 
 
 @pytest.mark.parametrize("version", ALL)

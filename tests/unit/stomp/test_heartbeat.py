@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.stomp.frames import FrameError
-from artemis_py.stomp.heartbeat import BeatRules, Beats, negotiate
+from artemis_py.stomp.session.heartbeat import BeatRules, Beats, negotiate
+from artemis_py.stomp.wire.frames import FrameError
 from tests.unit.stomp.frame_tools import acceptor
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from artemis_py.stomp.frames import FrameError
-from artemis_py.stomp.parser import AnyFrame, Parser
+from artemis_py.stomp.wire.frames import AnyFrame, FrameError
+from artemis_py.stomp.wire.parser import Parser
 from tests.unit.core.parts import lines_run
 from tests.unit.stomp.frame_tools import feed_all, parser
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from artemis_py.stomp.frames import COMMANDS, FrameError
+from artemis_py.stomp.wire.frames import COMMANDS, FrameError
 from tests.unit.stomp.frame_tools import feed_all, parser
 
 VERSIONS = st.sampled_from(["1.0", "1.1", "1.2"])

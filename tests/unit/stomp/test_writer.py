@@ -6,9 +6,9 @@ import pytest
 
 from artemis_py.core.queue.consumer import Consumer
 from artemis_py.core.queue.entry import Entry
-from artemis_py.stomp import writer
-from artemis_py.stomp.outbound import Part
-from artemis_py.stomp.writer import MessageWriter
+from artemis_py.stomp.wire import writer
+from artemis_py.stomp.wire.outbound import Part
+from artemis_py.stomp.wire.writer import MessageWriter
 from tests.unit.stomp.frame_tools import entry
 
 ALL = ("1.0", "1.1", "1.2")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, final
 
 from artemis_py.config.settings import AcceptorConfig
-from artemis_py.stomp.frames import FrameError
+from artemis_py.core.clock import Clock
+from artemis_py.stomp.wire.frames import FrameError
 
 _SERVER_INTERVAL_MS_MIN: Final = 500
 _SERVER_INTERVAL_MS_MAX: Final = 300_000
@@ -55,6 +56,60 @@ class Beats:
     def every_ms(self) -> int:
         """How often the broker really sends: early, and also while messages flow, because clients count strictly."""
         return self.send_ms * 3 // 4
+
+
+_NO_BEATS: Final = Beats()
+
+
+@final
+class Pulse:
+    """When a client was last heard, and when the next heart-beat goes out. All of it in steady time
+    (``core/clock.py``).
+    """
+
+    __slots__ = ("_clock", "_last_beat_ms", "_last_in_ms", "beats")
+
+    def __init__(self, clock: Clock, now_ms: int) -> None:
+        self.beats = _NO_BEATS
+        self._clock = clock
+        self._last_in_ms = self._last_beat_ms = clock.steady_ms(now_ms)
+
+    def begin(self, beats: Beats, now_ms: int) -> None:
+        """The session is open, and this was agreed on."""
+        self.beats = beats
+        self._last_beat_ms = self._clock.steady_ms(now_ms)
+
+    def note_alive(self, now_ms: int) -> None:
+        """The client has said something, or what it says cannot be heard now."""
+        self._last_in_ms = self._clock.steady_ms(now_ms)
+
+    @property
+    def last_in_ms(self) -> int:
+        """The date at which the client was last heard."""
+        return self._clock.date_ms(self._last_in_ms)
+
+    def next_ms(self, *, hears: bool) -> int | None:
+        """The steady time at which there is something to do, or None. ``hears``: is the client's socket read?"""
+        due_ms: int | None = None
+        if self.beats.send_ms:
+            due_ms = self._last_beat_ms + self.beats.every_ms
+        if self.beats.ttl_ms and hears:
+            dead_ms = self._last_in_ms + self.beats.ttl_ms
+            due_ms = dead_ms if due_ms is None else min(due_ms, dead_ms)
+        return due_ms
+
+    def silent_ms(self, now_ms: int) -> int:
+        """How long the client has been silent, if that is longer than agreed on; 0 otherwise."""
+        silent_ms = self._clock.steady_ms(now_ms) - self._last_in_ms
+        return silent_ms if 0 < self.beats.ttl_ms <= silent_ms else 0
+
+    def take_beat(self, now_ms: int) -> bool:
+        """Is a heart-beat due? Then the next one is due later."""
+        steady_ms = self._clock.steady_ms(now_ms)
+        if not self.beats.send_ms or steady_ms < self._last_beat_ms + self.beats.every_ms:
+            return False
+        self._last_beat_ms = steady_ms
+        return True
 
 
 def negotiate(text: str | None, rules: BeatRules) -> Beats:

@@ -8,7 +8,7 @@ from artemis_py.core.agenda import Chore
 from artemis_py.core.budget import Budget
 from artemis_py.core.holdings import SELECTORS, SUBSCRIPTIONS, Holdings, selector_bytes
 from artemis_py.stomp.service import StompService
-from artemis_py.stomp.subscription import Subscription
+from artemis_py.stomp.session.subscription import Subscription
 
 _CLOSE_UNITS: Final = 10
 _CONSUMERS_PER_UNIT: Final = 16

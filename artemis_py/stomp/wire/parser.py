@@ -11,16 +11,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
 from typing import Final, final
 
-from artemis_py.stomp.dialect import MEMO_BLOCK_BYTES_MAX, Dialect
-from artemis_py.stomp.frames import AckRun, Frame, FrameError, LargeSend, Refused, Send
-from artemis_py.stomp.headers import receipt_in
-from artemis_py.storage.upload import Upload
+from artemis_py.stomp.wire.bodies import BodyRules, UnfinishedFrame, no_nul, too_large, upload_large
+from artemis_py.stomp.wire.dialect import MEMO_BLOCK_BYTES_MAX, Dialect
+from artemis_py.stomp.wire.frames import AckRun, AnyFrame, BodiedFrame, FrameError, Send, receipt_of
+from artemis_py.stomp.wire.headers import receipt_in
 
-BodiedFrame = Frame | Send | Refused
-AnyFrame = BodiedFrame | AckRun
 _EOL: Final = b"\r\n"
 _NO_BODY_BYTES_MAX: Final = 1024
 """So many line ends are no body of CONNECT."""
@@ -39,61 +36,25 @@ _FIRST_LINE_BYTES_MAX: Final = 256
 _READ_UNITS: Final = 4
 _READ_BYTES_SHIFT: Final = 7
 """Reading a header block that was not met before costs so many units, and one for so many bytes, as a power of two."""
-_PIECE_BYTES: Final = 4096
 
 
 @final
-class _Pieces:
-    """A body in memory. Small pieces are put together, so that a body costs what it is long, however it comes."""
-
-    __slots__ = ("_parts", "_tail")
-
-    def __init__(self, start: bytes) -> None:
-        self._parts: list[bytes | bytearray] = [start]
-        self._tail: bytearray | None = None
-
-    def append(self, data: bytes) -> None:
-        """More of the body."""
-        if len(data) >= _PIECE_BYTES:
-            self._parts.append(data)
-            self._tail = None
-            return
-        if self._tail is None or len(self._tail) >= _PIECE_BYTES:
-            self._tail = bytearray()
-            self._parts.append(self._tail)
-        self._tail += data
-
-    def joined(self) -> bytes:
-        """All of it."""
-        return b"".join(self._parts)
-
-
-class _Unread:
-    """Takes the large body of a frame that cannot have one."""
-
-    def append(self, data: bytes) -> None:
-        """Forget it."""
-
-
 class Parser:
     """One connection's stream of frames. It knows bytes and limits, not what a frame does.
 
-    ``upload`` gives room for the large body of a SEND; without it every body is kept in memory. Such a SEND is returned
-    as a LargeSend as soon as all of the body came, whether or not that is written.
+    A SEND with a large body is returned as a LargeSend as soon as all of the body arrived, whether or not it is written
+    to its file. Without ``rules`` every body is kept in memory.
     """
 
     __slots__ = (
-        "_awaited", "_awaited_bytes", "_body_bytes_needed", "_data", "_header_bytes_max", "_held", "_held_bytes",
-        "_large_bytes_min", "_last_with_receipt", "_position", "_reads_ack_runs", "_searched_bytes", "_start",
-        "_upload", "dialect", "error", "read_units",
+        "_data", "_header_bytes_max", "_last_with_receipt", "_position", "_reads_ack_runs", "_rules", "_searched_bytes",
+        "_start", "_unfinished", "dialect", "error", "read_units",
     )  # fmt: skip
 
-    def __init__(self, dialect: Dialect, upload: Callable[[Send], Upload] | None = None) -> None:
+    def __init__(self, dialect: Dialect, rules: BodyRules | None = None) -> None:
         self.dialect = dialect
-        self._upload = upload
+        self._rules = BodyRules(dialect.limits) if rules is None else rules
         self._header_bytes_max = dialect.limits.header_bytes_max
-        limit = dialect.limits.large_body_bytes_min
-        self._large_bytes_min = sys.maxsize if upload is None or limit < 0 else max(limit, 1)
         self.read_units = 0
         """What reading header blocks has cost; whoever pays for it sets it back."""
         self.error: FrameError | None = None
@@ -108,33 +69,24 @@ class Parser:
         self._reads_ack_runs = dialect.version == "1.2" and dialect.limits.allow_any_ack
         self._last_with_receipt: tuple[bytes, bytes, Send | None] = (b"", b"", None)
         """What stood before and behind the id of a receipt, and the frame."""
-        self._awaited: BodiedFrame | None = None
-        """A frame whose body is not complete."""
-        self._awaited_bytes = 0
-        """What that frame takes, without its body."""
-        self._held: _Pieces | Upload | _Unread | None = None
-        self._held_bytes = 0
-        self._body_bytes_needed = -1
-        """How much must be held to complete the body and its NUL; -1: until a NUL comes."""
+        self._unfinished: UnfinishedFrame | None = None
+        """The frame whose body is being read."""
 
     @property
     def in_frame(self) -> bool:
         """Has a frame begun that is not complete?"""
-        return self._awaited is not None or bool(self._start.lstrip(_EOL))
+        return self._unfinished is not None or bool(self._start.lstrip(_EOL))
 
     @property
     def in_large_body(self) -> bool:
         """Does what comes now go to a file?"""
-        return isinstance(self._held, Upload) and self._held.failure is None
+        return self._unfinished is not None and self._unfinished.is_uploading
 
     @property
     def waiting_bytes(self) -> int:
         """What is held in memory of frames that are not complete, or were not looked at."""
         rest_bytes = len(self._data) + len(self._start)
-        if self._awaited is None:
-            return rest_bytes
-        body_bytes = self._held_bytes if isinstance(self._held, _Pieces) else 0
-        return rest_bytes + self._awaited_bytes + body_bytes
+        return rest_bytes if self._unfinished is None else rest_bytes + self._unfinished.memory_bytes
 
     @property
     def has_more(self) -> bool:
@@ -143,8 +95,7 @@ class Parser:
 
     def forget(self) -> None:
         """The rest of the stream will not come: let go of what did."""
-        self._held = None
-        self._awaited = None
+        self._unfinished = None
         self._data = b""
         self._start = bytearray()
         self._last_with_receipt = (b"", b"", None)
@@ -161,10 +112,13 @@ class Parser:
         if self.error is not None:
             return frames
         try:
-            if self._awaited is not None:
-                rest = self._complete_body(data, frames)
+            unfinished = self._unfinished
+            if unfinished is not None:
+                rest = unfinished.take(data)
                 if rest is None:
                     return frames
+                frames.append(unfinished.completed())
+                self._unfinished = None
                 data = rest
             elif self._start:
                 whole = self._with_start(data)
@@ -174,8 +128,8 @@ class Parser:
             self._scan(data, 0, frames, frames_max - len(frames))
         except FrameError as error:
             self._fail(error)
-        if len(data) > self._large_bytes_min:
-            self._take_out_large(frames)
+        if len(data) > self._rules.large_bytes_min:
+            upload_large(frames, self._rules)
         return frames
 
     def more(self, frames_max: int = sys.maxsize) -> list[tuple[AnyFrame, bytes]]:
@@ -186,8 +140,8 @@ class Parser:
             self._scan(data, self._position, frames, frames_max)
         except FrameError as error:
             self._fail(error)
-        if len(data) > self._large_bytes_min:
-            self._take_out_large(frames)
+        if len(data) > self._rules.large_bytes_min:
+            upload_large(frames, self._rules)
         return frames
 
     def feed_one(self, data: bytes) -> tuple[list[tuple[AnyFrame, bytes]], bytes]:
@@ -210,12 +164,12 @@ class Parser:
             body = data[body_at:] if nul < 0 else data[body_at:nul]
             if max(len(body), frame.content_length) > _NO_BODY_BYTES_MAX or body.strip(_EOL):
                 reason = "The first frame must be CONNECT or STOMP, and that has no body"
-                raise FrameError(reason, _receipt_of(frame))
+                raise FrameError(reason, receipt_of(frame))
             if not 0 <= nul < len(data):
                 self._start += data[position:]
                 return frames, b""
             if data[nul]:
-                raise _no_nul(frame)
+                raise no_nul(frame)
             frames.append((frame, b""))
             return frames, data[nul + 1 :]
         except FrameError as error:
@@ -274,13 +228,14 @@ class Parser:
             length = frame.content_length
             nul = find(0, body_at) if length < 0 else body_at + length
             if not 0 <= nul < size:
-                self._await_body(frame, data[body_at:], length + 1 or -1)
+                unfinished = self._unfinished = UnfinishedFrame(frame, data[body_at:], length + 1 or -1, self._rules)
+                unfinished.check_size()
                 return
             if length < 0:
                 if nul - body_at > body_bytes_max:
-                    raise _too_large(frame, body_bytes_max)
+                    raise too_large(frame, body_bytes_max)
             elif data[nul]:
-                raise _no_nul(frame)
+                raise no_nul(frame)
             frames.append((frame, data[body_at:nul]))
             frames_max -= 1
             position = nul + 1
@@ -378,87 +333,6 @@ class Parser:
             self._last_with_receipt = (block[: receipt_at + len(_RECEIPT)], after, frame)
         return frame
 
-    # ---- bodies in parts -------------------------------------------------------------------------
-
-    def _await_body(self, frame: BodiedFrame, start: bytes, needed: int) -> None:
-        self._awaited = frame
-        self._awaited_bytes = frame.size_bytes
-        self._held = _Pieces(start)
-        self._held_bytes = len(start)
-        self._body_bytes_needed = needed
-        self._check_body_size(frame)
-        if max(needed - 1, len(start)) >= self._large_bytes_min:
-            self._hold_large(frame)
-
-    def _check_body_size(self, frame: BodiedFrame) -> None:
-        limit = self.dialect.limits.body_bytes_max
-        if self._held_bytes > limit:
-            raise _too_large(frame, limit)
-
-    def _hold_large(self, frame: AnyFrame) -> None:
-        """The awaited body is a large one: what is held of it goes to its file, and what comes will."""
-        assert isinstance(self._held, _Pieces)
-        held = self._held.joined()
-        self._held = self._upload(frame) if self._upload is not None and isinstance(frame, Send) else _Unread()
-        self._held.append(held)
-
-    def _take_out_large(self, frames: list[tuple[AnyFrame, bytes]]) -> None:
-        """Large bodies that came in one piece."""
-        assert self._upload is not None
-        for place, (frame, body) in enumerate(frames):
-            if len(body) >= self._large_bytes_min and isinstance(frame, Send):
-                upload = self._upload(frame)
-                upload.append(body)
-                upload.end()
-                frames[place] = LargeSend(frame, upload), b""
-
-    def _complete_body(self, data: bytes, frames: list[tuple[AnyFrame, bytes]]) -> bytes | None:
-        """Take what the awaited body lacks; the bytes behind it, or None when it is still not complete."""
-        frame = self._awaited
-        held = self._held
-        assert frame is not None
-        assert held is not None
-        if self._body_bytes_needed >= 0:
-            missing = self._body_bytes_needed - self._held_bytes
-            if len(data) < missing:
-                held.append(data)
-                self._held_bytes += len(data)
-                return None
-            if data[missing - 1]:
-                raise _no_nul(frame)
-            held.append(data[: missing - 1])
-            rest = data[missing:]
-        else:
-            nul = data.find(0)
-            if nul < 0:
-                held.append(data)
-                self._held_bytes += len(data)
-                self._check_body_size(frame)
-                if isinstance(held, _Pieces) and self._held_bytes >= self._large_bytes_min:
-                    self._hold_large(frame)
-                return None
-            held.append(data[:nul])
-            self._held_bytes += nul
-            self._check_body_size(frame)
-            if isinstance(held, _Pieces) and self._held_bytes >= self._large_bytes_min:
-                self._hold_large(frame)
-            rest = data[nul + 1 :]
-        frames.append(_completed(frame, self._held))
-        self._awaited = None
-        self._held = None
-        self._held_bytes = 0
-        return rest
-
-
-def _completed(frame: AnyFrame, held: _Pieces | Upload | _Unread | None) -> tuple[AnyFrame, bytes]:
-    if isinstance(held, _Pieces):
-        return frame, held.joined()
-    if isinstance(held, Upload):
-        assert isinstance(frame, Send)
-        held.end()
-        return LargeSend(frame, held), b""
-    return frame, b"\0"  # not read, but not empty either
-
 
 def _skip_line_ends(data: bytes, position: int) -> int:
     """The first byte from ``position`` that belongs to a frame. Raises FrameError for a CR that no LF follows; one that
@@ -480,16 +354,3 @@ def _skip_line_ends(data: bytes, position: int) -> int:
         if crs != run.count(_EOL):
             raise FrameError("A carriage return without a line feed between frames")
     return after
-
-
-def _receipt_of(frame: BodiedFrame) -> str | None:
-    return frame.headers.get("receipt") if isinstance(frame, Frame) else frame.receipt
-
-
-def _no_nul(frame: BodiedFrame) -> FrameError:
-    reason = f"The byte after {frame.content_length} bytes of body is not NUL: content-length is wrong"
-    return FrameError(reason, _receipt_of(frame))
-
-
-def _too_large(frame: BodiedFrame, limit: int) -> FrameError:
-    return FrameError(f"A body of more than {limit} bytes (maxBodyBytes of the acceptor)", _receipt_of(frame))

@@ -7,11 +7,10 @@ from typing import Final
 
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.holdings import FRAME_BYTES, HEADER_BYTES
-from artemis_py.core.router import Route
 from artemis_py.errors import ArtemisError
 from artemis_py.message import Head
 from artemis_py.selector import CLIENT_LIMITS, SelectorLimits
-from artemis_py.storage.upload import Upload
+from artemis_py.uploads import IncomingBody
 
 VERSIONS: Final = ("1.0", "1.1", "1.2")
 COMMANDS: Final = frozenset(
@@ -93,7 +92,7 @@ class Shape:
 
     __slots__ = (
         "address", "block", "destination", "due_delay_ms", "due_ms", "duplicate_id", "expires_ms", "persistent",
-        "plain", "priority", "queue", "route", "routing_type", "simple",
+        "plain", "priority", "queue", "routing_type", "target", "simple",
     )  # fmt: skip
 
     def __init__(self, destination: str, address: str, queue: str | None, routing_type: str | None) -> None:
@@ -101,6 +100,8 @@ class Shape:
         self.address = address
         self.queue = queue
         self.routing_type = routing_type
+        self.target = destination
+        """What decides where the message goes, as one text: the destination, and its type where a header names it."""
         self.priority = 4
         self.persistent = False
         self.expires_ms = 0
@@ -113,7 +114,6 @@ class Shape:
         """Nothing that needs a closer look: no expiry, no schedule, no duplicate id, no temporary names."""
         self.plain = True
         """Simple and transient."""
-        self.route: Route | None = None
 
 
 class Send:
@@ -145,10 +145,19 @@ class LargeSend(Send):
 
     __slots__ = ("upload",)
 
-    def __init__(self, send: Send, upload: Upload) -> None:
+    def __init__(self, send: Send, upload: IncomingBody) -> None:
         super().__init__(send.head, send.shape, send.content_length, send.receipt, send.transaction)
         self.upload = upload
         self.quick = self.gathers = False
+
+
+BodiedFrame = Frame | Send | Refused
+AnyFrame = BodiedFrame | AckRun
+
+
+def receipt_of(frame: BodiedFrame) -> str | None:
+    """The receipt that a frame asks for."""
+    return frame.headers.get("receipt") if isinstance(frame, Frame) else frame.receipt
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.address import ANYCAST, MULTICAST
 from artemis_py.core.forward import HOPS_HEADER
 from artemis_py.message import Head, encode_headers, escape_header
-from artemis_py.stomp.destinations import Prefixes, split_qualified
-from artemis_py.stomp.frames import Frame, FrameError, Limits, Refused, Send, Shape
-from artemis_py.stomp.headers import decode_block, first_of_each, parse_content_length, receipt_in
+from artemis_py.stomp.wire.destinations import Prefixes, split_qualified
+from artemis_py.stomp.wire.frames import Frame, FrameError, Limits, Refused, Send, Shape
+from artemis_py.stomp.wire.headers import decode_block, first_of_each, parse_content_length, receipt_in
 
 MEMO_ENTRIES_MAX: Final = 4096
 MEMO_BLOCK_BYTES_MAX: Final = 1024
@@ -220,10 +220,14 @@ class Dialect:
         if not destination:
             raise FrameError("SEND needs a destination header")
         name, routing_type = self.prefixes.split(destination)
+        target = destination
         if routing_type is None:
             routing_type = routing_type_of(headers.get("destination-type"), "destination-type")
+            if routing_type is not None:
+                target = f"{destination}\0{routing_type}"
         address, queue = split_qualified(name)
         shape = Shape(destination, address, queue, routing_type)
+        shape.target = target
         shape.priority = _priority(headers.get("priority"))
         shape.persistent = self._persistent(headers.get("persistent"))
         shape.expires_ms = _expiry(headers.get("expires"))

@@ -9,7 +9,7 @@ from artemis_py.core.queue.entry import Entry
 from artemis_py.core.queue.lifetime import Lifetime
 from artemis_py.message import Head, Message, unescape_header
 from artemis_py.shown import escaped
-from artemis_py.stomp.outbound import Part
+from artemis_py.stomp.wire.outbound import Part
 
 _BREAKS: Final = str.maketrans({"\n": " ", "\r": " ", "\0": " "})
 _NAME_BREAKS: Final = str.maketrans({"\n": "_", "\r": "_", "\0": "_", ":": "_"})

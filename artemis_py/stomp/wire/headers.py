@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from artemis_py.stomp.frames import COMMANDS, FrameError, Limits
+from artemis_py.stomp.wire.frames import COMMANDS, FrameError, Limits
 
 _RECEIPT: Final = b"\nreceipt:"
 _ESCAPES: Final = {"1.1": (("\\n", "\n"), ("\\c", ":")), "1.2": (("\\n", "\n"), ("\\c", ":"), ("\\r", "\r"))}

@@ -13,12 +13,12 @@ from artemis_py.core.queue.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.selector import Selector, compile_selector
-from artemis_py.stomp.destinations import split_qualified
-from artemis_py.stomp.dialect import routing_type_of
-from artemis_py.stomp.frames import FrameError
 from artemis_py.stomp.service import StompService
-from artemis_py.stomp.temporaries import Client, Temporary
-from artemis_py.stomp.writer import MessageWriter
+from artemis_py.stomp.temporaries import Client, obtain_address
+from artemis_py.stomp.wire.destinations import split_qualified
+from artemis_py.stomp.wire.dialect import routing_type_of
+from artemis_py.stomp.wire.frames import FrameError
+from artemis_py.stomp.wire.writer import MessageWriter
 
 SELECTOR_CHARACTERS_PER_UNIT: Final = 2
 """Reading so much of a selector costs one unit of the turn's budget."""
@@ -201,7 +201,7 @@ def _queue_for(
     temporary = service.temporaries.obtain(destination, subscriber.client, service.limits.temporary_max)
     if temporary is not None:
         name, routing_type = temporary.address, temporary.routing_type
-        obtain_temporary(broker, temporary, by)
+        obtain_address(broker, temporary, by)
     else:
         name, prefix_type = service.prefixes.split(destination)
         routing_type_asked = prefix_type or routing_type_of(headers.get("subscription-type"), "subscription-type")
@@ -260,9 +260,3 @@ def _check_private(service: StompService, client: Client, address_name: str, que
     name = address_name if queue is None else queue.address.name
     if not service.temporaries.may_read(name, client):
         raise BrokerError(f"{name} is a temporary destination of another client, which alone may read it")
-
-
-def obtain_temporary(broker: Broker, temporary: Temporary, by: str) -> Address:
-    """The address of a temporary destination, created on first use for the login ``by``. Raises LimitError."""
-    found = broker.addresses.get(temporary.address)
-    return found or broker.create_temporary_address(temporary.address, temporary.routing_type, by)

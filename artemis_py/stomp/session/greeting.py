@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from artemis_py.stomp import writer
-from artemis_py.stomp.frames import VERSIONS, Frame, FrameError
-from artemis_py.stomp.heartbeat import Beats, negotiate
+from artemis_py.records import RecordLog
 from artemis_py.stomp.service import StompService
+from artemis_py.stomp.session.heartbeat import Beats, negotiate
+from artemis_py.stomp.session.state import SessionState
+from artemis_py.stomp.wire import writer
+from artemis_py.stomp.wire.frames import VERSIONS, AckRun, AnyFrame, Frame, FrameError
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,34 @@ def choose_version(accept_version: str | None) -> str | None:
     return common[-1] if common else None
 
 
-def greet(frame: Frame, service: StompService, session_name: str) -> Greeting | bytes:
+def introduce(greeting: Greeting, address: str, origin: int, log: RecordLog) -> None:
+    """Tell a log that is retained who the client is."""
+    if log.retains:
+        fields = {"client": address, "login": greeting.login, "client_id": greeting.client_id}
+        known = {name: value for name, value in fields.items() if value}
+        log.session_opened(origin, {**known, "protocol": f"STOMP {greeting.version}"})
+
+
+def greet(frame: AnyFrame, state: SessionState) -> Greeting | None:
+    """Look at a client's first frame. Returns a greeting, or None if the client was refused with an ERROR."""
+    if not isinstance(frame, Frame) or frame.command not in ("CONNECT", "STOMP"):
+        name, receipt = "SEND", None
+        if isinstance(frame, Frame):
+            name, receipt = frame.command, frame.headers.get("receipt")
+        elif not isinstance(frame, AckRun):
+            receipt = frame.receipt
+        state.answer_error(f"The first frame must be CONNECT or STOMP, not {name}", receipt)
+        return None
+    state.service.traffic.count_in(frame.command)
+    greeting = _greet(frame, state.service, state.name)
+    if isinstance(greeting, Greeting):
+        return greeting
+    state.out.parts().append(greeting)
+    state.service.traffic.count_out("ERROR")
+    return None
+
+
+def _greet(frame: Frame, service: StompService, session_name: str) -> Greeting | bytes:
     """Answer CONNECT or STOMP: a greeting, or the ERROR frame that refuses the client.
 
     login and passcode are not checked: this version authenticates nobody, and says so at start.

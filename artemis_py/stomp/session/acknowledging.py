@@ -1,0 +1,130 @@
+"""ACK and NACK."""
+
+from __future__ import annotations
+
+from typing import final
+
+from artemis_py.core.queue.entry import Entry
+from artemis_py.errors import LimitError
+from artemis_py.stomp.session.state import SessionState
+from artemis_py.stomp.session.subscription import AUTO, INDIVIDUAL, Subscription
+from artemis_py.stomp.session.subscriptions import Subscriptions
+from artemis_py.stomp.session.transactions import Transactions
+from artemis_py.stomp.wire.frames import AckRun, Frame, FrameError
+
+
+@final
+class Acknowledging:
+    """Settles what the consumers of one session hold, at once or with a transaction."""
+
+    __slots__ = ("_state", "_subscriptions", "_transactions")
+
+    def __init__(self, state: SessionState, subscriptions: Subscriptions, transactions: Transactions) -> None:
+        self._state = state
+        self._subscriptions = subscriptions
+        self._transactions = transactions
+
+    def acknowledge(self, frame: Frame, now_ms: int, *, refuses: bool) -> None:
+        """ACK, or NACK when ``refuses``. Raises FrameError for a message that is not in delivery here."""
+        state = self._state
+        if refuses and state.version == "1.0":
+            raise FrameError("STOMP 1.0 has no NACK")
+        name = frame.headers.get("transaction")
+        transaction = None if name is None else self._transactions.named(name)
+        subscription, message_id = self._find(frame)
+        consumer, queue = subscription.consumer, subscription.queue
+        is_individual = subscription.ack_mode == INDIVIDUAL
+        if transaction is not None:
+            count_max = self._transactions.operations_left + 1
+            if (1 if is_individual else consumer.count_up_to(message_id, count_max)) == count_max:
+                raise LimitError(self._transactions.too_many_operations)
+            taken = transaction.refused if refuses else transaction.acknowledged
+            taken.extend([(queue, consumer, entry) for entry in subscription.covered_by(message_id)])
+        elif refuses and is_individual:
+            entries = subscription.covered_by(message_id)
+            state.leave_unfinished(queue.release(consumer, entries, failed=True, now_ms=now_ms))
+        elif refuses:
+            state.leave_unfinished(queue.refuse_up_to(consumer, message_id, now_ms))
+        elif is_individual:
+            queue.acknowledge(consumer, subscription.covered_by(message_id))
+        else:
+            state.leave_unfinished(queue.acknowledge_up_to(consumer, message_id, now_ms))
+        if consumer.parked:
+            queue.wake(consumer)
+
+    def acknowledge_run(self, run: AckRun, now_ms: int) -> None:
+        """ACKs that follow each other, those of one subscription in one request. Raises FrameError at the first that
+        is for no message in delivery; those before it are carried out.
+        """
+        by_consumer = self._subscriptions.by_consumer
+        entries: list[Entry] = []
+        subscription: Subscription | None = None
+        consumer_text = b""
+        for place, (consumer, message) in enumerate(run.pairs):
+            if consumer != consumer_text:
+                _settle(subscription, entries)
+                consumer_text = consumer
+                subscription = by_consumer.get(int(consumer))
+                entries = []
+            message_id = int(message)
+            if subscription is None or message_id not in subscription.consumer.held:
+                _settle(subscription, entries)
+                self._state.service.traffic.count_in("ACK", place + 1)
+                self.acknowledge(Frame("ACK", {"id": f"{consumer.decode()}-{message.decode()}"}), now_ms, refuses=False)
+                raise AssertionError("an ACK for a message that is not held must be refused")
+            if subscription.ack_mode == INDIVIDUAL:
+                entries += subscription.covered_by(message_id)
+            else:
+                queue = subscription.queue
+                self._state.leave_unfinished(queue.acknowledge_up_to(subscription.consumer, message_id, now_ms))
+                if subscription.consumer.parked:
+                    queue.wake(subscription.consumer)
+        _settle(subscription, entries)
+        self._state.service.traffic.count_in("ACK", len(run.pairs))
+
+    def _find(self, frame: Frame) -> tuple[Subscription, int]:
+        """The subscription and message that the frame means: by ack id (1.2), by subscription and message-id, by
+        message-id (1.0).
+        """
+        version = self._state.version
+        text = _id_in(frame, version)
+        consumer_text, dash, message_text = text.partition("-")
+        if not (dash and _is_number(consumer_text) and _is_number(message_text)):
+            raise _not_in_delivery(text)
+        subscription = self._subscriptions.by_consumer.get(int(consumer_text))
+        if subscription is None or int(message_text) not in subscription.consumer.held:
+            if subscription is not None and subscription.ack_mode == AUTO:
+                raise FrameError(f"Message {text[:80]} was delivered with ack:auto and is acknowledged already")
+            raise _not_in_delivery(text)
+        named = frame.headers.get("subscription")
+        if version == "1.1" and named != subscription.id:
+            raise FrameError(f"Message {text[:80]} belongs to subscription {subscription.id!r}, not {named!r}")
+        return subscription, int(message_text)
+
+
+def _settle(subscription: Subscription | None, entries: list[Entry]) -> None:
+    if subscription is not None and entries:
+        subscription.queue.acknowledge(subscription.consumer, entries)
+        if subscription.consumer.parked:
+            subscription.queue.wake(subscription.consumer)
+
+
+def _id_in(frame: Frame, version: str) -> str:
+    """The text that names the message. Raises FrameError where a header is missing that the version asks for."""
+    headers = frame.headers
+    header = "id" if version == "1.2" else "message-id"
+    text = headers.get(header)
+    if not text:
+        needed = "an id" if header == "id" else "a message-id"
+        raise FrameError(f"{frame.command} needs {needed} header in STOMP {version}", syntax=True)
+    if version == "1.1" and not headers.get("subscription"):
+        raise FrameError(f"{frame.command} needs a subscription header in STOMP 1.1", syntax=True)
+    return text
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 18
+
+
+def _not_in_delivery(text: str) -> FrameError:
+    return FrameError(f"No message {text[:80]!r} waits for acknowledgement on this connection")

@@ -1,0 +1,64 @@
+"""What a client sent and its session has not carried out."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from artemis_py.core.budget import Budget
+from artemis_py.stomp.wire.frames import AnyFrame
+from artemis_py.stomp.wire.parser import Parser
+
+FRAMES_AT_ONCE: Final = 1024
+"""The most frames that are read before they are carried out."""
+BYTES_PER_UNIT: Final = 1024
+"""Received bytes cost one unit of the turn's budget for each so many, whatever they are."""
+
+
+@final
+class Input:
+    """Bytes that were not parsed, and frames that wait."""
+
+    __slots__ = ("_budget", "frames", "parser")
+
+    def __init__(self, parser: Parser, budget: Budget) -> None:
+        self.parser = parser
+        self._budget = budget
+        self.frames: list[tuple[AnyFrame, bytes]] = []
+        """Frames to be carried out next, each with its body."""
+
+    @property
+    def frames_bytes(self) -> int:
+        """What the frames hold in memory."""
+        return sum([frame.size_bytes + len(body) for frame, body in self.frames])
+
+    def add(self, data: bytes, stop_at: int, *, waits: bool) -> None:
+        """Take in bytes from the client, and read the frames that the budget has units for down to ``stop_at``; none
+        if the session ``waits`` or has frames already.
+        """
+        budget = self._budget
+        budget.spend(len(data) // BYTES_PER_UNIT)
+        frames_max = 0 if waits or self.frames else _frames_max(budget.left - stop_at)
+        found = self.parser.feed(data, frames_max)
+        self._pay()
+        if self.frames:
+            self.frames.extend(found)
+        else:
+            self.frames = found
+
+    def read_on(self, stop_at: int) -> bool:
+        """Read the next frames, when those before are carried out; False if there are no bytes to look at."""
+        if not self.parser.has_more:
+            return False
+        self.frames = self.parser.more(_frames_max(self._budget.left - stop_at))
+        self._pay()
+        return True
+
+    def _pay(self) -> None:
+        parser = self.parser
+        self._budget.spend(parser.read_units)
+        parser.read_units = 0
+
+
+def _frames_max(units: int) -> int:
+    """How many frames to read for so many units: no frame costs less than one."""
+    return min(max(units, 1), FRAMES_AT_ONCE)

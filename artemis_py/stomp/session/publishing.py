@@ -1,0 +1,304 @@
+"""SEND: from frames to messages on addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, final
+
+from artemis_py.core.address import Address
+from artemis_py.core.batch import Batch, Route
+from artemis_py.core.events import REJECTED
+from artemis_py.core.plan_cost import PlanCost
+from artemis_py.core.verdicts import Verdicts
+from artemis_py.errors import AddressFullError, ArtemisError, QueueFullError
+from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, LargeBody, Message
+from artemis_py.stomp.session.addressing import head_for, route_of
+from artemis_py.stomp.session.state import SessionState
+from artemis_py.stomp.session.transactions import Transactions
+from artemis_py.stomp.wire.frames import AnyFrame, LargeSend, Send
+
+_COPIED_AT_ONCE: Final = 4
+"""Messages of which copies may go to other addresses: what selectors there cost is not known before."""
+
+
+@final
+class _Asked:
+    """A SEND whose selectors are evaluated before it is published, over several turns."""
+
+    __slots__ = ("address", "frame", "verdicts")
+
+    def __init__(self, frame: Send, address: Address, verdicts: Verdicts) -> None:
+        self.frame = frame
+        self.address = address
+        self.verdicts = verdicts
+
+
+@final
+class Publishing:
+    """What one session sends. SENDs of one shape that follow each other are published together, as a run.
+
+    A SEND that must wait stays with the session; ``SessionState.blocked_by`` says what for. It comes again later, so it
+    is not counted until it is carried out.
+    """
+
+    __slots__ = ("_asked", "_state", "_transactions")
+
+    def __init__(self, state: SessionState, transactions: Transactions) -> None:
+        self._state = state
+        self._transactions = transactions
+        self._asked: _Asked | None = None
+
+    def forget(self) -> None:
+        """The session ends: the SEND that waits is not published."""
+        self._asked = None
+
+    # ---- runs ------------------------------------------------------------------------------------
+
+    def send_run(self, frames: list[tuple[AnyFrame, bytes]], start: int, now_ms: int) -> int:
+        """Publish the run of quick SENDs with one shape that begins at ``start``. Returns where to go on. A run ends
+        where it would cost more than the session may spend in this turn.
+        """
+        state = self._state
+        first = frames[start][0]
+        assert isinstance(first, Send)
+        shape = first.shape
+        try:
+            route = route_of(state, shape)
+        except ArtemisError as error:
+            self._refuse(first, str(error))
+            return start + 1
+        address, cost = route.address, state.broker.router.cost_of(route)
+        limit = len(frames)
+        if cost.units > 1 or address.spread is not None or address.may_forward:
+            limit = self._end_of_run(frames, start, address, cost)
+        if limit == start:
+            return start + 1 if self._send_or_refuse(first, frames[start][1], now_ms) else start
+        account, origin = address.account, state.origin
+        messages: list[Message] = []
+        receipts: list[tuple[int, str]] = []
+        append = messages.append
+        size_bytes = 0
+        number = state.broker.take_message_ids(limit - start)
+        for position in range(start, limit):
+            frame, body = frames[position]
+            if frame.__class__ is not Send or frame.shape is not shape or not frame.quick:
+                break
+            head = frame.head
+            append(Message(head, body, number, now_ms, 0, account, origin))
+            number += 1
+            size_bytes += head.size_bytes + len(body)
+            if frame.receipt is not None:
+                receipts.append((position, frame.receipt))
+        end = start + len(messages)
+        state.broker.give_back_message_ids(limit - end)
+        batch = Batch(route, messages, size_bytes, now_ms, shape.plain, distinct=True)
+        behind = start + self._publish(batch)
+        state.service.traffic.count_in("SEND", behind - start)
+        if receipts:
+            state.confirm_run([receipt for place, receipt in receipts if place < behind])
+        if state.has_unfinished():
+            state.begin_errand("SEND", None, None)
+        if behind == end or self._has_to_wait(batch):
+            return behind
+        refused = frames[behind][0]
+        assert isinstance(refused, Send)
+        self._refuse(refused, self._why_refused(batch))
+        return behind + 1
+
+    def _end_of_run(self, frames: list[tuple[AnyFrame, bytes]], start: int, address: Address, cost: PlanCost) -> int:
+        """Up to where a run may go in this turn; ``start`` if not even the first SEND may be part of one."""
+        state, count = self._state, len(frames)
+        if cost.units > 1 or address.spread is not None:
+            units = 0 if address.spread is not None else state.broker.budget.left - state.stop_at
+            count = start + cost.affordable(units, _sizes_bytes(frames, start), count - start)
+        return min(count, start + _COPIED_AT_ONCE) if address.may_forward else count
+
+    def _send_or_refuse(self, frame: Send, body: bytes, now_ms: int) -> bool:
+        """Publish a quick SEND by itself; False if it has to wait."""
+        self._state.service.traffic.count_in("SEND")
+        try:
+            return self.send(frame, body, now_ms)
+        except ArtemisError as error:
+            self._state.refuse(str(error), frame.receipt, syntax=False)
+            return True
+
+    def _refuse(self, frame: Send, reason: str) -> None:
+        """Count a SEND and answer ERROR to it."""
+        self._state.service.traffic.count_in("SEND")
+        self._state.refuse(reason, frame.receipt, syntax=False)
+
+    def keep_run(self, frames: list[tuple[AnyFrame, bytes]], start: int, now_ms: int) -> int:
+        """Keep the run of SENDs with one shape for their transaction, from ``start``. Returns where to go on."""
+        state, transactions = self._state, self._transactions
+        first = frames[start][0]
+        assert isinstance(first, Send)
+        assert first.transaction is not None
+        shape, name = first.shape, first.transaction
+        broker, traffic = state.broker, state.service.traffic
+        try:
+            transaction = transactions.named(name)
+            broker.holdings.admit("SEND in a transaction")
+            route = route_of(state, shape)
+        except ArtemisError as error:
+            self._refuse(first, str(error))
+            return start + 1
+        account, origin = route.address.account, state.origin
+        number = broker.take_message_ids(len(frames) - start)
+        room_bytes = transactions.bytes_left
+        messages: list[Message] = []
+        kept_bytes = 0
+        end = min(len(frames), start + max(transactions.operations_left, 0))
+        for position in range(start, end):
+            frame, body = frames[position]
+            if frame.__class__ is not Send or frame.shape is not shape or frame.transaction != name or frame.receipt:
+                break
+            head = frame.head
+            size_bytes = head.size_bytes + len(body) + MESSAGE_OVERHEAD_BYTES
+            if kept_bytes + size_bytes > room_bytes:
+                break
+            kept_bytes += size_bytes
+            messages.append(Message(head, body, number, now_ms, 0, account, origin))
+            number += 1
+        broker.give_back_message_ids(len(frames) - start - len(messages))
+        broker.budget.spend(len(messages))
+        if not messages:
+            self._refuse(first, transactions.too_many_bytes if end > start else transactions.too_many_operations)
+            return start + 1
+        transaction.send_run(route, messages, kept_bytes)
+        traffic.count_in("SEND", len(messages))
+        return start + len(messages)
+
+    # ---- one SEND --------------------------------------------------------------------------------
+
+    def send_large(self, frame: LargeSend, now_ms: int) -> bool:
+        """Publish a SEND whose body goes to a file; False if it has to wait, first of all for that file. Raises
+        ArtemisError.
+        """
+        state, upload = self._state, frame.upload
+        if not upload.may_go_on:
+            state.blocked_by = upload
+            return False
+        state.service.traffic.count_in("SEND")
+        if upload.failure is not None:
+            self._drop_without_room(frame, upload.failure)
+            return True
+        return self.send(frame, upload.body, now_ms)
+
+    def _drop_without_room(self, frame: LargeSend, reason: str) -> None:
+        """The disk had no room for a body. Raises AddressFullError, unless the address has the policy DROP."""
+        address = route_of(self._state, frame.shape).address
+        if address.refusal != "DROP":
+            raise AddressFullError(f"There is no room on the disk for this body: {reason}")
+        address.dropped_message_count += 1
+        if frame.receipt is not None:
+            self._state.confirm(frame.receipt)
+
+    def send(self, frame: Send, body: bytes | LargeBody, now_ms: int) -> bool:
+        """Publish one SEND, or keep it for its transaction; False if it has to wait. Raises ArtemisError."""
+        state, shape = self._state, frame.shape
+        transaction = None if frame.transaction is None else self._transactions.named(frame.transaction)
+        route = route_of(state, shape)
+        head = head_for(state, frame)
+        due_ms = shape.due_ms or (now_ms + shape.due_delay_ms if shape.due_delay_ms else 0)
+        if transaction is not None:
+            self._asked = None
+            message = state.broker.message(route, head, body, now_ms, shape.expires_ms, state.origin)
+            self._transactions.keep(transaction, route, message, due_ms)
+        else:
+            sent = self._send_alone(frame, head, body, route, due_ms, now_ms)
+            if sent is None:
+                state.service.traffic.count_in("SEND", -1)
+                return False
+            message = sent
+        state.lsn_written = max(state.lsn_written, message.lsn)
+        if state.has_unfinished():
+            state.begin_errand("SEND", frame.receipt, None)
+        elif frame.receipt is not None:
+            state.confirm(frame.receipt)
+        return True
+
+    def _send_alone(
+        self, frame: Send, head: Head, body: bytes | LargeBody, route: Route, due_ms: int, now_ms: int
+    ) -> Message | None:
+        """Publish one message; None if it has to wait. Raises AddressFullError and QueueFullError."""
+        state, shape = self._state, frame.shape
+        if not self._may_publish(frame, head, body, route, now_ms):
+            return None
+        asked, self._asked = self._asked, None
+        if asked is None:
+            message = state.broker.message(route, head, body, now_ms, shape.expires_ms, state.origin)
+        else:
+            message = asked.verdicts.message
+            message.id = state.broker.next_message_id()
+        batch = Batch(route, [message], message.size_bytes, now_ms, shape.plain, due_ms)
+        if asked is not None:
+            batch.verdicts = {message: asked.verdicts}
+        if not self._publish(batch):
+            if self._has_to_wait(batch):
+                return None
+            reason = self._why_refused(batch)
+            raise AddressFullError(reason) if batch.refused_by is None else QueueFullError(reason)
+        return message
+
+    def _may_publish(self, frame: Send, head: Head, body: bytes | LargeBody, route: Route, now_ms: int) -> bool:
+        """May a SEND be published? If it costs more than the session may spend in this turn, all selectors have to be
+        evaluated before, some in each turn.
+        """
+        state, broker = self._state, self._state.broker
+        cost = broker.router.cost_of(route)
+        asked = self._asked
+        if asked is None or asked.frame is not frame or asked.address is not route.address:
+            self._asked = None
+            if not cost.programs or cost.of(head.size_bytes) <= broker.budget.left - state.stop_at:
+                return True
+            expires_ms = route.address.expiry_of(frame.shape.expires_ms, now_ms)
+            message = Message(head, body, 0, now_ms, expires_ms, route.address.account, state.origin)
+            asked = self._asked = _Asked(frame, route.address, Verdicts(message))
+        return asked.verdicts.ask_ahead(cost.programs, broker.budget, state.stop_at)
+
+    # ---- both ------------------------------------------------------------------------------------
+
+    def _publish(self, batch: Batch) -> int:
+        """Publish a batch with the copies that diverts make of it; returns how many messages were accepted. A duplicate
+        id is not remembered without all of them.
+        """
+        broker = self._state.broker
+        is_group = not batch.plain and batch.route.address.may_forward
+        if is_group:
+            broker.log.begin_group()
+        accepted = broker.router.publish(batch)
+        if broker.router.forwards:
+            broker.flush_forwards(batch.now_ms)
+        if is_group:
+            broker.log.end_group()
+        return accepted
+
+    def _has_to_wait(self, batch: Batch) -> bool:
+        """Must the rest of a batch be sent again when the queue or the address has room? Then the session waits."""
+        state = self._state
+        if batch.behind is not None:
+            state.blocked_by = batch.behind
+            return True
+        queue = batch.refused_by
+        if queue is not None:
+            if queue.flow.stopped:
+                state.wait_for_queue(queue)
+            return queue.flow.stopped
+        if batch.route.address.refusal != "BLOCK":
+            return False
+        state.blocked_by = batch.route.address
+        return True
+
+    def _why_refused(self, batch: Batch) -> str:
+        queue = batch.refused_by
+        if queue is None:
+            return f"Address {batch.route.address.name} is full"
+        fields: dict[str, str | int] = {"session": self._state.name, "limit": str(queue.flow.overflow.depth)}
+        self._state.broker.note_event(REJECTED, queue, fields)
+        return queue.flow.why_full(1, batch.refused_bytes)
+
+
+def _sizes_bytes(frames: list[tuple[AnyFrame, bytes]], start: int) -> Iterator[int]:
+    for position in range(start, len(frames)):
+        frame = frames[position][0]
+        yield frame.head.size_bytes if isinstance(frame, Send) else 0

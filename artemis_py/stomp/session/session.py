@@ -1,0 +1,338 @@
+"""One client's STOMP session: frames in, requests to the core, frames out. No I/O and no clock of its own."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from artemis_py.core.events import UNBLOCKED
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.core.queue.queue import Queue
+from artemis_py.errors import ArtemisError, LimitError, StorageError
+from artemis_py.stomp.service import Awaited, StompService
+from artemis_py.stomp.session.acknowledging import Acknowledging
+from artemis_py.stomp.session.errand import Errand
+from artemis_py.stomp.session.greeting import greet, introduce
+from artemis_py.stomp.session.heartbeat import Pulse
+from artemis_py.stomp.session.input import Input
+from artemis_py.stomp.session.publishing import Publishing
+from artemis_py.stomp.session.state import SessionState
+from artemis_py.stomp.session.subscriptions import Subscriptions
+from artemis_py.stomp.session.transactions import Transactions
+from artemis_py.stomp.wire.frames import AckRun, AnyFrame, BodiedFrame, Frame, FrameError, LargeSend, Refused, Send
+from artemis_py.stomp.wire.outbound import PART_BYTES
+from artemis_py.stomp.wire.parser import Parser
+
+_NEW: Final = "new"
+_OPEN: Final = "open"
+_CLOSING: Final = "closing"
+
+COMMAND_UNITS: Final = 10
+"""What a frame other than SEND costs, besides the work that it starts."""
+
+
+@final
+class Session:
+    """One connection from its first byte to its last. It reads frames and has its parts carry them out.
+
+    The server calls ``receive`` with bytes, ``write_messages`` once a turn for consumers with output, takes from
+    ``out`` what may leave, and calls ``lost`` when the socket is gone. It must not read from the socket while
+    ``blocked_by`` is set. Methods that carry out frames get ``stop_at``, and stop when the turn's budget is down to
+    that; ``go_on`` continues with the rest (``has_more``). ``now_ms`` is the date everywhere.
+    """
+
+    __slots__ = (
+        "_acknowledging", "_input", "_phase", "_publishing", "out", "pulse", "service", "state", "subscriptions",
+        "transactions",
+    )  # fmt: skip
+
+    def __init__(self, service: StompService, origin: int, now_ms: int, owner: object) -> None:
+        self.service = service
+        self.state = SessionState(service, origin, owner)
+        self.out = self.state.out
+        self.pulse = Pulse(service.broker.clock, now_ms)
+        self.subscriptions = Subscriptions(self.state)
+        self.transactions = Transactions(self.state)
+        self._acknowledging = Acknowledging(self.state, self.subscriptions, self.transactions)
+        self._publishing = Publishing(self.state, self.transactions)
+        self._input = Input(Parser(service.connect_dialect), service.broker.budget)
+        self._phase = _NEW
+
+    # ---- what the server asks --------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        """The client was greeted, and the session has not ended."""
+        return self._phase == _OPEN
+
+    @property
+    def is_closing(self) -> bool:
+        """Nothing more is read; the socket closes when everything is sent."""
+        return self._phase == _CLOSING
+
+    @property
+    def blocked_by(self) -> Awaited | None:
+        """What the session waits for before it goes on."""
+        return self.state.blocked_by
+
+    @property
+    def has_more(self) -> bool:
+        """Is there input that can be carried out and was not yet?"""
+        if self._phase != _OPEN or self.state.blocked_by is not None:
+            return False
+        waiting, parser = self._input, self._input.parser
+        return bool(waiting.frames) or parser.has_more or parser.error is not None
+
+    @property
+    def held_bytes(self) -> tuple[int, int, int]:
+        """What the session holds in memory: of its input, of frames to be written, and of open transactions."""
+        unwritten_bytes = self.out.part_count * PART_BYTES
+        kept_bytes = self.transactions.held_bytes if self.transactions.by_name else 0
+        input_bytes = self._input.parser.waiting_bytes
+        if self._input.frames:
+            input_bytes += self._input.frames_bytes
+        return input_bytes, unwritten_bytes, kept_bytes
+
+    # ---- input -----------------------------------------------------------------------------------
+
+    def receive(self, data: bytes, now_ms: int, stop_at: int = 0) -> None:
+        """Take bytes from the client and carry out the frames that they complete."""
+        self.pulse.note_alive(now_ms)
+        if self._phase == _NEW:
+            parser = self._input.parser
+            frames, data = parser.feed_one(data)
+            if frames:
+                self._greet(frames[0][0], now_ms)
+            elif parser.error is not None:
+                self._close_with(str(parser.error), parser.error.receipt)
+        if self._phase == _OPEN:
+            self._input.add(data, stop_at, waits=self.state.blocked_by is not None)
+            self.go_on(now_ms, stop_at)
+
+    def go_on(self, now_ms: int, stop_at: int = 0) -> None:
+        """Carry out what was received, until the turn's budget is down to ``stop_at``; at least one frame."""
+        state, waiting = self.state, self._input
+        budget = state.broker.budget
+        state.stop_at = stop_at
+        while self._phase == _OPEN and state.blocked_by is None:
+            if not waiting.frames and not waiting.read_on(stop_at):
+                break
+            self._run(now_ms)
+            if budget.left <= stop_at:
+                break
+        error = waiting.parser.error
+        if error is not None and not waiting.frames and self._phase == _OPEN and state.blocked_by is None:
+            self._close_with(str(error), error.receipt)
+        if waiting.parser.in_large_body and state.blocked_by is None:
+            state.blocked_by = self.service.disk
+
+    def _run(self, now_ms: int) -> None:
+        """Carry out the frames that were read, until one has to wait or the budget is spent."""
+        state = self.state
+        log, budget = state.broker.log, state.broker.budget
+        frames = self._input.frames
+        position, count = 0, len(frames)
+        while position < count and self._phase == _OPEN:
+            frame, body = frames[position]
+            state.lsn_before = log.last_lsn
+            budget.spend(1)
+            if frame.__class__ is Send and frame.quick:
+                position = self._publishing.send_run(frames, position, now_ms)
+            elif frame.__class__ is Send and frame.gathers:
+                position = self._publishing.keep_run(frames, position, now_ms)
+            elif isinstance(frame, AckRun):
+                budget.spend(len(frame.pairs))
+                self._acknowledge_run(frame, now_ms)
+                position += 1
+            elif self._handle(frame, body, now_ms):
+                position += 1
+            if state.has_ended:
+                self._close()
+            state.note_written()
+            if state.blocked_by is not None or budget.left <= state.stop_at:
+                break
+        self._input.frames = frames[position:] if self._phase == _OPEN and position < count else []
+
+    def unblock(self, now_ms: int, stop_at: int = 0) -> None:
+        """Go on with what had to wait, if it need not wait any more."""
+        awaited = self.state.blocked_by
+        if awaited is None or not awaited.may_go_on:
+            return
+        if isinstance(awaited, Queue):
+            self.state.broker.note_event(UNBLOCKED, awaited, {"session": self.state.name})
+        self.state.blocked_by = None
+        self.pulse.note_alive(now_ms)
+        if isinstance(awaited, Errand):
+            self._answer(awaited)
+        self.go_on(now_ms, stop_at)
+
+    def _acknowledge_run(self, run: AckRun, now_ms: int) -> None:
+        try:
+            self._acknowledging.acknowledge_run(run, now_ms)
+        except StorageError:
+            raise
+        except ArtemisError as error:
+            self._refuse(str(error), None, syntax=isinstance(error, FrameError) and error.syntax)
+        if self.state.unfinished and self._phase == _OPEN:
+            self.state.begin_errand("ACK", None, None)
+
+    def _handle(self, frame: BodiedFrame, body: bytes, now_ms: int) -> bool:
+        """Carry out one frame; False if it has to wait."""
+        try:
+            if isinstance(frame, LargeSend):
+                return self._publishing.send_large(frame, now_ms)
+            if isinstance(frame, Send):
+                self.service.traffic.count_in("SEND")
+                return self._publishing.send(frame, body, now_ms)
+            if isinstance(frame, Refused):
+                self.service.traffic.count_in("invalid")
+                self._refuse(frame.reason, frame.receipt, syntax=frame.incomplete)
+                return True
+            return self._handle_command(frame, body, now_ms)
+        except StorageError:
+            raise
+        except ArtemisError as error:
+            receipt = frame.headers.get("receipt") if isinstance(frame, Frame) else frame.receipt
+            self._refuse(str(error), receipt, syntax=isinstance(error, FrameError) and error.syntax)
+            self.state.unfinished.clear()
+            return True
+
+    def _handle_command(self, frame: Frame, body: bytes, now_ms: int) -> bool:
+        command, headers = frame.command, frame.headers
+        extra: list[tuple[str, str]] | None = None
+        self.service.traffic.count_in(command)
+        self.state.broker.budget.spend(COMMAND_UNITS)
+        if body.strip(b"\r\n"):
+            raise FrameError(f"{command} has no body", syntax=True)
+        if command in ("ACK", "NACK"):
+            self._acknowledging.acknowledge(frame, now_ms, refuses=command == "NACK")
+        elif command == "SUBSCRIBE":
+            self.subscriptions.subscribe(headers, now_ms)
+        elif command == "UNSUBSCRIBE":
+            self.subscriptions.unsubscribe(headers, now_ms)
+        elif command == "BEGIN":
+            self.transactions.begin(headers)
+        elif command == "COMMIT":
+            extra = self.transactions.commit(headers, now_ms)
+            if extra is None:
+                self.service.traffic.count_in(command, -1)  # it comes again
+                return False
+        elif command == "ABORT":
+            self.transactions.abort(headers, now_ms)
+        elif command == "DISCONNECT":
+            self._leave(failed=False, now_ms=now_ms)
+            self._end()
+        else:
+            raise FrameError("The session is connected already: a second CONNECT is not allowed", syntax=True)
+        receipt = headers.get("receipt")
+        if self.state.has_unfinished():
+            self.state.begin_errand(command, receipt, extra)
+        elif receipt is not None:
+            self.state.confirm(receipt, extra)
+        return True
+
+    def _answer(self, errand: Errand) -> None:
+        self.state.answer(errand)
+        if self.state.has_ended:
+            self._close()
+
+    # ---- beginning and end -----------------------------------------------------------------------
+
+    def _greet(self, frame: AnyFrame, now_ms: int) -> None:
+        state, traffic = self.state, self.service.traffic
+        greeting = greet(frame, state)
+        if greeting is None:
+            self._end()
+            return
+        state.version = greeting.version
+        try:
+            state.broker.quota.connected(greeting.login or "")
+        except LimitError as error:
+            self._close_with(str(error), None)
+            return
+        state.client_id = greeting.client_id
+        state.user = greeting.login
+        self.pulse.begin(greeting.beats, now_ms)
+        traffic.sessions_open += 1
+        traffic.sessions_total += 1
+        self._phase = _OPEN  # from here on ``lost`` undoes what was counted
+        introduce(greeting, state.address, state.origin, state.broker.log)
+        self._input.parser = self.service.parser(greeting.version)
+        self.out.parts().append(greeting.frame)
+        traffic.count_out("CONNECTED")
+
+    def _refuse(self, message: str, receipt: str | None, *, syntax: bool) -> None:
+        self.state.refuse(message, receipt, syntax=syntax)
+        if self.state.has_ended:
+            self._close()
+
+    def _close_with(self, message: str, receipt: str | None) -> None:
+        self.state.answer_error(message, receipt)
+        self._close()
+
+    def _close(self) -> None:
+        """The client got an ERROR: the session ends."""
+        if self._phase == _OPEN:
+            self._leave(failed=True, now_ms=self.pulse.last_in_ms)
+        self._end()
+
+    def kick(self, message: str, now_ms: int) -> None:
+        """Close the session from the broker's side (silence, shutdown, a limit): ERROR, then the end."""
+        if self._phase != _CLOSING:
+            self.pulse.note_alive(now_ms)
+            self._close_with(message, None)
+
+    def lost(self, now_ms: int, *, failed: bool = True) -> None:
+        """The socket is gone: unsettled messages count as failed deliveries, unless the broker itself ends the session
+        (``failed`` is false).
+        """
+        was_open = self._phase == _OPEN
+        self._end()
+        if was_open:
+            self._leave(failed=failed, now_ms=now_ms)
+
+    def _leave(self, *, failed: bool, now_ms: int) -> None:
+        """Undo everything of the session, whatever fails. Raises the first failure when everything is done."""
+        failure = self.transactions.abort_all(now_ms)
+        other = self.subscriptions.close_all(failed=failed, now_ms=now_ms)
+        self._publishing.forget()
+        self.state.blocked_by = None
+        self.state.unfinished.clear()  # it goes on; nobody here waits for it
+        self._input.frames = []
+        self.service.traffic.sessions_open -= 1
+        self.state.broker.quota.disconnected(self.state.user or "")
+        failure = failure or other
+        if failure is not None:
+            raise failure
+
+    def _end(self) -> None:
+        """Nothing more is read; forget the unfinished frame."""
+        self._phase = _CLOSING
+        self._input.parser.forget()
+
+    # ---- output and silence ----------------------------------------------------------------------
+
+    def write_messages(self, consumer: Consumer) -> None:
+        """Write a consumer's outbox as frames."""
+        subscription = self.subscriptions.by_consumer.get(consumer.id)
+        if subscription is None:
+            return
+        awaited = self.state.blocked_by
+        if isinstance(awaited, Errand) and awaited.may_go_on:  # what comes of it stands behind its RECEIPT
+            self._answer(awaited)
+            if self._phase != _OPEN:
+                return
+        self.subscriptions.write_messages(subscription)
+
+    def beat(self, now_ms: int) -> None:
+        """Send a heart-beat that is due; end the session if the client has been silent for too long."""
+        if self._phase != _OPEN:
+            return
+        silent_ms = 0 if self.state.blocked_by is not None else self.pulse.silent_ms(now_ms)
+        if silent_ms:
+            self.kick(f"Nothing received for {silent_ms} ms; {self.pulse.beats.ttl_ms} ms were agreed on", now_ms)
+        elif self.pulse.take_beat(now_ms):
+            self.out.parts().append(b"\n")
+
+    def next_beat_ms(self) -> int | None:
+        """The steady time at which ``beat`` has something to do, or None."""
+        return self.pulse.next_ms(hears=self.state.blocked_by is None)

@@ -1,0 +1,130 @@
+"""What the parts of a session share: the client, the frames that go out to it, and what the session waits for."""
+
+from __future__ import annotations
+
+from typing import final
+
+from artemis_py.core.events import BLOCKED
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.works import QueueWork
+from artemis_py.stomp.service import Awaited, StompService
+from artemis_py.stomp.session.errand import Errand, Unfinished
+from artemis_py.stomp.temporaries import Client
+from artemis_py.stomp.wire import writer
+from artemis_py.stomp.wire.outbound import Outbound
+
+
+@final
+class SessionState:
+    """The session makes one and hands it to each of its parts. A part keeps its own fields to itself."""
+
+    __slots__ = (
+        "address", "blocked_by", "broker", "client_id", "has_ended", "lsn_before", "lsn_written", "origin", "out",
+        "owner", "service", "stop_at", "unfinished", "user", "version",
+    )  # fmt: skip
+
+    def __init__(self, service: StompService, origin: int, owner: object) -> None:
+        self.service = service
+        self.broker = service.broker
+        self.owner = owner
+        """Whoever carries the session's bytes; its consumers lead back to it."""
+        self.origin = origin
+        """The connection's number, which its messages carry for no-local."""
+        self.address = ""
+        """The client's address as host:port; empty if unknown."""
+        self.version = "1.2"
+        self.client_id: str | None = None
+        self.user: str | None = None
+        self.out = Outbound()
+        self.blocked_by: Awaited | None = None
+        """What the session waits for before its next frame: a full address or queue, the file of a large body, a slow
+        disk, or an ``Errand`` of its own.
+        """
+        self.stop_at = 0
+        """The session stops when the turn's budget is down to this."""
+        self.unfinished: list[Unfinished] = []
+        """Work that the current frame started and this turn does not finish."""
+        self.lsn_written = 0
+        """The highest lsn that this session wrote; a RECEIPT waits for it."""
+        self.lsn_before = 0
+        """The log's last lsn before the current frame."""
+        self.has_ended = False
+        """The client got an ERROR after which nothing more is read from it."""
+
+    @property
+    def name(self) -> str:
+        """The session's name, as CONNECTED tells it."""
+        return f"s{self.origin}"
+
+    @property
+    def client(self) -> Client:
+        """Who uses this connection, as far as CONNECT said."""
+        return Client(self.origin, self.client_id, self.user)
+
+    # ---- waiting ---------------------------------------------------------------------------------
+
+    def wait_for_queue(self, queue: Queue) -> None:
+        """Wait until a full queue has room."""
+        self.blocked_by = queue
+        self.broker.note_event(BLOCKED, queue, {"session": self.name})
+
+    def leave_unfinished(self, work: QueueWork | None) -> None:
+        """Note work that the current frame started; None if it is finished."""
+        if work is not None:
+            self.unfinished.append(work)
+
+    def has_unfinished(self) -> bool:
+        """Is some work of the current frame not finished? What it published may not be on all of its queues yet."""
+        router = self.broker.router
+        if router.begun:
+            self.unfinished += router.take_begun()
+        return len(self.unfinished) > 0
+
+    def begin_errand(self, command: str, receipt: str | None, extra: list[tuple[str, str]] | None) -> None:
+        """Wait for the unfinished work of a frame."""
+        works, self.unfinished = self.unfinished, []
+        self.blocked_by = Errand(works, command, receipt, extra)
+
+    def answer(self, errand: Errand) -> None:
+        """Answer the frame whose work is finished, once."""
+        if errand.is_answered:
+            return
+        errand.is_answered = True
+        self.lsn_written = self.lsn_before = self.broker.log.last_lsn
+        if errand.has_failed:
+            reason = f"{errand.command} was not carried out to its end: an internal error, which the broker's log tells"
+            self.refuse(reason, errand.receipt, syntax=False)
+        elif errand.receipt is not None:
+            self.confirm(errand.receipt, errand.extra)
+
+    # ---- answers ---------------------------------------------------------------------------------
+
+    def note_written(self) -> None:
+        """Remember the lsn of what the current frame wrote, if it wrote anything."""
+        last_lsn = self.broker.log.last_lsn
+        if last_lsn != self.lsn_before:
+            self.lsn_written = self.lsn_before = last_lsn
+
+    def confirm(self, receipt: str, extra: list[tuple[str, str]] | None = None) -> None:
+        """Answer RECEIPT once everything that the session wrote so far is durable. ``extra`` are further headers."""
+        self.note_written()
+        self.out.parts(self.lsn_written).append(writer.receipt(receipt, self.version, extra or ()))
+        self.service.traffic.count_out("RECEIPT")
+
+    def confirm_run(self, receipts: list[str]) -> None:
+        """Answer the receipts of frames that were carried out together."""
+        self.note_written()
+        version = self.version
+        self.out.parts(self.lsn_written).extend([writer.receipt(receipt, version) for receipt in receipts])
+        self.service.traffic.count_out("RECEIPT", len(receipts))
+
+    def answer_error(self, message: str, receipt: str | None) -> None:
+        """Answer ERROR."""
+        self.out.parts().append(writer.error(message, self.version, receipt))
+        self.service.traffic.count_out("ERROR")
+
+    def refuse(self, message: str, receipt: str | None, *, syntax: bool) -> None:
+        """Answer ERROR to a frame. STOMP 1.2 then ends the session; 1.1 only after bad syntax; 1.0 goes on."""
+        self.answer_error(message, receipt)
+        if self.version == "1.2" or (syntax and self.version == "1.1"):
+            self.has_ended = True

@@ -1,0 +1,162 @@
+"""SUBSCRIBE and UNSUBSCRIBE, and the messages that go to the consumers."""
+
+from __future__ import annotations
+
+from typing import final
+
+from artemis_py.core.holdings import SELECTORS, SUBSCRIPTIONS, selector_bytes
+from artemis_py.core.queue.consumer import Consumer, Reader
+from artemis_py.errors import LimitError
+from artemis_py.stomp.service import turn_bytes
+from artemis_py.stomp.session.leaving import Leaving, uncount
+from artemis_py.stomp.session.state import SessionState
+from artemis_py.stomp.session.subscription import (
+    Subscriber,
+    Subscription,
+    durable_name_of,
+    durable_queue_name,
+    subscribe,
+)
+from artemis_py.stomp.wire.frames import FrameError
+
+
+@final
+class Subscriptions:
+    """The subscriptions of one session."""
+
+    __slots__ = ("_state", "by_consumer", "by_key")
+
+    def __init__(self, state: SessionState) -> None:
+        self._state = state
+        self.by_key: dict[str, Subscription] = {}
+        """By the id that the client gave; by destination where STOMP 1.0 gives none."""
+        self.by_consumer: dict[int, Subscription] = {}
+
+    def subscribe(self, headers: dict[str, str], now_ms: int) -> None:
+        """SUBSCRIBE. Raises ArtemisError; the session is then as before."""
+        state = self._state
+        if not headers.get("destination"):
+            raise FrameError("SUBSCRIBE needs a destination header", syntax=True)
+        if not headers.get("id") and state.version != "1.0":
+            raise FrameError(f"SUBSCRIBE needs an id header in STOMP {state.version}", syntax=True)
+        key = headers.get("id") or headers["destination"]
+        if key in self.by_key:
+            raise FrameError(f"There is a subscription {key[:80]!r} already")
+        if len(self.by_key) >= state.service.limits.subscriptions_max:
+            raise LimitError(
+                f"A connection may have {state.service.limits.subscriptions_max} subscriptions: unsubscribe, use "
+                "another connection, or raise maxSubscriptions of the acceptor"
+            )
+        holdings = state.broker.holdings
+        holdings.admit("SUBSCRIBE")
+        subscription = subscribe(state.service, self._subscriber(), headers, now_ms)
+        self.by_key[key] = subscription
+        holdings.move(SUBSCRIPTIONS, subscription.size_bytes)
+        holdings.move(SELECTORS, selector_bytes(subscription.selector))
+        self.by_consumer[subscription.consumer.id] = subscription
+        queue = subscription.queue
+        if queue.address.temporary:
+            state.service.temporaries.hold(queue.address.name, state.origin)
+        if queue.durable:
+            state.lsn_written = max(state.lsn_written, state.broker.log.last_lsn)
+        subscription.consumer.room_bytes = turn_bytes(len(self.by_consumer))
+        queue.wake(subscription.consumer)
+
+    def _subscriber(self) -> Subscriber:
+        state = self._state
+        reader = Reader(state.origin, state.client_id, state.user)
+        return Subscriber(state.owner, state.client, state.version, reader)
+
+    def unsubscribe(self, headers: dict[str, str], now_ms: int) -> None:
+        """UNSUBSCRIBE by id, by destination (1.0), or of a durable subscription by its name, which is deleted. Raises
+        ArtemisError.
+        """
+        is_10 = self._state.version == "1.0"
+        key = headers.get("id")
+        if key is None and is_10:
+            key = headers.get("destination")
+        durable_name = durable_name_of(headers)
+        if key is None and durable_name is None:
+            raise FrameError(f"UNSUBSCRIBE needs {'an id or destination' if is_10 else 'an id'} header", syntax=True)
+        subscription = None if key is None else self.by_key.get(key)
+        if subscription is None and durable_name is None:
+            raise FrameError(f"There is no subscription {key!r}")
+        if subscription is None and durable_name is not None:
+            subscription = self._durable(durable_name)
+        if subscription is not None:
+            self._close(subscription, now_ms)
+        if durable_name is not None:
+            self._delete_durable(durable_name, now_ms)
+
+    def _durable(self, durable_name: str) -> Subscription | None:
+        """This connection's subscription of a durable one."""
+        queue = self._state.broker.queues.get(durable_queue_name(self._subscriber(), durable_name))
+        if queue is None:
+            return None
+        here = [self.by_consumer[one.id] for one in queue.distribution.consumers if one.id in self.by_consumer]
+        return next((one for one in here if one.durable_name == durable_name), None)
+
+    def _delete_durable(self, durable_name: str, now_ms: int) -> None:
+        broker = self._state.broker
+        queue = broker.queues.get(durable_queue_name(self._subscriber(), durable_name))
+        if queue is None:
+            raise FrameError(f"There is no durable subscription {durable_name[:80]!r}")
+        if queue.consumer_count:
+            raise FrameError(f"The durable subscription {durable_name[:80]!r} is in use by another connection")
+        self._state.leave_unfinished(broker.delete_queue(queue, now_ms))
+
+    def _close(self, subscription: Subscription, now_ms: int) -> None:
+        del self.by_key[subscription.id]
+        del self.by_consumer[subscription.consumer.id]
+        broker = self._state.broker
+        uncount(broker.holdings, subscription)
+        work = broker.detach(subscription.queue, subscription.consumer, failed=False, now_ms=now_ms)
+        self._state.leave_unfinished(work)
+
+    def close_all(self, *, failed: bool, now_ms: int) -> Exception | None:
+        """The session ends: unsettled messages go back, temporary destinations are deleted. If a step fails, the rest
+        is done all the same; returns the failure.
+        """
+        broker = self._state.broker
+        leaving = Leaving(self._state.service, self._state.origin, list(self.by_key.values()), failed=failed)
+        self.by_key.clear()
+        self.by_consumer.clear()
+        failure: Exception | None = None
+        try:
+            is_done = leaving.work(broker.budget, now_ms)
+        except Exception as error:
+            failure = error
+            is_done = not leaving.recover()
+        if not is_done:
+            broker.agenda.add(leaving)
+        return failure
+
+    # ---- output ----------------------------------------------------------------------------------
+
+    def write_messages(self, subscription: Subscription) -> None:
+        """Turn a consumer's outbox into MESSAGE frames. Each waits until its message's record is durable."""
+        consumer, out = subscription.consumer, self._state.out
+        handed, entries = consumer.handed, consumer.outbox
+        if handed:  # taken when they are written: if writing fails, they go back
+            subscription.writer.write(handed, out.parts())
+            consumer.handed = []
+            self._state.service.traffic.count_out("MESSAGE", len(handed))
+        if entries:
+            lsn = max(entry.message.lsn for entry in entries)
+            subscription.writer.write(entries, out.parts(lsn))
+            consumer.outbox = []
+            self._state.service.traffic.count_out("MESSAGE", len(entries))
+            subscription.queue.sent(consumer, entries)
+
+    def make_room(self) -> None:
+        """The client reads again: every consumer may be sent a turn's worth."""
+        for subscription in self.by_consumer.values():
+            self.make_room_for(subscription.consumer)
+
+    def make_room_for(self, consumer: Consumer) -> None:
+        """This consumer may be sent a turn's worth again."""
+        consumer.room_bytes = turn_bytes(len(self.by_consumer))
+        if consumer.parked:
+            subscription = self.by_consumer.get(consumer.id)
+            if subscription is not None:
+                subscription.queue.wake(consumer)

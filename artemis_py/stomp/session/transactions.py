@@ -1,0 +1,175 @@
+"""BEGIN, COMMIT and ABORT."""
+
+from __future__ import annotations
+
+from typing import final
+
+from artemis_py.core.batch import Route
+from artemis_py.core.holdings import ACKNOWLEDGED_BYTES, FRAME_BYTES
+from artemis_py.core.transaction import Transaction
+from artemis_py.errors import ArtemisError, LimitError
+from artemis_py.message import Message
+from artemis_py.stomp.session.state import SessionState
+from artemis_py.stomp.wire.frames import FrameError
+
+
+@final
+class Transactions:
+    """The open transactions of one session, by name."""
+
+    __slots__ = ("_state", "by_name")
+
+    def __init__(self, state: SessionState) -> None:
+        self._state = state
+        self.by_name: dict[str, Transaction] = {}
+
+    def named(self, name: str) -> Transaction:
+        """An open transaction. Raises FrameError if there is none of this name."""
+        transaction = self.by_name.get(name)
+        if transaction is None:
+            raise FrameError(f"No transaction {name[:80]!r} has begun")
+        return transaction
+
+    # ---- limits ----------------------------------------------------------------------------------
+
+    @property
+    def operations_left(self) -> int:
+        """How many more messages may be sent, acknowledged and refused in open transactions."""
+        used = sum([transaction.operation_count for transaction in self.by_name.values()])
+        return self._state.service.limits.transaction_operations_max - used
+
+    @property
+    def too_many_operations(self) -> str:
+        """The error for one operation more than that."""
+        return (
+            f"Open transactions hold {self._state.service.limits.transaction_operations_max} messages, and may not hold"
+            " more (maxTransactionOperations of the acceptor): commit more often"
+        )
+
+    @property
+    def bytes_left(self) -> int:
+        """How many more bytes of messages open transactions may hold."""
+        used = sum([transaction.size_bytes for transaction in self.by_name.values()])
+        return self._state.service.limits.transaction_bytes_max - used
+
+    @property
+    def too_many_bytes(self) -> str:
+        """The error for more bytes than that."""
+        return f"Open transactions hold more than {self._state.service.limits.transaction_bytes_max} bytes"
+
+    @property
+    def held_bytes(self) -> int:
+        """What open transactions hold in memory."""
+        held_bytes = 0
+        for transaction in self.by_name.values():
+            acknowledged_count = len(transaction.acknowledged) + len(transaction.refused)
+            held_bytes += FRAME_BYTES + transaction.size_bytes + ACKNOWLEDGED_BYTES * acknowledged_count
+        return held_bytes
+
+    # ---- what happens to them --------------------------------------------------------------------
+
+    def begin(self, headers: dict[str, str]) -> None:
+        """BEGIN. Raises FrameError without an id or with one that is open, LimitError when too many are."""
+        name = _name_in(headers, "BEGIN")
+        if name in self.by_name:
+            raise FrameError(f"Transaction {name[:80]!r} has begun already")
+        limits = self._state.service.limits
+        if len(self.by_name) >= limits.transactions_max:
+            raise LimitError(f"A connection may have {limits.transactions_max} open transactions")
+        self._state.broker.holdings.admit("BEGIN")
+        self.by_name[name] = Transaction()
+
+    def keep(self, transaction: Transaction, route: Route, message: Message, due_ms: int) -> None:
+        """Keep a message until the transaction commits. Raises LimitError."""
+        self._state.broker.holdings.admit("SEND in a transaction")
+        if message.memory_bytes > self.bytes_left:
+            raise LimitError(self.too_many_bytes)
+        if self.operations_left <= 0:
+            raise LimitError(self.too_many_operations)
+        transaction.send(route, message, due_ms)
+
+    def commit(self, headers: dict[str, str], now_ms: int) -> list[tuple[str, str]] | None:
+        """COMMIT. Returns further headers for its RECEIPT, or None if the session has to wait and try again. Raises
+        ArtemisError, and the transaction is then aborted.
+
+        A transaction whose id (``_AMQ_DUPL_ID``) was committed before is aborted, too, and confirmed.
+        """
+        name = _name_in(headers, "COMMIT")
+        transaction = self.named(name)
+        state, broker = self._state, self._state.broker
+        commit_id = headers.get("_AMQ_DUPL_ID")
+        digest = headers.get("digest", "")
+        is_repeated = False
+        try:
+            is_repeated = commit_id is not None and broker.router.commits.has_seen(commit_id, digest)
+            if not is_repeated:
+                if self._must_wait(transaction, now_ms):
+                    return None
+                transaction.commit(broker, now_ms, commit_id, digest)
+        except ArtemisError:
+            del self.by_name[name]
+            transaction.abort(now_ms)
+            raise
+        del self.by_name[name]
+        if is_repeated:
+            state.unfinished += transaction.abort(now_ms)
+            state.lsn_written = broker.log.last_lsn  # where the first one was written, at the latest
+        return [] if commit_id is None else self._about_ids(is_repeated=is_repeated)
+
+    def _must_wait(self, transaction: Transaction, now_ms: int) -> bool:
+        """Must a commit wait for room on an address or a queue, or for the next turn, because its selectors are not all
+        evaluated yet? Raises ArtemisError.
+        """
+        state, broker = self._state, self._state.broker
+        self._check_places(transaction.places(broker.router))
+        if not transaction.is_asked(broker.router, broker.budget, state.stop_at):
+            return True
+        address = transaction.blocked_by()
+        if address is not None:
+            state.blocked_by = address
+            return True
+        queue = transaction.stopped_by(broker.router, now_ms)
+        if queue is not None:
+            state.wait_for_queue(queue)
+        return queue is not None
+
+    def _check_places(self, places: int) -> None:
+        places_max = self._state.service.limits.transaction_places_max
+        if places > places_max:
+            raise LimitError(
+                f"The messages of this transaction meet {places} queues, counted one by one, and maxTransactionPlaces"
+                f" of the acceptor allows {places_max}: send fewer messages in a transaction"
+            )
+
+    def _about_ids(self, *, is_repeated: bool) -> list[tuple[str, str]]:
+        commits = self._state.broker.router.commits
+        return [
+            ("duplicate", str(is_repeated).lower()),
+            ("id-cache-size", str(commits.size)),
+            ("id-cache-persisted", str(commits.keeps).lower()),
+        ]
+
+    def abort(self, headers: dict[str, str], now_ms: int) -> None:
+        """ABORT. Raises FrameError for an id that is not open."""
+        name = _name_in(headers, "ABORT")
+        transaction = self.named(name)
+        del self.by_name[name]
+        self._state.unfinished += transaction.abort(now_ms)
+
+    def abort_all(self, now_ms: int) -> Exception | None:
+        """The session ends: abort all open transactions, even if one of them fails. Returns the last failure."""
+        failure: Exception | None = None
+        for transaction in self.by_name.values():
+            try:
+                transaction.abort(now_ms)
+            except Exception as error:
+                failure = error
+        self.by_name.clear()
+        return failure
+
+
+def _name_in(headers: dict[str, str], command: str) -> str:
+    name = headers.get("transaction")
+    if not name:
+        raise FrameError(f"{command} needs a transaction header", syntax=True)
+    return name

@@ -1,0 +1,1 @@
+"""STOMP on the wire: bytes to frames, and frames to bytes."""
