@@ -12,9 +12,10 @@ from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.records import Actor, Depth
 from artemis_py.storage.committer import Commit, Committer, carry_out
 from artemis_py.storage.disk import FileDisk
-from artemis_py.storage.index import Index, Segment
+from artemis_py.storage.index import Segment
 from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.journal_start import JournalStart, SegmentCare
 from artemis_py.storage.retention import Retention, RetentionSettings
 from artemis_py.storage.sidecars import write_index, write_survey
 from artemis_py.storage.survey import Survey
@@ -52,9 +53,8 @@ class LongLog:
             file_bytes=SEGMENT_BYTES, sync_transactional=False, sync_non_transactional=False, retains=True,
             broker_name="day",
         )  # fmt: skip
-        self._journal = Journal(
-            self._disk, _AtOnce(), settings, Index(), [], 1, 0, self._retention.retire, closed=self._close
-        )
+        care = SegmentCare(retire=self._retention.retire, closed=self._close)
+        self._journal = Journal(self._disk, _AtOnce(), settings, start=JournalStart(), care=care)
         self._heads = [_head(f"orders.{number}") for number in range(ADDRESSES)]
         self._account = Account()
 

@@ -37,10 +37,10 @@ from artemis_py.server.listener import Listener
 from artemis_py.server.load import Load
 from artemis_py.server.malloc import keep_freed_memory
 from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
+from artemis_py.server.open_store import open_store
 from artemis_py.server.operational import OperationalLog, write_to_stderr
 from artemis_py.server.repair import accept_losses
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
-from artemis_py.server.store import open_store
 from artemis_py.server.turns import Turns
 from artemis_py.shown import warn
 from artemis_py.stomp.service import StompService

@@ -7,7 +7,6 @@ files: see ``recovery.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from itertools import islice
 from typing import Any, Final
@@ -25,8 +24,9 @@ from artemis_py.storage.committer import Commit, Committer, Write
 from artemis_py.storage.departure import Departure
 from artemis_py.storage.disk import Disk, DiskError
 from artemis_py.storage.extent import ExtentFiles
-from artemis_py.storage.index import Index, Segment
+from artemis_py.storage.index import Segment
 from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.journal_start import JournalStart, SegmentCare
 from artemis_py.storage.living import binding_records, page_records
 from artemis_py.storage.page_index import places_of
 from artemis_py.storage.pages import PageFiles
@@ -44,35 +44,27 @@ _PRESSED_PERCENTAGE: Final = 70
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Journal(ActorLog):
-    """Implements the core's view of storage on segments of a disk.
+    """Implements the core's view of storage on segments of a disk."""
 
-    ``retire`` is given each segment that is no longer needed, in the committer's thread: it deletes or retains the
-    file. ``chores`` is called there every ten seconds or so, for what ages, and ``closed`` with each segment to which
-    nothing more will be written, before ``retire``.
-    """
-
-    def __init__(  # noqa: PLR0913, PLR0917 - what recovery found, and who carries out what is decided here
+    def __init__(
         self,
         disk: Disk,
         committer: Committer,
         settings: JournalSettings,
-        index: Index,
-        segments: list[Segment],
-        next_lsn: int,
-        batch_number: int,
-        retire: Callable[[str], None],
-        chores: Callable[[], None] | None = None,
+        *,
+        start: JournalStart,
+        care: SegmentCare,
         pages: PageFiles | None = None,
-        closed: Callable[[Segment], None] | None = None,
     ) -> None:
+        index, segments, next_lsn = start.index, start.segments, start.next_lsn
         super().__init__(settings.broker_name, next_lsn)
         self.durable_lsn = self.last_lsn = next_lsn - 1
         self.index = index
         self.segments = segments
-        self.batches = batch_number
+        self.batches = start.batch_number
         self.syncs = 0
-        self.damaged_places = 0
-        self.lost_records = 0
+        self.damaged_places = start.damaged_places
+        self.lost_records = start.lost_records
         """What was wrong with the files at the start, and how many records it cost at most."""
         self.now_ms = 0
         self.message_id = index.message_id_max
@@ -83,8 +75,9 @@ class Journal(ActorLog):
         self._disk = disk
         self._committer = committer
         self._settings = settings
-        self._chores = chores
-        self._closed = closed
+        self._chores = care.chores
+        self._closed = care.closed
+        self._first_number = start.segment_number
         self._gathered = Gathered()
         self._under_way: tuple[Segment, Gathered] | None = None
         """What the batch that is not durable yet adds to the index of its segment."""
@@ -109,7 +102,7 @@ class Journal(ActorLog):
         self.leaving: dict[int, Segment] = {}
         """Segments on their way out, until ``retire`` is done with them: their files are still there."""
         self._extent = ExtentFiles(disk)
-        self.departure = Departure(self._extent, retire, self.leaving)
+        self.departure = Departure(self._extent, care.retire, self.leaving)
         self._bindings_bytes = 0
         """How large everything but messages was when it was written again."""
         self._create_current = False
@@ -467,7 +460,7 @@ class Journal(ActorLog):
         return Commit([*writes, write], self._next_lsn - 1)
 
     def _start_segment(self) -> None:
-        number = self.segments[-1].number + 1 if self.segments else self._settings.number_min
+        number = self.segments[-1].number + 1 if self.segments else self._first_number
         segment = Segment(number, segment_name(number), self._next_lsn)
         segment.last_lsn = self.segments[-1].last_lsn if self.segments else 0
         segment.index = SegmentIndex(number, segment.first_lsn)

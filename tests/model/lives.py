@@ -10,6 +10,7 @@ from artemis_py.message import Message
 from artemis_py.records import Actor, Keepsake
 from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.journal_start import SegmentCare
 from artemis_py.storage.recovery import recover
 from artemis_py.storage.sidecars import delete_segment
 from tests.sim.committer import SteppedCommitter
@@ -28,10 +29,8 @@ class StrictJournal(Journal):
         """The journal that goes on with what is on the disk."""
         found = recover(disk)
         committer = SteppedCommitter(lambda: None)
-        journal = StrictJournal(
-            disk, committer, _SETTINGS, found.index, found.segments, found.next_lsn, found.batch_number,
-            partial(delete_segment, disk),
-        )  # fmt: skip
+        care = SegmentCare(retire=partial(delete_segment, disk))
+        journal = StrictJournal(disk, committer, _SETTINGS, start=found.start, care=care)
         journal.live = {
             (survivor.message.id, queue_id)
             for queue_id, survivors in found.index.keepsake().messages.items()

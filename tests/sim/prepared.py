@@ -8,6 +8,7 @@ from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.storage.codec import BATCH, FILE_HEADER_BYTES, Record, decode_record
 from artemis_py.storage.journal import Journal, segment_number
 from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.journal_start import SegmentCare
 from artemis_py.storage.recovery import Recovered, recover
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
@@ -33,11 +34,8 @@ def open_journal(disk: SimDisk, settings: JournalSettings | None = None) -> tupl
         disk,
         committer,
         settings or JournalSettings(file_bytes=65536, compact_files_min=0),
-        recovered.index,
-        recovered.segments,
-        recovered.next_lsn,
-        recovered.batch_number,
-        disk.delete,
+        start=recovered.start,
+        care=SegmentCare(retire=disk.delete),
     )
     return journal, committer, recovered
 

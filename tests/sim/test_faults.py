@@ -10,6 +10,7 @@ from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.recovery import recover
 from tests.sim.disk import Fault, SimDisk
 from tests.sim.incarnation import Incarnation
+from tests.sim.opening import SimStore
 from tests.sim.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal
 from tests.sim.projection import Projection
 from tests.sim.world import CONFIGURATION, DUPLICATE_IDS_KEPT
@@ -75,7 +76,7 @@ def test_a_broker_gives_out_nothing_after_a_fault(kind: str) -> None:
     """Receipts and messages end with the disk; the failure is told once, to the one place that ends the broker."""
     disk = SimDisk(random.Random(1))
     settings = JournalSettings(file_bytes=4096, compact_files_min=0)
-    life = Incarnation(CONFIGURATION, settings, disk, recover(disk), Projection(DUPLICATE_IDS_KEPT), 1000)
+    life = Incarnation(CONFIGURATION, SimStore(disk, settings), Projection(DUPLICATE_IDS_KEPT), 1000)
     client = life.connect()
     client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
     client.send(b"SUBSCRIBE\nid:1\ndestination:/queue/work\nack:client\n\n\0")

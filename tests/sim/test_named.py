@@ -16,6 +16,7 @@ from artemis_py.storage.recovery import recover
 from tests.sim.check import nothing_half_done, survivors_match
 from tests.sim.disk import File, PowerCut, SimDisk
 from tests.sim.incarnation import Incarnation
+from tests.sim.opening import SimStore
 from tests.sim.paging import paged_items
 from tests.sim.prepared import (
     QUEUE,
@@ -45,7 +46,7 @@ _COMMIT = (
 
 def _life(disk: SimDisk | None = None, base: Projection | None = None, now_ms: int = 1000) -> Incarnation:
     disk = disk or SimDisk(random.Random(1))
-    life = Incarnation(CONFIGURATION, SETTINGS, disk, recover(disk), base or Projection(DUPLICATE_IDS_KEPT), now_ms)
+    life = Incarnation(CONFIGURATION, SimStore(disk, SETTINGS), base or Projection(DUPLICATE_IDS_KEPT), now_ms)
     life.drain()
     return life
 
@@ -148,7 +149,7 @@ def test_no_message_is_in_the_log_and_not_in_its_page() -> None:
     """A crash between the two left one in the retained log that nobody ever settled."""
     disk = SimDisk(random.Random(1))
     base = Projection(DUPLICATE_IDS_KEPT)
-    life = Incarnation(PAGING, replace(SETTINGS, retains=True), disk, recover(disk), base, 1000)
+    life = Incarnation(PAGING, SimStore(disk, replace(SETTINGS, retains=True)), base, 1000)
     client = _client(life)
     frame = b"SEND\ndestination:/queue/work\npersistent:true\nfrom:x\n\nbody\0"
     client.send(5 * frame)

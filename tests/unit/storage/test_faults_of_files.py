@@ -19,6 +19,7 @@ from artemis_py.storage.committer import Commit, Write, carry_out
 from artemis_py.storage.disk import DirectoryLock, DiskError, FileDisk, NoSpaceError
 from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.journal_start import SegmentCare
 from artemis_py.storage.recovery import recover
 from artemis_py.storage.room import RESERVE_NAME, DiskSpace, Room
 from artemis_py.storage.sidecars import delete_segment, write_index
@@ -114,12 +115,8 @@ class Life:
             disk,
             committer,
             JournalSettings(file_bytes=900, compact_files_min=0),
-            recovered.index,
-            recovered.segments,
-            recovered.next_lsn,
-            recovered.batch_number,
-            lambda name: delete_segment(disk, name),
-            closed=closed,
+            start=recovered.start,
+            care=SegmentCare(retire=lambda name: delete_segment(disk, name), closed=closed),
         )
         journal.queue_changed(dict(QUEUE))
         published = {}

@@ -16,9 +16,8 @@ from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.entry import ACKED
 from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
 from artemis_py.paged import Page, Share
-from artemis_py.server import bodies as bodies_module
-from artemis_py.server import store as store_module
-from artemis_py.server.store import JournalStore
+from artemis_py.server import journal_store as store_module
+from artemis_py.server.journal_store import JournalStore
 from artemis_py.storage.disk import DiskError, FileDisk
 from artemis_py.storage.recovery import recover
 from artemis_py.storage.room import RESERVE_NAME
@@ -52,8 +51,7 @@ class NamedCommitter(SteppedCommitter):
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """What threads do is done when the test says so."""
-    for module in (store_module, bodies_module):
-        monkeypatch.setattr(module, "ThreadCommitter", NamedCommitter)
+    monkeypatch.setattr(store_module, "ThreadCommitter", NamedCommitter)
     monkeypatch.setattr(store_module, "_say", lambda line: None)
 
 
@@ -70,7 +68,7 @@ def turn(store: JournalStore, *, inline: bool = False) -> None:
         store.log.seal()
         store.large.poll()  # type: ignore[union-attr]
         store.large.seal(store.log.last_lsn, store.log.durable_lsn)  # type: ignore[union-attr]
-        for committer in (store._committer, store._reader, store.large._writer):  # type: ignore[union-attr]
+        for committer in (store._committer, store._files.pages._reader, store.large._writer):  # type: ignore[union-attr]
             committer.stop()  # type: ignore[attr-defined]
             if committer.failure is not None:
                 raise committer.failure
@@ -162,7 +160,7 @@ class Life:
     def left(self) -> list[str]:
         """What could still have been given up."""
         files = [path for path in self.root.rglob("*") if path.is_file() and path.stat().st_size]
-        journal = self.store._journal
+        journal = self.store._files.journal
         return [
             path.name
             for path in files

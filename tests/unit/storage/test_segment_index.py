@@ -14,9 +14,10 @@ from artemis_py.paged import Page
 from artemis_py.storage import segment_index
 from artemis_py.storage.codec import BATCH, FILE_HEADER_BYTES, CodecError, decode_batch, decode_record
 from artemis_py.storage.disk import DiskError, FileDisk
-from artemis_py.storage.index import Index, Segment
+from artemis_py.storage.index import Segment
 from artemis_py.storage.journal import Journal, segment_name
 from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.journal_start import SegmentCare
 from artemis_py.storage.recovery import recover
 from artemis_py.storage.scan import Damage, whole_records
 from artemis_py.storage.segment_index import decode_index, encode_index, index_fields, index_name, index_of
@@ -42,12 +43,8 @@ class Shelf:
             self.disk,
             ImmediateCommitter(),
             JournalSettings(file_bytes=file_bytes, compact_files_min=3, compact_percentage=60),
-            recovered.index if recovered.segments else Index(),
-            recovered.segments,
-            recovered.next_lsn,
-            recovered.batch_number,
-            lambda name: delete_segment(self.disk, name),
-            closed=self._close,
+            start=recovered.start,
+            care=SegmentCare(retire=lambda name: delete_segment(self.disk, name), closed=self._close),
         )
         self.number = 0
 

@@ -12,9 +12,9 @@ from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.records import Actor, Depth, Refusal
 from artemis_py.storage.committer import Commit, Committer, carry_out
 from artemis_py.storage.disk import FileDisk
-from artemis_py.storage.index import Index
 from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.journal_start import JournalStart, SegmentCare
 from artemis_py.storage.retention import Retention, RetentionSettings
 
 FILE_BYTES = 4096
@@ -72,7 +72,9 @@ class Story:
             file_bytes=FILE_BYTES, compact_files_min=3, compact_percentage=60, retains=self.retains, broker_name="story"
         )
         retire = self.disk.delete if keeper is None else keeper.retire
-        self.journal = Journal(self.disk, ImmediateCommitter(), settings, Index(), [], 1, 0, retire)
+        self.journal = Journal(
+            self.disk, ImmediateCommitter(), settings, start=JournalStart(), care=SegmentCare(retire=retire)
+        )
         self.consumers: dict[int, Actor | None] = {}
 
     def declare(self) -> None:

@@ -18,6 +18,7 @@ from artemis_py.storage.disk import DirectoryLock, FileDisk
 from artemis_py.storage.index import Segment
 from artemis_py.storage.journal import Journal, segment_number
 from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.journal_start import SegmentCare
 from artemis_py.storage.reader import Changed, LogReader
 from artemis_py.storage.recovery import recover
 from artemis_py.storage.retained_bodies import RetainedBodies
@@ -59,12 +60,8 @@ class Shelf:
             self.disk,
             ImmediateCommitter(),
             JournalSettings(file_bytes=4096, compact_files_min=0, retains=True),
-            recovered.index,
-            recovered.segments,
-            recovered.next_lsn,
-            recovered.batch_number,
-            self.retention.retire,
-            closed=self._write_index,
+            start=recovered.start,
+            care=SegmentCare(retire=self.retention.retire, closed=self._write_index),
         )
         self.desk = CursorDesk(self.journal, self.retention, self.cursors, lambda: self.now_ms)
 

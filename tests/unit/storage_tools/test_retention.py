@@ -14,9 +14,10 @@ from artemis_py.storage import retention
 from artemis_py.storage.departure import Departure
 from artemis_py.storage.disk import DiskError, FileDisk, NoSpaceError
 from artemis_py.storage.extent import ExtentFiles
-from artemis_py.storage.index import Index, Segment
+from artemis_py.storage.index import Segment
 from artemis_py.storage.journal import Journal, segment_name
 from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.journal_start import JournalStart, SegmentCare
 from artemis_py.storage.retention import Mark, Retention, RetentionSettings, retained_name
 from artemis_py.storage.scan import log_file, log_files
 from tests.unit.storage_tools.parts import FILE_BYTES, START_MS, ImmediateCommitter, Story
@@ -262,9 +263,8 @@ def test_nothing_kept_is_no_mark(tmp_path: Path) -> None:
 def test_the_journal_looks_after_its_chores_every_ten_seconds(tmp_path: Path) -> None:
     disk = FileDisk(tmp_path)
     done: list[int] = []
-    journal = Journal(
-        disk, ImmediateCommitter(), JournalSettings(), Index(), [], 1, 0, disk.delete, lambda: done.append(second)
-    )
+    care = SegmentCare(retire=disk.delete, chores=lambda: done.append(second))
+    journal = Journal(disk, ImmediateCommitter(), JournalSettings(), start=JournalStart(), care=care)
     for second in range(25):
         journal.now_ms = START_MS + second * 1000
         journal.seal()

@@ -1,0 +1,67 @@
+"""A broker's files on a simulated disk, opened as a broker opens them, with threads that work when they are told to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from artemis_py.storage.committer import Committer
+from artemis_py.storage.disk import Disk
+from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.open import Disks, Keeping, Parts, StoreSettings, Workers, open_files
+from artemis_py.storage.recovery import weigh
+from tests.sim.committer import SteppedCommitter
+from tests.sim.disk import SimDisk
+from tests.sim.paging import WitnessedPages
+from tests.sim.retained import Archive
+from tests.sim.witness import WitnessedJournal
+
+
+def _pages(disk: Disk, reader: Committer, say: Callable[[str], None]) -> WitnessedPages:
+    pages = WitnessedPages(disk, reader, say)
+    pages.watch()
+    return pages
+
+
+def _journal(*told: Any, pages: WitnessedPages, **named: Any) -> WitnessedJournal:
+    journal = WitnessedJournal(*told, pages=pages, **named)
+    journal.watch(pages)
+    return journal
+
+
+class SimStore:
+    """Everything on one disk. ``archive`` gets the segments that retire. The threads call ``wake``."""
+
+    def __init__(self, disk: SimDisk, settings: JournalSettings, archive: Archive | None = None) -> None:
+        self.disk = disk
+        self.wake: Callable[[], None] = lambda: None
+        self.told: list[str] = []
+        self.committer, self.reader = SteppedCommitter(self._wake), SteppedCommitter(self._wake)
+        self.bodies = [SteppedCommitter(self._wake), SteppedCommitter(self._wake)]
+        """What writes large bodies, and what reads them."""
+        self.recovered = weigh(disk)
+        self.files = open_files(
+            self.recovered,
+            Disks(journal=disk, pages=disk, bodies=disk),
+            Workers(
+                committer=self.committer,
+                page_reader=self.reader,
+                body_writer=self.bodies[0],
+                body_reader=self.bodies[1],
+            ),
+            StoreSettings(journal=settings),
+            say=self.told.append,
+            keeping=None if archive is None else Keeping(retire_segment=partial(archive.retire, disk)),
+            parts=Parts(journal=_journal, pages=_pages),
+        )
+
+    def _wake(self) -> None:
+        self.wake()
+
+    @property
+    def journal(self) -> WitnessedJournal:
+        """The journal, which writes down what it is told."""
+        journal = self.files.journal
+        assert isinstance(journal, WitnessedJournal)
+        return journal
