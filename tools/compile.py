@@ -31,6 +31,8 @@ MODULES: Final = (
     "storage/index.py",
     "storage/page_index.py",
     "storage/segment_index.py",
+    "storage/segments.py",
+    "storage/compaction.py",
     "storage/journal.py",
     "server/blocked.py",
     "server/clocks.py",

@@ -124,7 +124,8 @@ class CursorDesk:
         """
         journal = self._journal
         found = {
-            one.number: (one.first_lsn, one.written_bytes) for one in [*journal.leaving.values(), *journal.segments]
+            one.number: (one.first_lsn, one.written_bytes)
+            for one in [*journal.files.leaving.values(), *journal.segments]
         }
         if self._retention is not None:
             found |= {one.file.number: (one.first_lsn, one.size_bytes) for one in self._retention.since(after_lsn)}

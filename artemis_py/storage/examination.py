@@ -21,11 +21,11 @@ from artemis_py.storage.codec import FILE_HEADER_BYTES, CodecError, FileHeader, 
 from artemis_py.storage.disk import Disk
 from artemis_py.storage.extent import Extent, Told, read_extent
 from artemis_py.storage.index import Segment
-from artemis_py.storage.journal import segment_name, segment_number
 from artemis_py.storage.journal_start import JournalStart
 from artemis_py.storage.lost import QueueNames, whose, whose_file
 from artemis_py.storage.replay import Replayed, apply
 from artemis_py.storage.scan import Damage, lowest_lsn, next_batch, whole_records
+from artemis_py.storage.segment_names import segment_name, segment_number
 
 LOST_RECORDS_MAX: Final = 1000
 """With more records lost than this, a person has to say that the broker may start without them."""

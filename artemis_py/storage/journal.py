@@ -1,13 +1,10 @@
 """The journal while the broker runs: records gather during a turn and become durable together.
 
-Segments are written one after the other. The oldest goes when nothing in it lives; when too little of all of them
-lives, what does live in the oldest is written again at the end, a little in each turn (compaction). It does not read
-files: see ``recovery.py``.
+What becomes of its files is told in ``segments.py`` and ``compaction.py``. It does not read them: see ``recovery.py``.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import islice
 from typing import Any, Final
 
@@ -19,27 +16,20 @@ from artemis_py.records import Actor
 from artemis_py.storage import codec, page_codec
 from artemis_py.storage.actors import ActorLog
 from artemis_py.storage.bindings_copy import COPIED, BindingsCopy
-from artemis_py.storage.codec import FileHeader, Kept
+from artemis_py.storage.codec import Kept
 from artemis_py.storage.committer import Commit, Committer, Write
-from artemis_py.storage.departure import Departure
+from artemis_py.storage.compaction import Compaction
 from artemis_py.storage.disk import Disk, DiskError
-from artemis_py.storage.extent import ExtentFiles
-from artemis_py.storage.index import Segment
 from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.journal_start import JournalStart, SegmentCare
 from artemis_py.storage.living import binding_records, page_records
 from artemis_py.storage.page_index import places_of
 from artemis_py.storage.pages import PageFiles
-from artemis_py.storage.segment_index import Gathered, SegmentIndex
-from artemis_py.storage.spares import Spares
+from artemis_py.storage.segment_index import Gathered
+from artemis_py.storage.segments import Segments
 
 _INLINE_BYTES_MAX: Final = 65536
-_MOVES_PER_TURN: Final = 256
-_MOVED_BYTES_PER_TURN: Final = 1 << 20
-"""A message more, at least. It is also what a disk that is suddenly full has to have room for."""
 _CHORES_EVERY_MS: Final = 10_000
-_PRESSED_PERCENTAGE: Final = 70
-"""``journal-compact-percentage`` of a disk without room: what compaction writes is less than what it frees."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -56,11 +46,13 @@ class Journal(ActorLog):
         care: SegmentCare,
         pages: PageFiles | None = None,
     ) -> None:
-        index, segments, next_lsn = start.index, start.segments, start.next_lsn
+        index, next_lsn = start.index, start.next_lsn
         super().__init__(settings.broker_name, next_lsn)
         self.durable_lsn = self.last_lsn = next_lsn - 1
         self.index = index
-        self.segments = segments
+        self.files = Segments(disk, committer, settings, start, care)
+        self.segments = self.files.all
+        self.compaction = Compaction(disk, settings, index, self.files)
         self.batches = start.batch_number
         self.syncs = 0
         self.damaged_places = start.damaged_places
@@ -76,11 +68,7 @@ class Journal(ActorLog):
         self._committer = committer
         self._settings = settings
         self._chores = care.chores
-        self._closed = care.closed
-        self._first_number = start.segment_number
         self._gathered = Gathered()
-        self._under_way: tuple[Segment, Gathered] | None = None
-        """What the batch that is not durable yet adds to the index of its segment."""
         self._pages = pages
         self._grown: tuple[Page, bytes] | None = None
         """The PAGE_GREW record written last, which the next one of the same page replaces."""
@@ -98,21 +86,9 @@ class Journal(ActorLog):
         """Was something gathered that stands in the place of what a file has that will go?"""
         self._syncing = False
         """Does the batch under way end in a sync?"""
-        self._retiring: list[tuple[int, Segment]] = []
-        self.leaving: dict[int, Segment] = {}
-        """Segments on their way out, until ``retire`` is done with them: their files are still there."""
-        self._extent = ExtentFiles(disk)
-        self.departure = Departure(self._extent, care.retire, self.leaving)
-        self._bindings_bytes = 0
-        """How large everything but messages was when it was written again."""
-        self._create_current = False
-        self.spares = Spares(disk, committer, settings.file_bytes, settings.files_min)
-        self._reached = segments[-1].number if segments else 0
-        """The last segment of which the extent was told."""
         self._copy = BindingsCopy(disk, committer, index)
         if index.queues or index.addresses or index.cursors:
             self._copy.hand_over(self.last_lsn)
-        self._start_segment()
         for stream, number in index.pages.orphans:
             self._append(codec.PAGE_DROPPED, page_codec.encode_page_dropped(stream, number))
         index.pages.orphans.clear()
@@ -352,14 +328,13 @@ class Journal(ActorLog):
         return bool(self._pending) or self._committer.busy or (self._pages is not None and self._pages.has_unwritten)
 
     def counts(self) -> dict[str, int]:
-        segments = self.segments
         return {
             "records": self.last_lsn,
             "batches": self.batches,
             "syncs": self.syncs,
-            "files": len(segments),
-            "bytes": sum(segment.written_bytes for segment in segments),
-            "live_bytes": sum(segment.live_bytes for segment in segments),
+            "files": len(self.segments),
+            "bytes": self.files.written_bytes,
+            "live_bytes": self.files.live_bytes,
             "damaged_places": self.damaged_places,
             "lost_records": self.lost_records,
         }
@@ -370,8 +345,8 @@ class Journal(ActorLog):
         if done is not None:
             self.durable_lsn = done.lsn
             self.syncs += self._syncing
-            self._index_batch()
-            self._retire_durably_empty()
+            self.files.became_durable(synced=self._syncing)
+            self.files.retire(self.durable_lsn)
             if self._pages is not None:
                 self._pages.written()
                 self._pages.delete_doomed(self.durable_lsn, self._committer.later)
@@ -390,9 +365,9 @@ class Journal(ActorLog):
         if self._chores is not None and not 0 < self._chores_due_ms - self.now_ms <= _CHORES_EVERY_MS:
             self._chores_due_ms = self.now_ms + _CHORES_EVERY_MS
             self._committer.later(self._chores)
-            self._committer.later(self.departure.retry)
-        self._compact()
-        self._note_empty()
+            self._committer.later(self.files.departure.retry)
+        self.write_again(self.compaction.moved())
+        self._let_empty_go()
         pages = self._pages
         writes: list[Write] = []
         if pages is not None:
@@ -405,7 +380,7 @@ class Journal(ActorLog):
             commit = Commit(writes, self.durable_lsn)
             self._syncing = False
         else:
-            self._retire_durably_empty()
+            self.files.retire(self.durable_lsn)
             if pages is not None:
                 pages.delete_doomed(self.durable_lsn, self._committer.later)
             return
@@ -416,8 +391,7 @@ class Journal(ActorLog):
         else:
             self._committer.submit(commit)
         self._copy.hand_over(self.last_lsn)
-        if not self._create_current:
-            self.spares.provide(len(self.segments))
+        self.files.provide_spares()
 
     def _make_commit(self, writes: list[Write]) -> Commit:
         """A batch of everything gathered; ``writes`` come first: they are what its records speak of."""
@@ -427,99 +401,39 @@ class Journal(ActorLog):
         parts = [codec.encode_record(codec.BATCH, self._next_lsn, codec.encode_batch(batch))]
         self.last_lsn = self._next_lsn
         self._next_lsn += 1
-        create_bytes = -1
-        spare: str | None = None
-        if self._create_current:
-            self._create_current = False
-            create_bytes = self._settings.file_bytes
-            spare = self.spares.take()
-            before_lsn = self.segments[-2].last_lsn if len(self.segments) > 1 else 0
-            made_bytes = 0 if spare is None else create_bytes  # without room a new file grows as it is written
-            told = segment.number, segment.first_lsn, self.now_ms, before_lsn, made_bytes
-            header = FileHeader(codec.KIND_JOURNAL, *told)
-            parts.insert(0, codec.encode_file_header(header))
-        data = b"".join(parts + self._pending)
+        file = self.files.new_file(self.now_ms)
+        data = b"".join([file.header, *parts, *self._pending])
         settings = self._settings
         sync = (self._transactional and settings.sync_transactional) or (
             self._non_transactional and settings.sync_non_transactional
         )
-        if not sync and (self._replaces or segment.written_bytes + len(data) >= settings.file_bytes):
+        if not sync and (self._replaces or self.files.fills(len(data))):
             sync, self.inline = True, False  # what was synced must not hang on what was not; and it may take long
         self._syncing = sync
-        write = Write(self._disk, segment.name, segment.written_bytes, data, sync, create_bytes, spare)
+        write = Write(self._disk, segment.name, segment.written_bytes, data, sync, file.create_bytes, file.spare)
         gathered, self._gathered = self._gathered, Gathered()
-        gathered.place(segment.written_bytes, len(data), self.last_lsn, self.now_ms, create_bytes >= 0)
-        self._under_way = segment, gathered
-        segment.written_bytes += len(data)
-        segment.last_lsn = self.last_lsn - 1  # behind all others the BATCH has its own
+        gathered.place(segment.written_bytes, len(data), self.last_lsn, self.now_ms, file.is_needed)
+        self.files.wrote(len(data), self.last_lsn, gathered)
         self._pending = []
         self._origin = 0
         self._transactional = self._non_transactional = self._replaces = False
-        if segment.written_bytes >= settings.file_bytes:
-            self._start_segment()
-        return Commit([*writes, write], self._next_lsn - 1)
-
-    def _start_segment(self) -> None:
-        number = self.segments[-1].number + 1 if self.segments else self._first_number
-        segment = Segment(number, segment_name(number), self._next_lsn)
-        segment.last_lsn = self.segments[-1].last_lsn if self.segments else 0
-        segment.index = SegmentIndex(number, segment.first_lsn)
-        self.segments.append(segment)
-        self._create_current = True
-
-    def _index_batch(self) -> None:
-        """The batch under way is durable: readers may know of it. The last one of a segment closes it."""
-        if self._under_way is None:
-            return
-        (segment, gathered), self._under_way = self._under_way, None
-        assert segment.index is not None
-        gathered.records += gathered.last_lsn - segment.index.last_lsn
-        segment.index.add(gathered)
-        if self._syncing and segment.number != self._reached:
-            self._reached = segment.number
-            self._committer.later(partial(self._extent.reach, segment.number, self.segments[0].number))
-        if segment is not self.segments[-1]:
-            self._close_segment(segment)
-
-    def _close_segment(self, segment: Segment) -> None:
-        if self._closed is not None:
-            self._committer.later(lambda closed=self._closed: closed(segment))  # type: ignore[misc]
+        return Commit([*writes, write], self.last_lsn)
 
     def finish(self) -> None:
         """Nothing more will be written."""
-        if self._under_way is not None or self._committer.failure is not None:
-            return
-        segment = self.segments[-1]
-        if not self._create_current:
-            self._close_segment(segment)
-        if not self._pending and segment.last_lsn:
-            self._committer.later(partial(self._extent.end_at, segment.last_lsn))
+        if not self.files.is_under_way and self._committer.failure is None:
+            self.files.finish(is_all_written=not self._pending)
 
     # ---- segments that go ------------------------------------------------------------------------
 
-    def _note_empty(self) -> None:
-        """Oldest segments in which nothing lives may go once everything written so far is durable.
-
-        One written file always stays: it knows the highest numbers. One
-        with bindings stays until as much was written since as writing them again costs: with many bindings the journal
-        would otherwise be busy with nothing else.
-        """
-        written = len(self.segments) - self._create_current
-        while written > 1 and not self.segments[0].live:
-            written -= 1
-            segment = self.segments[0]
+    def _let_empty_go(self) -> None:
+        """Oldest segments in which nothing lives may go once everything written so far is durable."""
+        while (segment := self.files.oldest_empty()) is not None:
             if segment.has_bindings:
-                if sum(one.written_bytes for one in self.segments) < 2 * self._bindings_bytes:
+                if not self.compaction.may_move_bindings:
                     return
                 self.write_bindings()
-            self._retiring.append((self._next_lsn if self._pending else self.last_lsn, segment))
-            self.leaving[segment.number] = segment
-            del self.segments[0]
-
-    def _retire_durably_empty(self) -> None:
-        while self._retiring and self._retiring[0][0] <= self.durable_lsn:
-            segment = self._retiring.pop(0)[1]
-            self._committer.later(lambda segment=segment: self.departure.let_go(segment))  # type: ignore[misc]
+            self.files.let_oldest_go(self._next_lsn if self._pending else self.last_lsn)
 
     def write_bindings(self) -> None:
         """Everything but messages, once more. What earlier files say of it counts no longer."""
@@ -531,7 +445,7 @@ class Journal(ActorLog):
             self._append_fields(type_code, fields)
         for type_code, payload in page_records(self.index):
             self._append(type_code, payload)
-        self._bindings_bytes = sum(map(len, islice(self._pending, before, None)))
+        self.compaction.bindings_bytes = sum(map(len, islice(self._pending, before, None)))
         self._replaces = True
 
     def write_again(self, messages: list[Kept]) -> None:
@@ -541,52 +455,3 @@ class Journal(ActorLog):
             self._append(codec.MESSAGE, codec.encode_message(kept))
             self.index.add(kept, current)
             self._replaces = True
-
-    @property
-    def wants_compaction(self) -> bool:
-        """Are there many segments, and does too little in them live? Bindings do: or with many of them
-        the journal would move messages out of their way for ever. A disk without room is a reason to do so sooner.
-        """
-        settings = self._settings
-        presses = not self._disk.has_room
-        files_min = 2 if presses else settings.compact_files_min
-        if not settings.compact_files_min or len(self.segments) <= files_min:
-            return False
-        total = sum(segment.written_bytes for segment in self.segments)
-        live = self._bindings_bytes + sum(segment.live_bytes for segment in self.segments)
-        percentage = max(settings.compact_percentage, _PRESSED_PERCENTAGE) if presses else settings.compact_percentage
-        return live * 100 < total * percentage
-
-    def _compact(self) -> None:
-        """Write some of what lives in the oldest segment again at the end."""
-        oldest = self.segments[0]
-        if not oldest.live or oldest is self.segments[-1] or not self.wants_compaction:
-            return
-        if not self._disk.has_room and self._disk.left_bytes < 2 * oldest.live_bytes:
-            return  # what is left is for acknowledgements: they free files, too
-        moved: list[Kept] = []
-        size_bytes = 0
-        for kept in islice(oldest.live.values(), _MOVES_PER_TURN):
-            moved.append(kept)
-            size_bytes += kept.message.inline_bytes
-            if size_bytes >= _MOVED_BYTES_PER_TURN:
-                break
-        self.write_again([kept for kept in moved if self._is_needed(kept)])
-
-    def _is_needed(self, kept: Kept) -> bool:
-        """A copy names no queue that was deleted: that was told in a file which may go before this one."""
-        queues = self.index.queues
-        for queue_id in [number for number in kept.queue_ids if number not in queues]:
-            self.index.settle(queue_id, kept.message.id)
-        return kept.message.id in self.index.home
-
-
-def segment_name(number: int) -> str:
-    """The file name of a journal segment."""
-    return f"artemis-journal-{number:012}.log"
-
-
-def segment_number(name: str) -> int | None:
-    """The number in a segment's file name; None for other files."""
-    stem = name.removeprefix("artemis-journal-").removesuffix(".log")
-    return int(stem) if stem.isdecimal() and name == segment_name(int(stem)) else None

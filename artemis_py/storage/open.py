@@ -95,9 +95,8 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class OpenStore:
-    """The files in use. ``recovered`` is what the journal said before anything was written."""
+    """The files in use."""
 
-    recovered: Recovered
     journal: Journal
     pages: PageFiles
     large: LargeStore
@@ -158,7 +157,7 @@ def open_files(
         retire=keeping.retire_body,
         start_min=max(keeping.body_start_min, given_up.start + 1),
     )
-    store = OpenStore(recovered, journal, pages, large, findings, given_up.stream)
+    store = OpenStore(journal, pages, large, findings, given_up.stream)
     _take_back(store, disks, given_up, is_unsure=is_unsure)
     disks.journal.delete(REPAIRED_NAME)
     return store

@@ -59,7 +59,7 @@ class Relief:
         retention = self._retention
         for room in rooms:
             if room is self._disk.room:
-                room.sources.append(self._in_thread(self._journal.spares.give_up))
+                room.sources.append(self._in_thread(self._journal.files.spares.give_up))
             if retention is not None and _file_system(retention.directory) == _file_system(room.directory):
                 room.sources.append(self._in_thread(partial(self._give_up_history, retention, room)))
             if retention is not None and room is self._disk.room:
@@ -78,7 +78,7 @@ class Relief:
 
     def _give_up_waiting(self, retention: Retention, room: Room) -> bool:
         """A segment that waits to be retained elsewhere: older ones go there, so that it finds room; else it goes."""
-        departure = self._journal.departure
+        departure = self._journal.files.departure
         if not departure.waits:
             return False
         if self._give_up_history(retention, room):

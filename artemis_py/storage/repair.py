@@ -25,10 +25,11 @@ from artemis_py.storage.disk import DiskError, FileDisk, sync_directory
 from artemis_py.storage.examination import MOVES_NAME, REPAIRED_NAME, Examined, examine
 from artemis_py.storage.extent import NAMES as EXTENT_NAMES
 from artemis_py.storage.index import Index
-from artemis_py.storage.journal import Journal, segment_number
+from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.journal_start import JournalStart, SegmentCare
 from artemis_py.storage.private import make_private, open_private
+from artemis_py.storage.segment_names import segment_number
 from artemis_py.storage.sidecars import beside_segment
 
 _NEW: Final = "repaired.part"

@@ -12,10 +12,10 @@ from typing import Any
 
 from artemis_py.storage.codec import CodecError
 from artemis_py.storage.disk import FileDisk
-from artemis_py.storage.journal import segment_name
 from artemis_py.storage.open import Keeping
 from artemis_py.storage.retained_bodies import RetainedBodies
 from artemis_py.storage.retention import Holds, Retention, RetentionSettings, wall_clock_ms
+from artemis_py.storage.segment_names import segment_name
 from artemis_py.storage.sidecars import write_survey
 
 

@@ -6,10 +6,10 @@ import random
 from dataclasses import dataclass, field
 
 from artemis_py.storage.codec import BATCH, GROUP, MESSAGE, Record, decode_message
-from artemis_py.storage.journal import segment_number
 from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.recovery import Recovered, recover
 from artemis_py.storage.scan import inner_records
+from artemis_py.storage.segment_names import segment_number
 from tests.sim.disk import File, SimDisk
 from tests.sim.prepared import QUEUE, commit, message, open_journal, records
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from artemis_py.message import LargeBody
 from artemis_py.records import Depth
-from artemis_py.storage.journal import segment_number
 from artemis_py.storage.reader import (
     Attempted,
     Changed,
@@ -24,6 +23,7 @@ from artemis_py.storage.reader import (
     events_of,
 )
 from artemis_py.storage.scan import Damage
+from artemis_py.storage.segment_names import segment_number
 from artemis_py.storage.sidecars import delete_segment
 from tests.sim.disk import SimDisk
 

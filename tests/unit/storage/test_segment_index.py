@@ -15,12 +15,13 @@ from artemis_py.storage import segment_index
 from artemis_py.storage.codec import BATCH, FILE_HEADER_BYTES, CodecError, decode_batch, decode_record
 from artemis_py.storage.disk import DiskError, FileDisk
 from artemis_py.storage.index import Segment
-from artemis_py.storage.journal import Journal, segment_name
+from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.journal_start import SegmentCare
 from artemis_py.storage.recovery import recover
 from artemis_py.storage.scan import Damage, whole_records
 from artemis_py.storage.segment_index import decode_index, encode_index, index_fields, index_name, index_of
+from artemis_py.storage.segment_names import segment_name
 from artemis_py.storage.sidecars import delete_orphans, delete_segment, index_beside, write_index
 from tests.unit.storage_tools.parts import ImmediateCommitter, Story, message
 

@@ -14,9 +14,10 @@ from artemis_py.core.entry import ACKED
 from artemis_py.paged import Page
 from artemis_py.storage.committer import Commit, Write
 from artemis_py.storage.disk import DiskError, FileDisk, NoSpaceError
-from artemis_py.storage.journal import Journal, segment_number
+from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.pages import PageFiles
+from artemis_py.storage.segment_names import segment_number
 from artemis_py.storage.spares import Spares
 from artemis_py.storage.spill import SpillLog
 from tests.sim.committer import SteppedCommitter
@@ -113,7 +114,7 @@ def test_compaction_moves_little_at_a_time() -> None:
         commit(journal, committer)
     journal.settled(QUEUE_ID, [*published[:20], *published[60:80]], ACKED)
     written = committed = 0
-    while journal.has_pending or journal.wants_compaction:
+    while journal.has_pending or journal.compaction.is_wanted:
         written = max(written, _written_by_a_batch(disk, journal, committer))
         committed += 1
     assert committed > 1

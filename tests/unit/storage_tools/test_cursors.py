@@ -16,7 +16,7 @@ from artemis_py.storage.body_names import body_name
 from artemis_py.storage.cursors import CURSORS_MAX, Cursor, CursorError, Cursors, Lag, wanted_cursor
 from artemis_py.storage.disk import DirectoryLock, FileDisk
 from artemis_py.storage.index import Segment
-from artemis_py.storage.journal import Journal, segment_number
+from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.journal_start import SegmentCare
 from artemis_py.storage.reader import Changed, LogReader
@@ -25,6 +25,7 @@ from artemis_py.storage.retained_bodies import RetainedBodies
 from artemis_py.storage.retention import Retention, RetentionSettings
 from artemis_py.storage.scan import log_files
 from artemis_py.storage.segment_index import index_name
+from artemis_py.storage.segment_names import segment_number
 from artemis_py.storage.sidecars import write_index
 from tests.unit.storage_tools.parts import START_MS, ImmediateCommitter, message
 

@@ -15,11 +15,12 @@ from artemis_py.storage.departure import Departure
 from artemis_py.storage.disk import DiskError, FileDisk, NoSpaceError
 from artemis_py.storage.extent import ExtentFiles
 from artemis_py.storage.index import Segment
-from artemis_py.storage.journal import Journal, segment_name
+from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.journal_start import JournalStart, SegmentCare
 from artemis_py.storage.retention import Mark, Retention, RetentionSettings, retained_name
 from artemis_py.storage.scan import log_file, log_files
+from artemis_py.storage.segment_names import segment_name
 from tests.unit.storage_tools.parts import FILE_BYTES, START_MS, ImmediateCommitter, Story
 
 DAY_MS = 86_400_000
