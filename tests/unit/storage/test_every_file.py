@@ -17,8 +17,9 @@ import pytest
 
 from artemis_py.server.journal_store import JournalStore
 from artemis_py.storage.body_names import read_name
+from artemis_py.storage.log_events import Published
 from artemis_py.storage.page_codec import page_numbers
-from artemis_py.storage.reader import Published, events_of
+from artemis_py.storage.reader import events_of
 from artemis_py.storage.recovery import LossError
 from artemis_py.storage.scan import Damage, log_file
 from tests.sim.damaged import published_by

@@ -10,8 +10,9 @@ from artemis_py.message import Account
 from artemis_py.paged import Page, PagedMessage, Share
 from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.log_events import Published
 from artemis_py.storage.page_codec import encode_grew
-from artemis_py.storage.reader import Published, events_of
+from artemis_py.storage.reader import events_of
 from artemis_py.storage.recovery import recover
 from artemis_py.storage.segment_names import segment_name, segment_number
 from tests.sim.committer import SteppedCommitter

@@ -12,7 +12,8 @@ from artemis_py.message import Account, Head
 from artemis_py.paged import Page, PagedMessage, Share
 from artemis_py.storage import codec
 from artemis_py.storage.codec import RECORD_HEADER_BYTES
-from artemis_py.storage.reader import Consumer, LogReader, Published, Purged, Refused, Session
+from artemis_py.storage.log_events import Consumer, Published, Purged, Refused, Session
+from artemis_py.storage.reader import LogReader
 from artemis_py.storage.scan import log_files, whole_records
 from tests.unit.storage_tools.parts import Story, message
 

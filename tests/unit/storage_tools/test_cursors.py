@@ -19,7 +19,8 @@ from artemis_py.storage.index import Segment
 from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.journal_start import SegmentCare
-from artemis_py.storage.reader import Changed, LogReader
+from artemis_py.storage.log_events import Changed
+from artemis_py.storage.reader import LogReader
 from artemis_py.storage.recovery import recover
 from artemis_py.storage.retained_bodies import RetainedBodies
 from artemis_py.storage.retention import Retention, RetentionSettings

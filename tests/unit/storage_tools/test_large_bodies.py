@@ -11,7 +11,8 @@ import pytest
 from artemis_py.cli.main import main
 from artemis_py.message import LargeBody
 from artemis_py.storage.body_names import body_name, start_name
-from artemis_py.storage.reader import LogReader, Published
+from artemis_py.storage.log_events import Published
+from artemis_py.storage.reader import LogReader
 from tests.unit.storage_tools.parts import Story, message
 
 NUMBER = (1 << 32) + 1
