@@ -118,8 +118,8 @@ class _StoppedBroker:
             settings = JournalSettings(file_bytes=self._file_bytes, compact_files_min=0, retains=True)
             care = SegmentCare(retire=lambda _name: None)
             journal = Journal(disk, committer, settings, start=recovered.start, care=care)
-            journal.now_ms = int(time.time() * 1000)
-            journal.cursor_changed({"name": name, "deleted": True})
+            journal.records.now_ms = int(time.time() * 1000)
+            journal.records.cursor_changed({"name": name, "deleted": True})
             journal.seal()
         finally:
             committer.stop()

@@ -343,10 +343,10 @@ class Queue(QueueGroups):
         """The entries of a consumer's outbox were written: for a consumer that settles on send, that is the end of
         them.
         """
-        if self.host.log.retains and self.durable and not consumer.browses:
+        if consumer.actor is not None:
             durable = [entry.message for entry in entries if entry.message.head.persistent]
             if durable:
-                self.host.log.delivered(self.id, durable, consumer.actor)
+                self.host.log.story.delivered(self.id, durable, consumer.actor)
         if consumer.settles and consumer.destructive:
             self.was_used = True
             self.tally.acknowledged += len(entries)
@@ -451,7 +451,7 @@ class Queue(QueueGroups):
     def tell_left(self, consumer: Consumer, *, failed: bool) -> None:
         """A consumer left, and what it held is back: tell a log that is retained."""
         if consumer.actor is not None:
-            self.host.log.consumer_closed(consumer.actor, failed=failed)
+            self.host.log.story.consumer_closed(consumer.actor, failed=failed)
 
     # ---- consumers -------------------------------------------------------------------------------
 

@@ -123,7 +123,7 @@ class Return(QueueWork):
             entry.attempts += 1
             if redelivery.is_exhausted(entry.attempts):
                 queue.host.note_dead(queue, entry)
-                if queue.host.log.retains:  # a restart does not need it, but who asks what the message died of
+                if consumer.actor is not None:  # a restart does not need it, but who asks what the message died of
                     queue.note_attempt(entry, 0, consumer, self._cause)
                 queue.kill([message], DEAD, consumer.actor)
                 self._dead_count += 1

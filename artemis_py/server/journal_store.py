@@ -110,7 +110,8 @@ class JournalStore(Store):
         disks = Disks(journal=self._disk, pages=self._page_disk, bodies=self._body_disk)
         settings = StoreSettings(journal=_journal_settings(config), syncs_bodies=config.large_message_sync)
         files = open_files(recovered, disks, workers, settings, say=_say, keeping=keeping)
-        self._files, self.log, self.pages, self.large = files, files.journal, files.pages, files.large
+        self._files, self.pages, self.large = files, files.pages, files.large
+        self.log, self.durability = files.journal.records, files.journal
         retention = None if self._retained is None else self._retained.retention
         Relief(self._disk, files.journal, retention, lambda: self._committer.is_here, _say).offer(self.rooms)
         directories = [self._disk.directory] + ([] if retention is None else [retention.directory])

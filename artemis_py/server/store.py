@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from artemis_py.records import Keepsake, PageLog, RecordLog
+from artemis_py.records import Durability, Keepsake, PageLog, RecordLog
 from artemis_py.server.cursor_desk import CursorDesk
 from artemis_py.server.log_view import LogView
 from artemis_py.storage.large import LargeStore
@@ -16,6 +16,8 @@ class Store(ABC):
     """Where a broker's log, pages and large bodies go. What is None has no place: then memory has to do."""
 
     log: RecordLog
+    durability: Durability
+    """What makes durable what the log is told."""
     pages: PageLog | None
     large: LargeStore | None
     log_view: LogView | None = None

@@ -28,7 +28,7 @@ class TransientStore(Store):
             self.large = self._bodies.store
             self.report = list(self._bodies.report)
             self.pages = None
-            self.log = MemoryLog()
+            self.log = self.durability = MemoryLog()
             directory = Path(config.paging_directory)
             self._folder = TransientFolder(directory, look)
             opened.callback(self._folder.close)
@@ -48,7 +48,7 @@ class TransientStore(Store):
             opened.callback(thread.stop)
         pages = PageFiles(self._folder, reader, warn)
         self.pages = pages
-        self.log = SpillLog(writer, pages, warn)
+        self.log = self.durability = SpillLog(writer, pages, warn)
 
     def keepsake(self) -> Keepsake:
         return Keepsake()

@@ -291,11 +291,10 @@ class Session(Sending):
 
     def _introduce(self, greeting: Greeting) -> None:
         """Tell a log that is retained who is here."""
-        log = self.service.broker.log
-        if log.retains:
-            fields = {"client": self.peer, "login": greeting.login, "client_id": greeting.client_id}
-            known = {name: value for name, value in fields.items() if value}
-            log.session_opened(self.origin, {**known, "protocol": f"STOMP {greeting.version}"})
+        fields = {"client": self.peer, "login": greeting.login, "client_id": greeting.client_id}
+        known = {name: value for name, value in fields.items() if value}
+        story = self.service.broker.log.story
+        story.session_opened(self.origin, {**known, "protocol": f"STOMP {greeting.version}"})
 
     def refuse(self, message: str, receipt: str | None, *, syntax: bool) -> None:
         """Answer ERROR. STOMP 1.2 then closes; 1.1 only after bad syntax; 1.0 goes on."""

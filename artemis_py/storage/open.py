@@ -119,7 +119,7 @@ class OpenStore:
         self.journal.poll()
         self.journal.seal()
         self.large.poll()
-        self.large.seal(self.journal.last_lsn, self.journal.durable_lsn)
+        self.large.seal(self.journal.records.last_lsn, self.journal.durable_lsn)
 
 
 def open_files(
@@ -186,13 +186,13 @@ def _take_back(store: OpenStore, disks: Disks, given_up: GivenUp, *, is_unsure: 
     """The large bodies that messages need are in use again, the others go. What is missing is noted before the journal
     says that nobody needs it.
     """
-    index, journal, large = store.journal.index, store.journal, store.large
-    told = hold_bodies(disks.pages, index.pages, journal, large)
+    index, records, large = store.journal.index, store.journal.records, store.large
+    told = hold_bodies(disks.pages, index.pages, records, large)
     missing = missing_pages(index, disks.pages.names())
     is_unsure = is_unsure or any(
         page.has_large and (page.damaged or page_name(page.stream, page.number) in missing)
         for page in index.pages.pages()
     )
-    told += take_over(index, journal, large, keep_unused=is_unsure, given_up=given_up.names)
+    told += take_over(index, records, large, keep_unused=is_unsure, given_up=given_up.names)
     store.findings.bodies += told
     note_given_up(disks.journal, large.given_up.union(missing))

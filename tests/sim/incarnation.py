@@ -26,13 +26,14 @@ class Incarnation:
 
     def __init__(self, config: BrokerConfig, store: SimStore, base: Projection, now_ms: int) -> None:
         self.base = base
-        self.disk, self.journal, self.large = store.disk, store.journal, store.files.large
+        self.disk, self.journal, self.large = store.disk, store.files.journal, store.files.large
+        self.records = store.records
         self.committer, self.reader, self.bodies = store.committer, store.reader, store.bodies
         self.loop = FakeLoop(now_ms)
         self.clients: list[Client] = []
         self.together = False
         self.stats = ServerStats()
-        self.broker = Broker(config, self.journal, now_ms, store.files.keepsake(), store.files.pages)
+        self.broker = Broker(config, self.records, now_ms, store.files.keepsake(), store.files.pages)
         self.turns = Turns(self.loop.as_loop(), self.broker, self.journal, self.stats, self.loop.clock_ms, self.large)
         acceptor = config.acceptors[0]
         service = StompService(self.broker, acceptor, self.stats.traffic, counted_names(), self.large)
@@ -84,7 +85,7 @@ class Incarnation:
     def projection(self, lsn: int | None = None) -> Projection:
         """The state after all operations up to ``lsn`` (None: all there are)."""
         projection = self.base.restarted()
-        for number, operation in self.journal.operations:
+        for number, operation in self.records.operations:
             if lsn is None or number <= lsn:
                 projection.apply(operation)
         return projection

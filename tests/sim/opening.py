@@ -8,14 +8,16 @@ from typing import Any
 
 from artemis_py.storage.committer import Committer
 from artemis_py.storage.disk import Disk
+from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.open import Disks, Keeping, Parts, StoreSettings, Workers, open_files
 from artemis_py.storage.recovery import weigh
+from artemis_py.storage.story import LogStory
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 from tests.sim.paging import WitnessedPages
 from tests.sim.retained import Archive
-from tests.sim.witness import WitnessedJournal
+from tests.sim.witness import WitnessedRecords, WitnessedStory
 
 
 def _pages(disk: Disk, reader: Committer, say: Callable[[str], None]) -> WitnessedPages:
@@ -24,9 +26,14 @@ def _pages(disk: Disk, reader: Committer, say: Callable[[str], None]) -> Witness
     return pages
 
 
-def _journal(*told: Any, pages: WitnessedPages, **named: Any) -> WitnessedJournal:
-    journal = WitnessedJournal(*told, pages=pages, **named)
-    journal.watch(pages)
+def _journal(disk: Disk, *told: Any, pages: WitnessedPages, **named: Any) -> Journal:
+    journal = Journal(disk, *told, pages=pages, make_records=WitnessedRecords, **named)
+    records = journal.records
+    assert isinstance(records, WitnessedRecords)
+    records.watch(pages, disk)
+    if isinstance(records.story, LogStory):
+        records.story = WitnessedStory(records, "")
+        records.story.witness = records
     return journal
 
 
@@ -60,8 +67,8 @@ class SimStore:
         self.wake()
 
     @property
-    def journal(self) -> WitnessedJournal:
-        """The journal, which writes down what it is told."""
-        journal = self.files.journal
-        assert isinstance(journal, WitnessedJournal)
-        return journal
+    def records(self) -> WitnessedRecords:
+        """The records, which note what they are told."""
+        records = self.files.journal.records
+        assert isinstance(records, WitnessedRecords)
+        return records

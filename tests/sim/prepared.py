@@ -54,12 +54,12 @@ def prepare(*batches: int, file_bytes: int = 65536) -> SimDisk:
     """A disk with one queue and messages 1, 2, 3...: as many in each batch as told."""
     disk = SimDisk(random.Random(1))
     journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=file_bytes, compact_files_min=0))
-    journal.queue_changed(dict(QUEUE))
+    journal.records.queue_changed(dict(QUEUE))
     number = 0
     for count in batches:
         for _ in range(count):
             number += 1
-            journal.published(message(number), [QUEUE_ID], 0)
+            journal.records.published(message(number), [QUEUE_ID], 0)
         commit(journal, committer)
     return disk
 

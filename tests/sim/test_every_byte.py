@@ -267,16 +267,16 @@ def _with_pages() -> tuple[SimDisk, list[tuple[int, int]]]:
     """A journal that tells of two pages, told once more when its first file went; and of each how much is left."""
     disk = SimDisk(random.Random(1))
     journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=FILE_BYTES, compact_files_min=0))
-    journal.queue_changed(dict(QUEUE))
+    journal.records.queue_changed(dict(QUEUE))
     pages = [Page(1, 1, 1), Page(1, 2, 4)]
     for page in pages:
-        journal.page_opened(page, "q")
+        journal.records.page_opened(page, "q")
         for count in (1, 2, 3):
             page.count, page.size_bytes, page.durable = count, 100 * count, {QUEUE_ID: Share(count, 50 * count)}
-            journal.paged(page)
+            journal.records.paged(page)
             commit(journal, committer)
     while journal.segments[0].number == 1:
-        journal.cursor_changed({"name": "reader", "lsn": 1, "owner": "", "ttl_s": 60, "moved_ms": 1})
+        journal.records.cursor_changed({"name": "reader", "lsn": 1, "owner": "", "ttl_s": 60, "moved_ms": 1})
         commit(journal, committer)
     journal.finish()
     committer.stop()

@@ -37,10 +37,10 @@ def test_at_each_operation_of_a_journal(kind: str, power_goes: bool) -> None:
         disk = SimDisk(random.Random(operation))
         disk.fault = _at(FAULTS[kind], operation)
         journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=600, compact_files_min=0))
-        journal.queue_changed(dict(QUEUE))
+        journal.records.queue_changed(dict(QUEUE))
         promised, written = 0, 0
         for number in range(1, 13):
-            lsn = journal.published(message(number), [QUEUE_ID], 0)
+            lsn = journal.records.published(message(number), [QUEUE_ID], 0)
             written = number
             journal.poll()
             journal.seal()
@@ -56,7 +56,7 @@ def test_at_each_operation_of_a_journal(kind: str, power_goes: bool) -> None:
         durable_lsn = journal.durable_lsn
         assert FAULTS[kind].error in str(journal.failure)
         disk.restart()
-        journal.published(message(50), [QUEUE_ID], 0)
+        journal.records.published(message(50), [QUEUE_ID], 0)
         for _ in range(3):
             journal.seal()
             committer.stop()
@@ -104,8 +104,8 @@ def test_a_journal_recovers_on_a_disk_that_cannot_be_written() -> None:
     """Reading an undamaged journal writes nothing; a full disk does not keep a broker from starting."""
     disk = SimDisk(random.Random(1))
     journal, committer, _ = open_journal(disk)
-    journal.queue_changed(dict(QUEUE))
-    journal.published(message(1), [QUEUE_ID], 0)
+    journal.records.queue_changed(dict(QUEUE))
+    journal.records.published(message(1), [QUEUE_ID], 0)
     commit(journal, committer)
     disk.fault = Fault(0, "Read-only file system", verbs=("create", "write", "sync", "rename", "delete"))
     assert kept_ids(recover(disk)) == [1]

@@ -224,8 +224,8 @@ class World:
         life.settle()
         while rng.random() < self._patience and life.step(rng):
             life.settle()
-        if life.journal.durable_lsn > life.journal.last_lsn:
-            raise Broken(f"durable up to {life.journal.durable_lsn}, written up to {life.journal.last_lsn}")
+        if life.journal.durable_lsn > life.records.last_lsn:
+            raise Broken(f"durable up to {life.journal.durable_lsn}, written up to {life.records.last_lsn}")
         if rng.random() < 0.05 and life.failure is None:
             records_match(life)
 
@@ -248,7 +248,7 @@ class World:
         fields: dict[str, object] = {"name": name, "lsn": life.journal.durable_lsn, "moved_ms": life.loop.now_ms}
         if name in life.journal.index.cursors and self.rng.random() < 0.2:
             fields = {"name": name, "deleted": True}
-        life.journal.cursor_changed(fields)
+        life.records.cursor_changed(fields)
 
     def _dismiss(self, trader: Trader, promised: list[Fact]) -> None:
         trader.listen()
@@ -262,7 +262,7 @@ class World:
     def _crash(self, life: Incarnation, promised: list[Fact]) -> tuple[SimStore, Projection]:
         report = self.report
         report.lives += 1
-        report.operations += len(life.journal.operations)
+        report.operations += len(life.records.operations)
         report.promises += len(promised)
         report.large_bodies += life.large.counts()["begun"]
         report.segments = max(report.segments, life.journal.segments[-1].number)

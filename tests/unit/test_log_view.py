@@ -24,7 +24,7 @@ class Desk(Shelf):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, bytes_max=None)
-        self.journal.queue_changed({"id": 1, "name": "q", "address": "a"})
+        self.journal.records.queue_changed({"id": 1, "name": "q", "address": "a"})
         self.view = LogView(self.journal, folder / "journal", "id", [], self.retention)
 
     def keep(self, segments: int) -> None:
@@ -32,7 +32,7 @@ class Desk(Shelf):
         until = self.journal.segments[-1].number + segments
         while self.journal.segments[-1].number < until:
             self.number += 1
-            self.journal.published(message(self.number, bytes(500)), [1], 0)
+            self.journal.records.published(message(self.number, bytes(500)), [1], 0)
             self.turn()
 
     def listed(self, after_lsn: int = -1) -> list[dict[str, Any]]:

@@ -204,7 +204,7 @@ def test_a_page_of_several_that_comes_back_is_put_aside(tmp_path: Path) -> None:
     store = opened(tmp_path)
     page = store._files.journal.index.pages.find(1, 1)
     assert page is not None
-    store._files.journal.page_dropped(page)  # its messages were killed when they were read
+    store._files.journal.records.page_dropped(page)  # its messages were killed when they were read
     turn(store)
     store._opened.close()
     lost.write_bytes(data)
@@ -250,7 +250,7 @@ def test_what_is_accepted_as_lost_is_put_aside_when_it_comes_back(tmp_path: Path
     assert first.next_number == first_number(2), "no body gets the name of one that may come back"
     store = opened(tmp_path)
     for page in store._files.journal.index.pages.pages():
-        store._files.journal.page_dropped(page)
+        store._files.journal.records.page_dropped(page)
     turn(store)
     store._opened.close()
     store = opened(tmp_path)

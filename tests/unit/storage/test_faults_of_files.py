@@ -118,18 +118,18 @@ class Life:
             start=recovered.start,
             care=SegmentCare(retire=lambda name: delete_segment(disk, name), closed=closed),
         )
-        journal.queue_changed(dict(QUEUE))
+        journal.records.queue_changed(dict(QUEUE))
         published = {}
         for number in range(1, MESSAGES + 1):
             published[number] = message(number)
             self.written.add(number)
-            lsn = journal.published(published[number], [QUEUE_ID], 0)
+            lsn = journal.records.published(published[number], [QUEUE_ID], 0)
             if self._is_durable(journal, committer, lsn):
                 self.promised.add(number)
             if number % 2:
                 continue
             self.ended.add(number)
-            lsn = journal.settled(QUEUE_ID, [published[number]], ACKED)
+            lsn = journal.records.settled(QUEUE_ID, [published[number]], ACKED)
             if self._is_durable(journal, committer, lsn):
                 self.settled.add(number)
         committer.stop()

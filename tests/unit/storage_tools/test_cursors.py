@@ -73,7 +73,7 @@ class Shelf:
 
     def turn(self) -> None:
         """What was written becomes durable."""
-        self.journal.now_ms = self.now_ms
+        self.journal.records.now_ms = self.now_ms
         self.journal.poll()
         self.journal.seal()
         self.journal.poll()
@@ -88,7 +88,7 @@ class Shelf:
         until = self.journal.segments[-1].number + segments
         while self.journal.segments[-1].number < until:
             self.number += 1
-            self.journal.published(message(self.number, bytes(500)), [], 0)
+            self.journal.records.published(message(self.number, bytes(500)), [], 0)
             self.turn()
 
     @property

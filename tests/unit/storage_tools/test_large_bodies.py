@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
     story.turn(story.declare)
     large = message(1)
     large.body = LargeBody(NUMBER, 10, None, crc32(BODY))
-    story.turn(lambda: story.journal.published(large, [1], 0) and None)
+    story.turn(lambda: story.journal.records.published(large, [1], 0) and None)
     story.disk.close()
     (tmp_path / "largemessages").mkdir()
     (tmp_path / "largemessages" / NAME).write_bytes(BODY)

@@ -248,7 +248,7 @@ def test_the_oldest_can_be_given_up_whoever_holds_it(tmp_path: Path) -> None:
 def test_a_new_journal_goes_on_behind_the_kept_one(tmp_path: Path, rng: Random) -> None:
     settings = RetentionSettings(tmp_path / "kept", None, None)
     story = Story(tmp_path / "journal", settings)
-    story.journal.message_id, story.journal.queue_id = 4711, 12
+    story.journal.records.message_id, story.journal.records.queue_id = 4711, 12
     story.generate(rng, 60)
     mark = Retention(story.disk, story.folder, settings, lambda: story.now_ms).mark()
     assert isinstance(mark, Mark)
@@ -267,7 +267,7 @@ def test_the_journal_looks_after_its_chores_every_ten_seconds(tmp_path: Path) ->
     care = SegmentCare(retire=disk.delete, chores=lambda: done.append(second))
     journal = Journal(disk, ImmediateCommitter(), JournalSettings(), start=JournalStart(), care=care)
     for second in range(25):
-        journal.now_ms = START_MS + second * 1000
+        journal.records.now_ms = START_MS + second * 1000
         journal.seal()
     assert done == [0, 10, 20]
 
