@@ -40,6 +40,9 @@ class NewFile:
         return self.create_bytes != _MADE_ALREADY
 
 
+_NO_NEW_FILE: Final = NewFile(_MADE_ALREADY, b"", None)
+
+
 class Segments:
     """``all`` has those that count. One with nothing in it stands at the end from the start on."""
 
@@ -88,7 +91,7 @@ class Segments:
     def new_file(self, now_ms: int) -> NewFile:
         """What the next batch has to do first."""
         if not self._is_unmade:
-            return NewFile(_MADE_ALREADY, b"", None)
+            return _NO_NEW_FILE
         self._is_unmade = False
         segment = self.all[-1]
         spare = self.spares.take()
@@ -120,7 +123,7 @@ class Segments:
         segment, gathered = self._under_way, self._gathered
         if segment is None:
             return
-        self._under_way, self._gathered = None, Gathered()
+        self._under_way = None
         assert segment.index is not None
         gathered.records += gathered.last_lsn - segment.index.last_lsn
         segment.index.add(gathered)
