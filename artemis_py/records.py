@@ -2,6 +2,9 @@
 
 Each record appended gets the next log sequence number (lsn). An output that depends on a record carries its lsn and
 leaves when ``lsn <= durable_lsn``. Storage never calls the core back.
+
+The core tells a ``RecordLog`` what a crash must not undo, and its ``Story`` what only readers of a retained log want to
+know. Turns make durable what was told (``Durability``).
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from mypy_extensions import mypyc_attr
+from mypy_extensions import mypyc_attr, trait
 
 from artemis_py.errors import ArtemisError
 from artemis_py.message import Account, Message
@@ -68,32 +71,13 @@ class Keepsake:
     """Pages of streams up to this number may come back: it is not given again."""
 
 
-class Actor:
-    """A session, or a consumer of one, as a log knows it that is retained. Only the log reads or changes it."""
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Actor(ABC):
+    """A session, or a consumer of one, as a log knows it that is retained. Only the log looks into it."""
 
-    __slots__ = ("fields", "id", "segment", "session")
-
-    def __init__(self, fields: dict[str, Any], session: Actor | None = None) -> None:
-        self.fields = fields
-        self.session = session
-        """Whose consumer it is; None for a session."""
-        self.id = 0
-        """Its number in the log, which no restart repeats; 0 while nothing named it."""
-        self.segment = 0
-        """The last segment that told of it."""
-
-
-@dataclass(slots=True)
-class Refusal:
-    """Persistent messages that an address did not take in from one session (0: the broker's own copies): it was full
-    and has the policy ``drop`` or ``fail``, or (``duplicate``) had seen their duplicate ids. Bytes are encoded sizes.
-    """
-
-    address: str
-    policy: str
-    origin: int
-    count: int = 0
-    size_bytes: int = 0
+    @abstractmethod
+    def named(self) -> int:
+        """Its number in the log, for the next record, which will name it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,31 +94,82 @@ class Depth:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
+class Story:
+    """What only readers of a log want to know that is retained; a restart needs none of it. This one is told to nobody.
+
+    Sessions are known by the number of their connection (``Message.origin``), queues by their number.
+    """
+
+    is_told: bool = False
+    """Does anybody read it? Then the log also has persistent messages that no durable queue takes."""
+
+    def session_opened(self, origin: int, fields: dict[str, str]) -> None:
+        """A client was greeted; ``fields`` say who it is. It is written down with the first record that names it."""
+        return
+
+    def session_closed(self, origin: int) -> None:
+        """A client is gone; nothing names it any more when the turn is over."""
+        return
+
+    def consumer_opened(self, origin: int, queue_id: int, fields: dict[str, str]) -> Actor | None:
+        """A session's consumer came to a durable queue; ``fields`` say what it wants. Returns what the log is to be
+        told of it with; None when nobody cares.
+        """
+        return None
+
+    def consumer_closed(self, actor: Actor, *, failed: bool) -> None:
+        """A consumer left; what it held went back to its queue. ``failed``: its connection was lost. It may still be
+        named, by a transaction.
+        """
+        return
+
+    def session_number(self, origin: int) -> int:
+        """The log's number of the session on a connection; 0: the broker itself, or nobody cares."""
+        return 0
+
+    def delivered(self, queue_id: int, messages: list[Message], consumer: Actor) -> int:
+        """A durable queue's consumer was sent these persistent messages. Returns the lsn of the record."""
+        return 0
+
+    def published_in_page(self, message: Message, queue_ids: list[int], due_ms: int, place: int) -> int:
+        """As ``RecordLog.published``, of a message that lives in a page, at ``place`` of its address' stream (0: no
+        queue kept it).
+        """
+        return 0
+
+    def refused(self, address: str, policy: str, message: Message) -> None:
+        """A message did not come into an address: it was full and has the policy ``drop``, ``fail`` or ``reject``, or
+        (``duplicate``) had seen its duplicate id.
+        """
+        return
+
+    def end_turn(self) -> bool:
+        """Everything of the turn was told. Returns whether ``depths`` should be."""
+        return False
+
+    def depths(self, depths: list[Depth]) -> int:
+        """What durable queues hold now, the empty ones left out. Returns the lsn of the record."""
+        return 0
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
 class RecordLog(ABC):
     """Where the core writes what a crash must not undo.
 
-    Only durable messages on durable queues are written. Queues are known by number. Every method but ``poll`` and
-    ``seal`` only gathers and returns the lsn of what it wrote.
+    Only durable messages on durable queues are written. Queues are known by number. Every method only gathers, and
+    returns the lsn of what it wrote.
     """
 
-    durable_lsn: int
-    """Everything up to this lsn survives a crash."""
     last_lsn: int
     """The lsn given last."""
     now_ms: int
     """The time of the turn, for whoever reads the log later."""
     message_id: int
-    """The highest message id given so far; the broker sets it before ``seal``."""
+    """The highest message id given so far; the broker sets it before the turn is sealed."""
     queue_id: int
     """The highest queue number given so far."""
-    retains: bool = False
-    """Is everything kept for later readers? Then the log is also told of deliveries, and of persistent messages that no
-    durable queue takes.
-    """
-    inline: bool
-    """May ``seal`` wait for the disk? Set by the turn when nobody else would wait with it."""
-    was_inline: bool
-    """Did the last ``seal`` wait for the disk?"""
+    story: Story
+    """What only readers want to know."""
 
     @abstractmethod
     def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
@@ -176,12 +211,6 @@ class RecordLog(ABC):
         """The stream of an address got a new page."""
         return self.last_lsn
 
-    def published_in_page(self, message: Message, queue_ids: list[int], due_ms: int, place: int) -> int:
-        """As ``published``, of a message that lives in a page, at ``place`` of its address' stream (0: no queue kept
-        it). Only for a log that ``retains``, for its readers.
-        """
-        return self.last_lsn
-
     def paged(self, page: Page) -> int:
         """A page grew to the counts and sizes that it has now. What stands behind them does not count."""
         return self.last_lsn
@@ -212,47 +241,7 @@ class RecordLog(ABC):
         """Every queue is done with a page."""
         return self.last_lsn
 
-    # What only readers of a log that ``retains`` want to know. Sessions are known by the number of their connection
-    # (``Message.origin``).
-
-    def session_opened(self, origin: int, fields: dict[str, Any]) -> None:
-        """A client was greeted; ``fields`` say who it is. It is written down with the first record that names it."""
-        return
-
-    def session_closed(self, origin: int) -> None:
-        """A client is gone; nothing names it any more."""
-        return
-
-    def consumer_opened(self, origin: int, queue_id: int, fields: dict[str, Any]) -> Actor | None:
-        """A session's consumer came to a durable queue; ``fields`` say what it wants. Returns what the log is to be
-        told of it with; None when it does not care.
-        """
-        return None
-
-    def consumer_closed(self, actor: Actor, *, failed: bool) -> None:
-        """A consumer left; what it held went back to its queue. ``failed``: its connection was lost. It may still be
-        named, by a transaction.
-        """
-        return
-
-    def delivered(self, queue_id: int, messages: list[Message], consumer: Actor | None = None) -> int:
-        """A durable queue's consumer was sent these. Only called when the log ``retains``."""
-        return self.last_lsn
-
-    def refused(self, refusal: Refusal) -> int:
-        """Persistent messages of one session did not come into an address in this turn. Only called when the log
-        ``retains``.
-        """
-        return self.last_lsn
-
-    @property
-    def wants_depths(self) -> bool:
-        """Should the log be told, at the end of this turn, what each queue holds?"""
-        return False
-
-    def depths(self, depths: list[Depth]) -> int:
-        """What durable queues hold now, the empty ones left out."""
-        return self.last_lsn
+    # Bindings.
 
     @abstractmethod
     def address_changed(self, fields: dict[str, Any]) -> int:
@@ -283,6 +272,19 @@ class RecordLog(ABC):
     @abstractmethod
     def close_groups(self) -> None:
         """Somebody broke off in the middle of groups: they end here, so that what others write is no part of them."""
+
+
+@trait
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Durability(ABC):
+    """Makes durable what a ``RecordLog`` was told, for whoever runs turns."""
+
+    durable_lsn: int
+    """Everything up to this lsn survives a crash."""
+    inline: bool
+    """May ``seal`` wait for the disk? Set by the turn when nobody else would wait with it."""
+    was_inline: bool
+    """Did the last ``seal`` wait for the disk?"""
 
     @property
     def failure(self) -> ArtemisError | None:
@@ -371,7 +373,7 @@ class PageLog(ABC):
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class MemoryLog(RecordLog):
+class MemoryLog(RecordLog, Durability):
     """Keeps nothing: every lsn is 0, which every connection may release at once. For a broker without persistence."""
 
     def __init__(self) -> None:
@@ -380,6 +382,7 @@ class MemoryLog(RecordLog):
         self.now_ms = 0
         self.message_id = 0
         self.queue_id = 0
+        self.story = Story()
         self.inline = False
         self.was_inline = False
 

@@ -12,9 +12,10 @@ from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.records import Actor, Depth
 from artemis_py.storage.committer import Commit, Committer, carry_out
 from artemis_py.storage.disk import FileDisk
-from artemis_py.storage.index import Index, Segment
+from artemis_py.storage.index import Segment
 from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.journal_start import JournalStart, SegmentCare
 from artemis_py.storage.retention import Retention, RetentionSettings
 from artemis_py.storage.sidecars import write_index, write_survey
 from artemis_py.storage.survey import Survey
@@ -52,9 +53,8 @@ class LongLog:
             file_bytes=SEGMENT_BYTES, sync_transactional=False, sync_non_transactional=False, retains=True,
             broker_name="day",
         )  # fmt: skip
-        self._journal = Journal(
-            self._disk, _AtOnce(), settings, Index(), [], 1, 0, self._retention.retire, closed=self._close
-        )
+        care = SegmentCare(retire=self._retention.retire, closed=self._close)
+        self._journal = Journal(self._disk, _AtOnce(), settings, start=JournalStart(), care=care)
         self._heads = [_head(f"orders.{number}") for number in range(ADDRESSES)]
         self._account = Account()
 
@@ -70,30 +70,31 @@ class LongLog:
             self._now_ms = BEGIN_MS + number * DAY_MS // self._segments
             runs = [self._run(queue) for queue in range(ADDRESSES)]
             for queue, run in enumerate(runs):
-                self._journal.published_run(run, queue + 1, 0)
-            if self._journal.wants_depths:
+                self._journal.records.published_run(run, queue + 1, 0)
+            if self._journal.records.story.end_turn():
                 held = sum(one.head.size_bytes + len(one.body) for one in runs[0])
-                self._journal.depths([Depth(queue + 1, _RUN, held, 0, 0) for queue in range(ADDRESSES)])
+                self._journal.records.story.depths([Depth(queue + 1, _RUN, held, 0, 0) for queue in range(ADDRESSES)])
                 if number % RARE_EVERY == 0:
                     self._seldom(runs[0].pop())
             self._turn()
             for queue, run in enumerate(runs):
-                self._journal.delivered(queue + 1, run, consumers[queue])
-                self._journal.settled(queue + 1, run, "acked", consumers[queue])
+                self._journal.records.story.delivered(queue + 1, run, consumers[queue])
+                self._journal.records.settled(queue + 1, run, "acked", consumers[queue])
             self._turn()
             if number - told >= 1000:
                 told = number
                 say(number)
         self._journal.finish()
 
-    def _begin(self) -> list[Actor | None]:
+    def _begin(self) -> list[Actor]:
         journal = self._journal
         names = [*(f"orders.{number}" for number in range(ADDRESSES)), "DLQ", "rare"]
         for number, name in enumerate(names, 1):
-            journal.queue_changed({"id": number, "name": name, "address": name, "routing_type": "ANYCAST"})
-        journal.session_opened(1, {"client": "10.0.0.1:50000", "protocol": "STOMP 1.2"})
+            journal.records.queue_changed({"id": number, "name": name, "address": name, "routing_type": "ANYCAST"})
+        journal.records.story.session_opened(1, {"client": "10.0.0.1:50000", "protocol": "STOMP 1.2"})
         fields = {"subscription": "s", "ack": "client"}
-        return [journal.consumer_opened(1, queue + 1, fields) for queue in range(ADDRESSES)]
+        opened = [journal.records.story.consumer_opened(1, queue + 1, fields) for queue in range(ADDRESSES)]
+        return [actor for actor in opened if actor is not None]
 
     def _run(self, queue: int) -> list[Message]:
         return [self._message(self._heads[queue], 1) for _ in range(_RUN)]
@@ -106,20 +107,20 @@ class LongLog:
         """One to the rare address, consumed in the next moment, and one that dies and whose copy is purged."""
         journal = self._journal
         rare = self._message(_head("rare"), 1)
-        journal.published(rare, [_RARE_QUEUE], 0)
-        journal.settled(_RARE_QUEUE, [rare], "acked")
+        journal.records.published(rare, [_RARE_QUEUE], 0)
+        journal.records.settled(_RARE_QUEUE, [rare], "acked")
         headers = {"_AMQ_ORIG_ADDRESS": "orders.0", "_AMQ_ORIG_MESSAGE_ID": str(dying.id), "reason": "max_deliveries"}
         copy = self._message(_head("DLQ", headers), 0)
-        journal.begin_group()
-        journal.settled(1, [dying], "dead")
-        journal.published(copy, [_DEAD_QUEUE], 0)
-        journal.end_group()
-        journal.settled(_DEAD_QUEUE, [copy], "purged")
+        journal.records.begin_group()
+        journal.records.settled(1, [dying], "dead")
+        journal.records.published(copy, [_DEAD_QUEUE], 0)
+        journal.records.end_group()
+        journal.records.settled(_DEAD_QUEUE, [copy], "purged")
         self.dead += 1
         self.rare += 1
 
     def _turn(self) -> None:
-        self._journal.now_ms = self._now_ms
+        self._journal.records.now_ms = self._now_ms
         self._journal.poll()
         self._journal.seal()
         self._journal.poll()

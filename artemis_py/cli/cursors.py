@@ -21,6 +21,7 @@ from artemis_py.storage.disk import DirectoryLock, FileDisk, LockedError
 from artemis_py.storage.examination import examine
 from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.journal_start import SegmentCare
 from artemis_py.storage.recovery import recover
 from artemis_py.storage.scan import log_files
 
@@ -115,10 +116,10 @@ class _StoppedBroker:
             if name not in recovered.index.cursors:
                 raise ArtemisError(f"there is no cursor {name!r}")
             settings = JournalSettings(file_bytes=self._file_bytes, compact_files_min=0, retains=True)
-            parts = (recovered.index, recovered.segments, recovered.next_lsn, recovered.batch_number)
-            journal = Journal(disk, committer, settings, *parts, lambda _name: None)
-            journal.now_ms = int(time.time() * 1000)
-            journal.cursor_changed({"name": name, "deleted": True})
+            care = SegmentCare(retire=lambda _name: None)
+            journal = Journal(disk, committer, settings, start=recovered.start, care=care)
+            journal.records.now_ms = int(time.time() * 1000)
+            journal.records.cursor_changed({"name": name, "deleted": True})
             journal.seal()
         finally:
             committer.stop()

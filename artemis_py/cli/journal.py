@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,10 +19,10 @@ from artemis_py.shown import as_json as json_text
 from artemis_py.shown import say, say_made, warn
 from artemis_py.storage import codec
 from artemis_py.storage.absent import Places
-from artemis_py.storage.codec import CodecError, Record, VersionError
 from artemis_py.storage.examination import MOVES_NAME
 from artemis_py.storage.extent import read_extent
-from artemis_py.storage.scan import Damage, LogFile, inner_records, log_files, whole_records
+from artemis_py.storage.reader import Entry, Range, read_entries
+from artemis_py.storage.scan import Damage, LogFile, log_files
 
 HELP: Final = "verify, repair or dump the journal files of a stopped broker"
 EXIT_CODES: Final = (
@@ -142,49 +142,33 @@ def _dump(files: list[LogFile], as_json: bool, types: frozenset[int], lsns: tupl
     code = 0
     if not as_json:
         say(f"{'lsn':>12}  {'time':<24}  {'type':<21}  what")
+    wanted = Range(lsn_min=lsns[0], lsn_max=lsns[1])
     for file in files:
         damages: list[Damage] = []
-        for record, time_ms, group in _records(file, damages, is_last=file is files[-1]):
-            is_near = record.lsn >= lsns[0] and (lsns[1] is None or record.lsn <= lsns[1])
-            if is_near and record.type_code in types:
+        for entry in read_entries(file, damages, wanted, is_last=file is files[-1]):
+            if entry.record.type_code in types:
                 if as_json:
-                    say_made(_json(file, record, time_ms, group))
+                    say_made(_json(file, entry))
                 else:
-                    say(_line(record, time_ms, group))
+                    say(_line(entry))
         for damage in damages:
             warn(damage)
             code = code if damage.torn else EXIT_DAMAGED
     return code
 
 
-def _records(file: LogFile, damages: list[Damage], *, is_last: bool) -> Iterator[tuple[Record, int, int]]:
-    """The records of a file, those inside groups too, each with its batch's time and its group's lsn (0: none)."""
-    data = file.path.read_bytes()
-    try:
-        codec.decode_file_header(data)
-    except VersionError:
-        raise
-    except CodecError as error:
-        if any(data):
-            damages.append(Damage(file.path.name, 0, str(error), torn=is_last and codec.is_blank(data)))
-    time_ms = 0
-    for record in whole_records(file.path.name, data, damages, is_last=is_last):
-        if record.type_code == codec.BATCH:
-            time_ms = codec.decode_batch(record.payload).now_ms
-        yield record, time_ms, 0
-        if record.type_code == codec.GROUP:
-            for inner in inner_records(record.payload):
-                yield inner, time_ms, record.lsn
+def _line(entry: Entry) -> str:
+    inside = f" (in group {entry.group})" if entry.group else ""
+    when, name = shown_time(entry.time_ms), _name(entry)
+    return f"{entry.record.lsn:>12}  {when:<24}  {name:<21}  {summary_of(entry.event)}{inside}"
 
 
-def _line(record: Record, time_ms: int, group: int) -> str:
-    name = codec.RECORD_NAMES.get(record.type_code, str(record.type_code))
-    inside = f" (in group {group})" if group else ""
-    return f"{record.lsn:>12}  {shown_time(time_ms):<24}  {name:<21}  {summary_of(record)}{inside}"
-
-
-def _json(file: LogFile, record: Record, time_ms: int, group: int) -> str:
+def _json(file: LogFile, entry: Entry) -> str:
+    record, group = entry.record, entry.group
     place = {"file": file.path.name, "offset": None if group else record.offset}
-    name = codec.RECORD_NAMES.get(record.type_code, str(record.type_code))
-    fields = {"lsn": record.lsn, "time_ms": time_ms, "type": name, "group": group or None, **place}
-    return json_text({**fields, **fields_of(record)})
+    fields = {"lsn": record.lsn, "time_ms": entry.time_ms, "type": _name(entry), "group": group or None, **place}
+    return json_text({**fields, **fields_of(entry.event)})
+
+
+def _name(entry: Entry) -> str:
+    return codec.RECORD_NAMES.get(entry.record.type_code, str(entry.record.type_code))

@@ -1,4 +1,4 @@
-"""A journal record as people and machines read it: one line of text, or one JSON object."""
+"""What a record of the log tells, as people and machines read it: one line of text, or one JSON object."""
 
 from __future__ import annotations
 
@@ -9,9 +9,35 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from artemis_py.message import LargeBody
-from artemis_py.storage import codec, page_codec
+from artemis_py.storage import codec
 from artemis_py.storage.body_names import body_name
-from artemis_py.storage.codec import Kept, QueueState, Record
+from artemis_py.storage.codec import Kept, QueueState
+from artemis_py.storage.log_events import (
+    Attempted,
+    Batched,
+    Changed,
+    Committed,
+    Consumer,
+    Delivered,
+    Depths,
+    Event,
+    FellDue,
+    Grouped,
+    Paged,
+    PageDropped,
+    PageGrew,
+    PageOpened,
+    PlacesSettled,
+    Published,
+    Purged,
+    Refused,
+    Repeated,
+    Sending,
+    Session,
+    Settled,
+    Started,
+    Unknown,
+)
 
 _IDS_SHOWN: Final = 8
 
@@ -22,104 +48,123 @@ def shown_time(time_ms: int) -> str:
     return f"{datetime.fromtimestamp(whole, UTC):%Y-%m-%dT%H:%M:%S}.{part:03}Z"
 
 
-def fields_of(record: Record) -> dict[str, Any]:
-    """What a record says, for JSON; ids are numbers, a body is text when it is UTF-8 and base64 otherwise."""
-    kind, payload = record.type_code, record.payload
-    if kind == codec.BATCH:
-        batch = codec.decode_batch(payload)
-        return {
-            "number": batch.number,
-            "batch_time_ms": batch.now_ms,
-            "message_id_max": batch.message_id,
-            "queue_id_max": batch.queue_id,
-        }
-    if kind == codec.MESSAGE:
-        return _message_fields(codec.decode_message(payload), record.lsn)
-    if kind == codec.SETTLED:
-        queue_id, reason, message_ids, consumer = codec.decode_settled(payload)
-        return {"queue": queue_id, "reason": reason, "message_ids": list(message_ids), "consumer": consumer or None}
-    if kind in (codec.DUE, codec.DELIVERED):
-        queue_id, message_ids, consumer = codec.decode_ids(payload)
-        return {"queue": queue_id, "message_ids": list(message_ids), "consumer": consumer or None}
-    if kind == codec.ATTEMPTED:
-        names = ("queue", "message_id", "attempts", "due_ms", "consumer", "cause")
-        return _with_actor(dict(zip(names, codec.decode_attempted(payload), strict=True)))
-    if kind == codec.TRANSACTION:
-        return {}
-    if kind == codec.GROUP:
-        return {"payload_bytes": len(payload)}
-    if kind == codec.ORIGIN:
-        return {"session": codec.decode_origin(payload)}
-    if kind == codec.DEPTHS:
-        held = [asdict(depth) for depth in codec.decode_depths(payload)]
-        return {"queues": [{"queue": one.pop("queue_id"), **one} for one in held]}
-    if kind in PAGE_FIELDS:
-        return PAGE_FIELDS[kind](payload)
-    if kind in codec.RECORD_NAMES:
-        return {"fields": codec.decode_fields(payload)}
-    return {"payload_base64": base64.b64encode(payload).decode()}
+def fields_of(event: Event) -> dict[str, Any]:
+    """What a record tells, for JSON; ids are numbers, a body is text when it is UTF-8 and base64 otherwise."""
+    told = event.what if isinstance(event, Repeated) else event
+    return _FIELDS[type(told)](told)
 
 
-def _with_actor(fields: dict[str, Any]) -> dict[str, Any]:
-    """Where the consumer behind a record is not told, null says so."""
-    return {**fields, "consumer": fields["consumer"] or None, "cause": fields["cause"] or None}
-
-
-def _grew(payload: bytes) -> dict[str, Any]:
-    page = page_codec.decode_grew(payload)
+def _batched(event: Batched) -> dict[str, Any]:
+    batch = event.batch
     return {
-        "stream": page.stream,
-        "page": page.number,
-        "count": page.kept_count,
-        "size_bytes": page.kept_bytes,
-        "expires_ms": page.expires_ms,
-        "durable": {str(number): [share.count, share.size_bytes] for number, share in page.durable.items()},
+        "number": batch.number,
+        "batch_time_ms": batch.now_ms,
+        "message_id_max": batch.message_id,
+        "queue_id_max": batch.queue_id,
     }
 
 
-def _page_settled(payload: bytes) -> dict[str, Any]:
-    one = page_codec.decode_page_settled(payload)
-    where = {"queue": one.queue_id, "stream": one.stream, "page": one.page}
-    which = {"places": list(one.places), "message_ids": list(one.message_ids)}
-    return {**where, "reason": one.reason, **which, "consumer": one.consumer or None}
+def _settled(event: Settled) -> dict[str, Any]:
+    queue, ids, consumer = event.queue_id, list(event.message_ids), event.consumer or None
+    where = event.in_page
+    if where is None:
+        return {"queue": queue, "reason": event.reason, "message_ids": ids, "consumer": consumer}
+    page = {"queue": queue, "stream": where.stream, "page": where.page}
+    which = {"places": list(where.places), "message_ids": ids}
+    return {**page, "reason": event.reason, **which, "consumer": consumer}
 
 
-def _page_purged(payload: bytes) -> dict[str, Any]:
-    fields = asdict(page_codec.decode_page_purged(payload))
-    return {"queue": fields.pop("queue_id"), **fields, "kept_places": list(fields["kept_places"])}
+def _delivered(event: Delivered) -> dict[str, Any]:
+    return {"queue": event.queue_id, "message_ids": list(event.message_ids), "consumer": event.consumer or None}
 
 
-def _page_attempted(payload: bytes) -> dict[str, Any]:
-    fields = asdict(page_codec.decode_page_attempted(payload))
-    return _with_actor({"queue": fields.pop("queue_id"), **fields})
+def _fell_due(event: FellDue) -> dict[str, Any]:
+    return {"queue": event.queue_id, "message_ids": list(event.message_ids), "consumer": None}
 
 
-def _page_dropped(payload: bytes) -> dict[str, Any]:
-    return dict(zip(("stream", "page"), page_codec.decode_page_dropped(payload), strict=True))
+def _attempted(event: Attempted) -> dict[str, Any]:
+    """Where the consumer behind a record is not told, null says so."""
+    where = event.in_page
+    page = {} if where is None else {"stream": where.stream, "page": where.page, "place": where.places[0]}
+    return {
+        "queue": event.queue_id,
+        **page,
+        "message_id": event.message_id,
+        "attempts": event.attempts,
+        "due_ms": event.due_ms,
+        "consumer": event.consumer or None,
+        "cause": event.cause or None,
+    }
 
 
-def _places(payload: bytes) -> dict[str, Any]:
-    queue_id, stream, page, first_place, count, size_bytes, bits = page_codec.decode_places(payload)
-    where = {"queue": queue_id, "stream": stream, "page": page, "first_place": first_place}
-    return {**where, "count": count, "size_bytes": size_bytes, "places": int.from_bytes(bits, "little").bit_count()}
+def _purged(event: Purged) -> dict[str, Any]:
+    return {
+        "queue": event.queue_id,
+        "stream": event.stream,
+        "page": event.page,
+        "kept_places": list(event.kept_places),
+        "kept_bytes": event.kept_bytes,
+        "reason": event.reason,
+        "count": event.count,
+        "size_bytes": event.size_bytes,
+    }
 
 
-def _paged(payload: bytes) -> dict[str, Any]:
-    origin, kept = page_codec.decode_paged(payload)
+def _page_grew(event: PageGrew) -> dict[str, Any]:
+    return {
+        "stream": event.stream,
+        "page": event.page,
+        "count": event.count,
+        "size_bytes": event.size_bytes,
+        "expires_ms": event.expires_ms,
+        "durable": {str(number): [share.count, share.size_bytes] for number, share in event.durable.items()},
+    }
+
+
+def _places_settled(event: PlacesSettled) -> dict[str, Any]:
+    where = {"queue": event.queue_id, "stream": event.stream, "page": event.page, "first_place": event.first_place}
+    return {**where, "count": event.count, "size_bytes": event.size_bytes, "places": event.places}
+
+
+def _paged(event: Paged) -> dict[str, Any]:
+    kept = event.kept
     is_transient = bool(kept.flags & codec.FLAG_TRANSIENT)
-    return {"connection": origin, "transient": is_transient, **_message_fields(kept, kept.lsn)}
+    return {"connection": event.origin, "transient": is_transient, **_message_fields(kept, kept.lsn)}
 
 
-PAGE_FIELDS: Final[dict[int, Callable[[bytes], dict[str, Any]]]] = {
-    codec.PAGE_GREW: _grew,
-    codec.PAGE_SETTLED: _page_settled,
-    codec.PAGE_PURGED: _page_purged,
-    codec.PAGE_ATTEMPTED: _page_attempted,
-    codec.PAGE_DROPPED: _page_dropped,
-    codec.PAGE_PLACES: _places,
-    codec.PAGED: _paged,
+def _depths(event: Depths) -> dict[str, Any]:
+    held = [asdict(depth) for depth in event.depths]
+    return {"queues": [{"queue": one.pop("queue_id"), **one} for one in held]}
+
+
+def _as_written(event: Changed | PageOpened | Session | Consumer | Refused | Started) -> dict[str, Any]:
+    return {"fields": event.fields}
+
+
+_FIELDS: Final[dict[type[Event], Callable[[Any], dict[str, Any]]]] = {
+    Batched: _batched,
+    Published: lambda event: _message_fields(event.kept, event.lsn),
+    Settled: _settled,
+    Delivered: _delivered,
+    FellDue: _fell_due,
+    Attempted: _attempted,
+    Committed: lambda _: {},
+    Grouped: lambda event: {"payload_bytes": event.size_bytes},
+    Sending: lambda event: {"session": event.session},
+    Depths: _depths,
+    PageGrew: _page_grew,
+    PageDropped: lambda event: {"stream": event.stream, "page": event.page},
+    Purged: _purged,
+    PlacesSettled: _places_settled,
+    Paged: _paged,
+    Changed: _as_written,
+    PageOpened: _as_written,
+    Session: _as_written,
+    Consumer: _as_written,
+    Refused: _as_written,
+    Started: _as_written,
+    Unknown: lambda event: {"payload_base64": base64.b64encode(event.payload).decode()},
 }
-"""How the payload of each type of record about pages becomes fields."""
 
 
 def _message_fields(kept: Kept, lsn: int) -> dict[str, Any]:
@@ -161,50 +206,51 @@ def _message_fields(kept: Kept, lsn: int) -> dict[str, Any]:
     return fields
 
 
-def summary_of(record: Record) -> str:
-    """What a record says, on one line."""
-    fields = fields_of(record)
-    kind = record.type_code
-    if kind == codec.BATCH:
-        return f"number {fields['number']} of {shown_time(fields['batch_time_ms'])}"
-    if kind == codec.MESSAGE:
-        queues = ", ".join(str(state["queue"]) for state in fields["queues"]) or "none"
-        copy = "" if fields["copy_of_lsn"] is None else f", a copy of lsn {fields['copy_of_lsn']}"
-        where = f" in {fields['body_file']}" if "body_file" in fields else ""
-        body = f"body {fields['body_bytes']} bytes{where}"
-        return f"{fields['message_id']} to {fields['address']}, queues {queues}, {body}{copy}"
-    if kind == codec.SETTLED:
-        return f"queue {fields['queue']} {fields['reason']} {_shown_ids(fields['message_ids'])}{_shown_actor(fields)}"
-    if kind in (codec.DUE, codec.DELIVERED):
-        return f"queue {fields['queue']} {_shown_ids(fields['message_ids'])}{_shown_actor(fields)}"
-    if kind == codec.ATTEMPTED:
-        due = f", next at {shown_time(fields['due_ms'])}" if fields["due_ms"] else ""
-        failed = f"queue {fields['queue']} {fields['message_id']} failed {fields['attempts']} times"
-        return f"{failed}{_shown_actor(fields)}{due}"
-    if kind == codec.PAGE_SETTLED:
-        settled = f"queue {fields['queue']} {fields['reason']} {_shown_ids(fields['message_ids'])}"
-        return f"{settled}{_shown_actor(fields)}, {_shown_page(fields)}"
-    if kind == codec.ORIGIN:
-        return f"session {fields['session']} sent the messages that follow"
-    if kind == codec.DEPTHS:
-        held = [f"queue {one['queue']}: {one['count']} ({one['size_bytes']} bytes)" for one in fields["queues"]]
-        return ", ".join(held) or "all queues are empty"
-    if kind == codec.PAGED:
-        return f"{fields['message_id']} to {fields['address']}, body {fields['body_bytes']} bytes"
-    if kind in PAGE_FIELDS:
-        return " ".join(f"{name}={value}" for name, value in fields.items())
-    if "fields" in fields:
-        return " ".join(f"{name}={value}" for name, value in fields["fields"].items())
-    return f"{len(record.payload)} bytes"
+def summary_of(event: Event) -> str:
+    """What a record tells, on one line."""
+    told = event.what if isinstance(event, Repeated) else event
+    fields = fields_of(told)
+    match told:
+        case Batched():
+            return f"number {fields['number']} of {shown_time(fields['batch_time_ms'])}"
+        case Published():
+            return _shown_message(fields)
+        case Settled():
+            where = "" if told.in_page is None else f", page {told.in_page.page} of stream {told.in_page.stream}"
+            ids = _shown_ids(told.message_ids)
+            return f"queue {told.queue_id} {told.reason} {ids}{_shown_actor(fields)}{where}"
+        case FellDue() | Delivered():
+            return f"queue {told.queue_id} {_shown_ids(told.message_ids)}{_shown_actor(fields)}"
+        case Attempted(in_page=None):
+            due = f", next at {shown_time(told.due_ms)}" if told.due_ms else ""
+            return f"queue {told.queue_id} {told.message_id} failed {told.attempts} times{_shown_actor(fields)}{due}"
+        case Sending():
+            return f"session {told.session} sent the messages that follow"
+        case Depths():
+            held = [f"queue {one.queue_id}: {one.count} ({one.size_bytes} bytes)" for one in told.depths]
+            return ", ".join(held) or "all queues are empty"
+        case Paged():
+            return f"{fields['message_id']} to {fields['address']}, body {fields['body_bytes']} bytes"
+        case Grouped():
+            return f"{told.size_bytes} bytes"
+        case Committed():
+            return "0 bytes"
+        case Unknown():
+            return f"{len(told.payload)} bytes"
+    return " ".join(f"{name}={value}" for name, value in fields.get("fields", fields).items())
+
+
+def _shown_message(fields: dict[str, Any]) -> str:
+    queues = ", ".join(str(state["queue"]) for state in fields["queues"]) or "none"
+    copy = "" if fields["copy_of_lsn"] is None else f", a copy of lsn {fields['copy_of_lsn']}"
+    where = f" in {fields['body_file']}" if "body_file" in fields else ""
+    body = f"body {fields['body_bytes']} bytes{where}"
+    return f"{fields['message_id']} to {fields['address']}, queues {queues}, {body}{copy}"
 
 
 def _shown_actor(fields: dict[str, Any]) -> str:
     cause = f", {fields['cause']}" if fields.get("cause") else ""
     return f" by consumer {fields['consumer']}{cause}" if fields["consumer"] else ""
-
-
-def _shown_page(fields: dict[str, Any]) -> str:
-    return f"page {fields['page']} of stream {fields['stream']}"
 
 
 def _shown_ids(message_ids: Sequence[int]) -> str:

@@ -11,7 +11,7 @@ from artemis_py.cli.read_only import ReadOnlyDisk
 from artemis_py.message import LargeBody
 from artemis_py.shown import many, say
 from artemis_py.storage import codec
-from artemis_py.storage.absent import Absent, Places, absent_files, missing_pages
+from artemis_py.storage.absent import Absent, Places, absent_files, missing_pages, names_in
 from artemis_py.storage.bindings_copy import read_copy
 from artemis_py.storage.body_names import body_name, checksum_of, find_body
 from artemis_py.storage.codec import FILE_HEADER_BYTES, CodecError, VersionError
@@ -162,7 +162,7 @@ class Verification:
 
     def _tell_of_pages(self, examined: Examined) -> None:
         """Pages that are not there. What is in the others is for ``artemis-py pages``."""
-        missing = missing_pages(examined.index, self._places.pages)
+        missing = missing_pages(examined.index, names_in(self._places.pages))
         if missing and not self._places.pages:
             say(f"pages: {len(missing)} with messages, not looked at: --paging DIR tells where they are")
             return

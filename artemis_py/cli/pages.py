@@ -15,6 +15,7 @@ from artemis_py.shown import as_json, say, say_made, warn
 from artemis_py.storage import codec, page_codec
 from artemis_py.storage.codec import CodecError, Record
 from artemis_py.storage.examination import examine
+from artemis_py.storage.log_events import event_of
 from artemis_py.storage.page_codec import page_numbers
 from artemis_py.storage.page_index import PageIndex
 
@@ -138,9 +139,9 @@ def _dump(args: argparse.Namespace) -> int:
     for record in _records(args.file, damages):
         if record.type_code == codec.PAGED:
             if args.format == "json":
-                say_made(as_json({"place": record.lsn, **fields_of(record)}))
+                say_made(as_json({"place": record.lsn, **fields_of(event_of(record))}))
             else:
-                say(f"{record.lsn:>12}  {summary_of(record)}")
+                say(f"{record.lsn:>12}  {summary_of(event_of(record))}")
     for damage in damages:
         warn(f"{args.file.name} {damage}")
     return EXIT_DAMAGED if damages else 0

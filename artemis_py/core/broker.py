@@ -359,13 +359,8 @@ class Broker(Registry, Publisher):
         """Everything of the turn has happened: tell a log that is retained what its readers cannot add up."""
         if self.router.begun:
             self.router.take_begun()  # copies for which nobody waits
-        refusals = self.router.refusals
-        if refusals:
-            self.router.refusals = {}
-            for refusal in refusals.values():
-                self.log.refused(refusal)
-        if self.log.wants_depths:
-            self.log.depths(depths_of(self.queues.values(), self.router.coming()))
+        if self.log.story.end_turn():
+            self.log.story.depths(depths_of(self.queues.values(), self.router.coming()))
 
     def finish(self, now_ms: int) -> None:
         """The broker stops: carry out to its end what was decided."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, final
 
 from artemis_py.core.batch import Batch
@@ -11,11 +10,9 @@ from artemis_py.core.pages.stream import PageStream
 from artemis_py.core.queue.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.reference import QueueReference
+from artemis_py.core.recording import Share, recording_of
 from artemis_py.core.spreading import Placing, Spread, put
-from artemis_py.message import Message
 
-Share = tuple[Queue, list[Message]]
-"""What one queue takes of a batch."""
 _NO_SHARES: Final[list[Share]] = []
 _DECIDING: Final = 8
 """To decide that a message goes to a queue is this part of what it costs to put it there."""
@@ -27,6 +24,7 @@ class Enqueuer:
 
     def __init__(self, bindings: Bindings) -> None:
         self._bindings = bindings
+        self.recording = recording_of(bindings.log)
         self.begun: list[Placing] = []
         """What was published since somebody asked, and is not on all of its queues."""
         self._spreads: list[Spread] = []
@@ -37,7 +35,7 @@ class Enqueuer:
             self._enqueue_paged(batch, shares)
             return
         if not batch.plain:
-            self.record(batch, shares)
+            self.recording.record(batch, shares)
         later = _NO_SHARES
         if batch.route.address.is_spreading or self._is_too_much(shares):
             shares, later = self._part(batch, shares)
@@ -119,19 +117,18 @@ class Enqueuer:
         spread = batch.route.address.spread
         if spread is not None:
             spread.finish(batch.now_ms)
-        if not self._bindings.log.retains or batch.plain:
+        if batch.plain:
             self._put_into_pages(batch, shares)
             return
-        self._bindings.log.begin_group()  # no crash leaves a message in the log and not in its page
-        self._record_paged(batch, shares)
+        self.recording.begin_paged(batch, shares)
         self._put_into_pages(batch, shares)
-        self._bindings.log.end_group()
+        self.recording.end_paged()
 
     def _put_into_pages(self, batch: Batch, shares: list[Share]) -> None:
         refusing = [share for share in shares if share[0].flow.overflow.keeps_none]
         if refusing:
-            if not self._bindings.log.retains and not batch.plain:
-                self.record(batch, refusing)
+            if not batch.plain:
+                self.recording.record_unpaged(batch, refusing)
             for queue, taken in refusing:
                 queue.arrivals.refuse(taken)
             shares = [share for share in shares if not share[0].flow.overflow.keeps_none]
@@ -153,22 +150,6 @@ class Enqueuer:
             size_bytes = batch.size_bytes if taken is batch.messages else sum(one.size_bytes for one in taken)
             queue.arrivals.arrive_paged(stream, taken, size_bytes, batch.now_ms)
 
-    def _record_paged(self, batch: Batch, shares: list[Share]) -> None:
-        """Write messages that go to pages to a log that retains, each with the place that it will have there."""
-        stream = batch.route.address.stream
-        place = 1 if stream is None else stream.next_place
-        kept = {message.id for queue, taken in shares if not queue.flow.overflow.keeps_none for message in taken}
-        staying = [message.id for message in batch.messages if message.id in kept]
-        places = dict(zip(staying, range(place, place + len(staying)), strict=True))
-        log = self._bindings.log
-        self.record(
-            batch,
-            shares,
-            lambda message, queue_ids, due_ms: log.published_in_page(
-                message, queue_ids, due_ms, places.get(message.id, 0)
-            ),
-        )
-
     def _append_each(self, batch: Batch, shares: list[Share], stream: PageStream) -> None:
         """Messages of one batch that go to different queues."""
         targets: dict[int, list[QueueReference]] = {}
@@ -183,7 +164,7 @@ class Enqueuer:
         """The usual case of ``enqueue``: one queue takes everything."""
         log = self._bindings.log
         if not batch.plain and not queue.durable:
-            self.record(batch, [(queue, batch.messages)])
+            self.recording.record(batch, [(queue, batch.messages)])
         elif not batch.plain:
             log.published_run([one for one in batch.messages if one.head.persistent], queue.id, batch.due_ms)
         elif not batch.due_ms:
@@ -206,40 +187,6 @@ class Enqueuer:
             message.refs -= 1
             if not message.refs:
                 account.credit(1, message.memory_bytes)
-
-    def record(
-        self,
-        batch: Batch,
-        shares: list[Share],
-        write: Callable[[Message, list[int], int], int] | None = None,
-    ) -> None:
-        """Write persistent messages to the log, each once with the durable queues that it goes to. A log that retains
-        gets those without such a queue too. ``write`` is ``published`` or its like.
-        """
-        log = self._bindings.log
-        due_ms = batch.due_ms
-        durable = [(queue.id, taken) for queue, taken in shares if queue.durable]
-        if len(durable) == 1 and not log.retains:
-            queue_id, taken = durable[0]
-            log.published_run([message for message in taken if message.head.persistent], queue_id, due_ms)
-            return
-        write = write or log.published
-        messages = batch.messages
-        if all(taken is messages for _, taken in durable):
-            queue_ids = [queue_id for queue_id, _ in durable]
-            for message in messages:
-                if message.head.persistent and (queue_ids or log.retains):
-                    message.lsn = write(message, queue_ids.copy(), due_ms)
-            return
-        targets: dict[int, list[int]] = {message.id: [] for message in batch.messages if message.head.persistent}
-        for queue_id, taken in durable:
-            for message in taken:
-                if message.head.persistent:
-                    targets[message.id].append(queue_id)
-        for message in messages:  # in this order a restart finds them, in each of the queues
-            some_ids = targets.get(message.id)
-            if some_ids or (some_ids is not None and log.retains):
-                message.lsn = write(message, some_ids, due_ms)
 
 
 def _put_all(queue: Queue, batch: Batch) -> None:

@@ -10,15 +10,16 @@ from artemis_py.core.admission import deal, must_page, obstacle, offer, takers
 from artemis_py.core.batch import Batch, Route
 from artemis_py.core.bindings import Bindings
 from artemis_py.core.commits import Commits
-from artemis_py.core.enqueuing import Enqueuer, Share
+from artemis_py.core.enqueuing import Enqueuer
 from artemis_py.core.forward import HOPS_HEADER, HOPS_MAX, Forward, copy_headers, hops_of
 from artemis_py.core.holdings import Holdings
 from artemis_py.core.plan_cost import PLAIN, PlanCost
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.recording import Share
 from artemis_py.core.spreading import Placing
 from artemis_py.core.verdicts import Verdicts
 from artemis_py.message import Message
-from artemis_py.records import RecordLog, Refusal
+from artemis_py.records import RecordLog
 
 _NONE: Final[list[Queue]] = []
 __all__ = ["Batch", "Bindings", "Route", "Router"]
@@ -38,8 +39,6 @@ class Router:
         self._id_cache_size = id_cache_size
         self.commits = Commits(id_cache_size, holdings, keeps=keeps_ids)
         self.forwards: list[Forward] = []
-        self.refusals: dict[tuple[str, str, int], Refusal] = {}
-        """What was refused in this turn, by address, policy and origin; always empty where nothing is retained."""
         self.looped_message_count = 0
         self._enqueuer = Enqueuer(bindings)
 
@@ -122,7 +121,7 @@ class Router:
                 batch.refused_by = refusing
                 batch.refused_bytes = size_bytes
                 if refusing.flow.overflow.refuses:
-                    self.note_refused(address, "reject", message)
+                    self.log.story.refused(address.name, "reject", message)
                 return index
             one = replace(batch, messages=[message], size_bytes=size_bytes)
             if not address.is_paging and address.refusal is None and must_page(address, queues, size_bytes, now_ms):
@@ -160,10 +159,10 @@ class Router:
             if refusal == "DROP":
                 address.routed_message_count += 1
                 address.dropped_message_count += 1
-                self.note_refused(address, "drop", message)
+                self.log.story.refused(address.name, "drop", message)
             elif refusal is not None and not admitted and not self.has_seen(address, message):
                 if refusal == "FAIL":
-                    self.note_refused(address, "fail", message)
+                    self.log.story.refused(address.name, "fail", message)
                 return index
             elif address.must_page and not address.has_page_limit:
                 self._publish_rest(batch, messages[index:])
@@ -172,16 +171,6 @@ class Router:
                 one = replace(batch, messages=[message], size_bytes=message.size_bytes, paged=address.must_page)
                 self._publish(one)
         return len(messages)
-
-    def note_refused(self, address: Address, policy: str, message: Message) -> None:
-        """Count what an address does not take in, for readers of a log that is retained."""
-        if self.log.retains and message.head.persistent:
-            key = address.name, policy, message.origin
-            refusal = self.refusals.get(key)
-            if refusal is None:
-                refusal = self.refusals[key] = Refusal(*key)
-            refusal.count += 1
-            refusal.size_bytes += message.size_bytes
 
     def _publish_rest(self, batch: Batch, messages: list[Message]) -> None:
         """From here on nothing in the batch can be refused one by one: it goes to pages."""
@@ -255,7 +244,7 @@ class Router:
                 seen = self._duplicate_ids(address)
                 if duplicate_id in seen:
                     message.lsn = self.log.last_lsn  # where the first one was written, at the latest
-                    self.note_refused(address, "duplicate", message)
+                    self.log.story.refused(address.name, "duplicate", message)
                     continue
                 seen.add(duplicate_id)
                 if self._keeps_ids:
@@ -384,8 +373,8 @@ class Router:
         self._count_routed(batch, shares, diverted)
         if shares:
             self._enqueuer.enqueue(batch, shares)
-        elif self.log.retains and not batch.plain:
-            self._enqueuer.record(batch, shares)
+        elif not batch.plain:
+            self._enqueuer.recording.record_unrouted(batch)
 
     def _count_routed(self, batch: Batch, shares: list[Share], diverted: set[int] | None) -> None:
         address, messages = batch.route.address, batch.messages

@@ -247,7 +247,7 @@ class Transaction:
         """Nothing of the transaction arrives; what it would have sent to the full address counts as refused there."""
         for route, message, _ in self.sends:
             if route.address is full:
-                router.note_refused(full, policy, message)
+                router.log.story.refused(full.name, policy, message)
 
     def abort(self, now_ms: int) -> list[QueueWork]:
         """Forget the messages; acknowledged and refused entries go back to their queues as failed deliveries. Returns

@@ -93,7 +93,7 @@ class BrokerCollector(Collector):
         yield self._events()
         yield from self._turns()
         yield from self._clock()
-        for name, value in self._broker.log.counts().items():
+        for name, value in self._server.journal_counts().items():
             yield self._gauge(f"artemis_journal_{name}", f"Journal: {name.replace('_', ' ')}", value)
         counts = self._server.large_counts()
         for name, key, text in LARGE_GAUGES:

@@ -93,6 +93,9 @@ class ServerView(Protocol):
     def clock_steps(self) -> Mapping[str, int]:
         """How often the wall clock was set by a second or more, by direction."""
 
+    def journal_counts(self) -> Mapping[str, int]:
+        """Records, batches and files."""
+
     def large_counts(self) -> Mapping[str, int]:
         """Bodies in files of their own."""
 

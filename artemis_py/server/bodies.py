@@ -1,4 +1,4 @@
-"""Where a broker's large bodies are: beside its journal, or, without one, in a folder that goes with the process."""
+"""Folders that go with the process, and the large bodies of a broker without persistence, which are in one."""
 
 from __future__ import annotations
 
@@ -11,29 +11,10 @@ from pathlib import Path
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.storage.committer import ThreadCommitter
-from artemis_py.storage.disk import DirectoryLock, Disk, DiskError, FileDisk, LockedError
+from artemis_py.storage.disk import DirectoryLock, DiskError, FileDisk, LockedError
 from artemis_py.storage.large import LargeStore
 from artemis_py.storage.private import make_private
 from artemis_py.storage.room import Room
-
-
-def open_bodies(
-    disk: Disk,
-    wake: Callable[[], None],
-    *,
-    syncs: bool,
-    retire: Callable[[str], None] | None = None,
-    start_min: int = 1,
-) -> LargeStore:
-    """A store with threads of its own. ``wake`` is called from them. Raises DiskError."""
-    writer = ThreadCommitter(wake, "body writer")
-    reader = ThreadCommitter(wake, "body reader")
-    try:
-        return LargeStore(disk, writer, reader, syncs=syncs, retire=retire, start_min=start_min)
-    except BaseException:
-        writer.stop()
-        reader.stop()
-        raise
 
 
 class TransientBodies:
@@ -48,7 +29,8 @@ class TransientBodies:
         self.folder = TransientFolder(directory, look)
         if may_be_made(directory):
             remove_leftovers(directory)
-            self.store = open_bodies(self.folder, wake, syncs=False)
+            writer, reader = ThreadCommitter(wake, "body writer"), ThreadCommitter(wake, "body reader")
+            self.store = LargeStore(self.folder, writer, reader, syncs=False)
         else:
             self.report.append(f"warning: {directory} cannot be made: large messages are kept in memory")
 

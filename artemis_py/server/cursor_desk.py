@@ -81,13 +81,13 @@ class CursorDesk:
             )
         if self._cursors.get(name) is None and len(self._journal.index.cursors) >= CURSORS_MAX:
             raise CursorRefusedError(f"there are {CURSORS_MAX} cursors: drop one first")
-        return self._journal.cursor_changed(cursor.fields())
+        return self._journal.records.cursor_changed(cursor.fields())
 
     def drop(self, name: str) -> int | None:
         """Drop a cursor; returns the lsn of the record that says so, None when there is none of that name."""
         if name not in self._journal.index.cursors:
             return None
-        return self._journal.cursor_changed({"name": name, "deleted": True})
+        return self._journal.records.cursor_changed({"name": name, "deleted": True})
 
     def counts(self) -> dict[str, int]:
         """Figures for the metrics."""
@@ -124,10 +124,11 @@ class CursorDesk:
         """
         journal = self._journal
         found = {
-            one.number: (one.first_lsn, one.written_bytes) for one in [*journal.leaving.values(), *journal.segments]
+            one.number: (one.first_lsn, one.written_bytes)
+            for one in [*journal.files.leaving.values(), *journal.segments]
         }
         if self._retention is not None:
             found |= {one.file.number: (one.first_lsn, one.size_bytes) for one in self._retention.since(after_lsn)}
         begun = [found[number] for number in sorted(found)]
-        ends = [first_lsn - 1 for first_lsn, _ in begun[1:]] + [journal.last_lsn]
+        ends = [first_lsn - 1 for first_lsn, _ in begun[1:]] + [journal.records.last_lsn]
         return [(first_lsn, end, size_bytes) for (first_lsn, size_bytes), end in zip(begun, ends, strict=True)]

@@ -37,10 +37,10 @@ from artemis_py.server.listener import Listener
 from artemis_py.server.load import Load
 from artemis_py.server.malloc import keep_freed_memory
 from artemis_py.server.memory import destinations_max, global_max_bytes, held_max_bytes
+from artemis_py.server.open_store import open_store
 from artemis_py.server.operational import OperationalLog, write_to_stderr
 from artemis_py.server.repair import accept_losses
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
-from artemis_py.server.store import open_store
 from artemis_py.server.turns import Turns
 from artemis_py.shown import warn
 from artemis_py.stomp.service import StompService
@@ -88,6 +88,7 @@ class Server:
         self.store = store = open_store(config, self._wake, self._look_soon, self._descriptors.open_files_max)
         self.stats.rooms = store.rooms
         self.stats.large = store.large
+        self.stats.journal = store.durability
         self.stats.cursor_desk = store.cursor_desk
         memory_bytes = global_max_bytes(config.global_max_size)
         self.broker = Broker(config, store.log, wall_clock_ms(), store.keepsake(), store.pages, memory_bytes)
@@ -96,7 +97,7 @@ class Server:
         self.broker.quota.queues_max = destinations_max(config.max_queues)
         self._clocks = Clocks(self.broker.clock)
         self.stats.clock_steps = self._clocks.steps
-        self.turns = Turns(loop, self.broker, store.log, self.stats, self._clocks.date_ms, store.large)
+        self.turns = Turns(loop, self.broker, store.durability, self.stats, self._clocks.date_ms, store.large)
         self.turns.on_failure = self._fail
         self.turns.tell = OperationalLog().tell
         keeps = config.persistence_enabled
@@ -301,7 +302,7 @@ class Server:
         finally:
             self.turns.end()  # a thread or a socket may still ask for one
             self.store.close()
-            self.failure = self.failure or self.store.log.failure
+            self.failure = self.failure or self.store.durability.failure
 
     def abandon(self) -> None:
         """End at once: no frame leaves any more."""

@@ -19,10 +19,11 @@ from artemis_py.errors import ArtemisError
 from artemis_py.storage.body_names import find_body
 from artemis_py.storage.codec import CodecError
 from artemis_py.storage.index import Segment
-from artemis_py.storage.journal import Journal, segment_name
+from artemis_py.storage.journal import Journal
 from artemis_py.storage.places import places_name
 from artemis_py.storage.retention import Kept, Retention
 from artemis_py.storage.segment_index import SegmentIndex, json_line
+from artemis_py.storage.segment_names import segment_name
 from artemis_py.storage.sidecars import index_beside, index_text
 
 _PIECE_BYTES: Final = 65536
@@ -116,7 +117,7 @@ class LogView:
         asking what was retained, so that a segment on its way is in one of both.
         """
         journal = self._journal
-        leaving = [*journal.leaving.values()]
+        leaving = [*journal.files.leaving.values()]
         if after_lsn >= 0:
             leaving = [segment for segment in leaving if segment.last_lsn >= after_lsn]
         begin = max(bisect_right(journal.segments, after_lsn + 1, key=attrgetter("first_lsn")) - 1, 0)
@@ -138,7 +139,7 @@ class LogView:
         """A segment of the journal, or one that leaves it."""
         journal = self._journal
         place = bisect_left(journal.segments, number, key=attrgetter("number"))
-        segment = journal.leaving.get(number)
+        segment = journal.files.leaving.get(number)
         if place < len(journal.segments) and journal.segments[place].number == number:
             segment = journal.segments[place]
         return None if segment is None else self._of_journal(segment)
@@ -151,7 +152,7 @@ class LogView:
     def _oldest(self) -> _Listed | None:
         journal = self._journal
         known = [_listed(one) for one in (() if self._retention is None else self._retention.kept[:1])]
-        candidates = [*[*journal.leaving.values()][:1], *journal.segments[:1]]
+        candidates = [*[*journal.files.leaving.values()][:1], *journal.segments[:1]]
         known += [one for one in map(self._of_journal, candidates) if one is not None]
         return min(known, key=attrgetter("number"), default=None)
 

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.server.store import places_of
+from artemis_py.server.journal_store import places_of
 from artemis_py.storage.absent import absent_files
 from artemis_py.storage.disk import DirectoryLock, FileDisk
 from artemis_py.storage.examination import examine

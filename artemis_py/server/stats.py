@@ -9,6 +9,7 @@ from artemis_py.server.faults import Faults
 from artemis_py.stomp.service import Traffic
 
 if TYPE_CHECKING:
+    from artemis_py.records import Durability
     from artemis_py.server.connection import Connection
     from artemis_py.server.cursor_desk import CursorDesk, CursorView
     from artemis_py.server.descriptors import Descriptors
@@ -33,6 +34,7 @@ class ServerStats:
         self.connections_total = 0
         self.bytes_in = 0
         self.bytes_out = 0
+        self.journal: Durability | None = None
         self.large: LargeStore | None = None
         self.cursor_desk: CursorDesk | None = None
         self.rooms: tuple[Room, ...] = ()
@@ -81,6 +83,10 @@ class ServerStats:
         for connection in self.connections:
             counts[connection.state] += 1
         return counts
+
+    def journal_counts(self) -> dict[str, int]:
+        """Records, batches and files."""
+        return {} if self.journal is None else self.journal.counts()
 
     def large_counts(self) -> dict[str, int]:
         """Bodies in files of their own."""

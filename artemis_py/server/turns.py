@@ -27,7 +27,7 @@ from artemis_py.core.budget import TURN_UNITS
 from artemis_py.core.events import Event
 from artemis_py.core.queue.consumer import Consumer
 from artemis_py.errors import ArtemisError, StorageError
-from artemis_py.records import RecordLog
+from artemis_py.records import Durability
 from artemis_py.server.blocked import Blocked
 from artemis_py.server.faults import TurnError, shown
 from artemis_py.server.memory_guard import MemoryGuard
@@ -72,7 +72,7 @@ class Turns:
         self,
         loop: asyncio.AbstractEventLoop,
         broker: Broker,
-        log: RecordLog,
+        durability: Durability,
         stats: ServerStats,
         clock_ms: Callable[[], int],
         large: LargeStore | None = None,
@@ -96,8 +96,8 @@ class Turns:
         self.tell: Callable[[list[Event], int], None] | None = None
         """Who is told what happened, once a turn (the operational log)."""
         self._loop = loop
-        self._log = log
-        self._durable_lsn = log.durable_lsn
+        self._durability = durability
+        self._durable_lsn = durability.durable_lsn
         self._scheduled = False
         self._turn_ms = 0
         """The date of the turn that runs, which is the same for all of its steps; 0 between turns."""
@@ -131,7 +131,7 @@ class Turns:
             self.schedule()
         else:
             self.run()
-            if self._log.was_inline and self._attends:
+            if self._durability.was_inline and self._attends:
                 self._attend(connection)
 
     def _attend(self, connection: Connection) -> None:
@@ -141,7 +141,7 @@ class Turns:
         until_ns = perf_counter_ns() + ATTEND_NS_MAX
         while not self._at_hand and not self._scheduled and self._polls(connection):
             self.run()
-            if not self._log.was_inline or perf_counter_ns() > until_ns:
+            if not self._durability.was_inline or perf_counter_ns() > until_ns:
                 return
 
     def _polls(self, connection: Connection) -> bool:
@@ -176,13 +176,13 @@ class Turns:
         started_ns = perf_counter_ns()
         broker = self.broker
         broker.budget.refill(self.units)
-        log = self._log
-        log.poll()
-        failure = log.failure or self._poll_large()
+        durability = self._durability
+        durability.poll()
+        failure = durability.failure or self._poll_large()
         if failure is not None:
             self._fail(failure)
             return
-        log.inline = len(self.rota) <= 1 and not self.waiting
+        durability.inline = len(self.rota) <= 1 and not self.waiting
         self._read(now_ms)
         broker.take_in()
         self._take_in(now_ms)
@@ -191,9 +191,9 @@ class Turns:
         broker.dispatch(now_ms)
         served = self._write_messages()
         broker.end_turn()
-        log.seal()
+        durability.seal()
         if self.large is not None:
-            self.large.seal(log.last_lsn, log.durable_lsn)
+            self.large.seal(broker.log.last_lsn, durability.durable_lsn)
         self._flush(now_ms)
         self.guard.look(now_ms, self.cut_off)
         self._make_room(served)
@@ -294,7 +294,7 @@ class Turns:
         return served
 
     def _flush(self, now_ms: int) -> None:
-        durable_lsn = self._log.durable_lsn
+        durable_lsn = self._durability.durable_lsn
         if durable_lsn != self._durable_lsn:
             self._durable_lsn = durable_lsn
             for connection in self.waiting:

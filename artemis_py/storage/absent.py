@@ -65,11 +65,9 @@ def absent_files(index: Index, places: Places, given_up: Collection[str] = ()) -
     return [one for one in found if one is not None]
 
 
-def missing_pages(index: Index, directories: Iterable[Path]) -> dict[str, int]:
-    """The pages that queues need and that are in none of the directories, by name: with how many messages. Raises
-    DiskError.
-    """
-    there = _names_in(directories)
+def missing_pages(index: Index, there: Iterable[str]) -> dict[str, int]:
+    """The pages that queues need and that are not among the files ``there``, by name: with how many messages."""
+    there = set(there)
     return {name: sum(left.values()) for name, left in _needed_pages(index).items() if name not in there}
 
 
@@ -86,7 +84,7 @@ def _needed_pages(index: Index) -> dict[str, Counter[int]]:
 
 def _absent_pages(index: Index, directories: Sequence[Path], given_up: Collection[str]) -> Absent | None:
     needed = {name: left for name, left in _needed_pages(index).items() if name not in given_up}
-    if not directories or not needed or not _names_in(directories).isdisjoint(needed):
+    if not directories or not needed or not names_in(directories).isdisjoint(needed):
         return None
     return _absent(index, directories[0], PAGE, needed)
 
@@ -95,7 +93,7 @@ def _absent_bodies(index: Index, places: Places, given_up: Collection[str]) -> A
     """The first that is there ends the search."""
     if not places.bodies:
         return None
-    there = _names_in(places.bodies)
+    there = names_in(places.bodies)
     needed: dict[str, Counter[int]] = {}
     start = 0
     for number, queue_ids in _needed_bodies(index, places.pages):
@@ -120,7 +118,7 @@ def _needed_bodies(index: Index, page_directories: Iterable[Path]) -> Iterator[t
                 yield kept.message.body.number, queue_ids
     large = [page for page in index.pages.pages() if page.has_large]
     for directory in page_directories if large else ():
-        there = _names_in([directory])
+        there = names_in([directory])
         disk = FileDisk(directory, is_made=False)
         for page in large:
             if page_name(page.stream, page.number) not in there:
@@ -140,7 +138,7 @@ def _absent(index: Index, directory: Path, kind: tuple[str, str], needed: dict[s
     return Absent(directory, kind, tuple(sorted(needed)), dict(messages), tuple(queues))
 
 
-def _names_in(directories: Iterable[Path]) -> set[str]:
+def names_in(directories: Iterable[Path]) -> set[str]:
     """The names of the files in them; none where there is no directory. Raises DiskError."""
     names: set[str] = set()
     for directory in directories:

@@ -21,10 +21,11 @@ from artemis_py.storage.codec import FILE_HEADER_BYTES, CodecError, FileHeader, 
 from artemis_py.storage.disk import Disk
 from artemis_py.storage.extent import Extent, Told, read_extent
 from artemis_py.storage.index import Segment
-from artemis_py.storage.journal import segment_name, segment_number
+from artemis_py.storage.journal_start import JournalStart
 from artemis_py.storage.lost import QueueNames, whose, whose_file
 from artemis_py.storage.replay import Replayed, apply
 from artemis_py.storage.scan import Damage, lowest_lsn, next_batch, whole_records
+from artemis_py.storage.segment_names import segment_name, segment_number
 
 LOST_RECORDS_MAX: Final = 1000
 """With more records lost than this, a person has to say that the broker may start without them."""
@@ -86,6 +87,18 @@ class Examined(Replayed):
     def segments(self) -> list[Segment]:
         """Those with something in them."""
         return [reading.segment for reading in self.readings if not reading.is_empty]
+
+    @property
+    def start(self) -> JournalStart:
+        """Where a journal goes on behind these files."""
+        return JournalStart(
+            index=self.index,
+            segments=self.segments,
+            next_lsn=self.next_lsn,
+            batch_number=self.batch_number,
+            damaged_places=sum(not damage.torn for damage in self.damages),
+            lost_records=self.lost_records,
+        )
 
     @property
     def lost_records(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JournalSettings:
     """The ``journal-*`` elements of broker.xml."""
 
@@ -17,7 +17,5 @@ class JournalSettings:
     duplicate_ids_kept: int = 20000
     retains: bool = False
     files_min: int = 2
-    number_min: int = 1
-    """Of the first segment, when there is none yet."""
     broker_name: str = ""
     """For readers of what is retained."""

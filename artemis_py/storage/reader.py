@@ -9,210 +9,22 @@ Not events, and skipped: BATCH, GROUP and ORIGIN records (their time, extent and
 copies that compaction makes. Addresses, queues, pages, sessions and consumers are told again in later files; a repeated
 one says what is known already.
 
-What an event does not know is 0 or empty: numbers that only a log with retention has, and what older logs lack.
+``entries_of`` gives everything, for those who look at the log itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from artemis_py.message import LargeBody
-from artemis_py.records import Depth
-from artemis_py.storage import codec, page_codec
+from artemis_py.storage import codec
 from artemis_py.storage.body_names import find_body
-from artemis_py.storage.codec import CodecError, Kept, Record
+from artemis_py.storage.codec import CodecError, FileHeader, Record
+from artemis_py.storage.log_events import FRAMING, Event, Repeated, event_of
 from artemis_py.storage.scan import Damage, LogFile, inner_records, log_file, log_files, whole_records
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something that happened. ``group`` is the lsn of the transaction it belongs to, 0 for none."""
-
-    lsn: int
-    time_ms: int
-    group: int
-
-
-@dataclass(frozen=True, slots=True)
-class Published(Event):
-    """A durable message went to these queues. ``kept.details`` tells when it is due in which of them. ``session`` is
-    who sent it, or the original of a diverted copy; 0: the broker (a dead or expired copy), or not told.
-    """
-
-    kept: Kept
-    session: int = 0
-
-    @property
-    def place(self) -> int:
-        """Its place in the pages of its address; 0 when it is in none, or no durable queue has it there."""
-        kept = self.kept
-        if not kept.flags & codec.FLAG_PAGED or kept.details is None:
-            return 0
-        return next(iter(kept.details.values())).order
-
-
-@dataclass(frozen=True, slots=True)
-class Settled(Event):
-    """A queue was done with messages: ``reason`` is one of ``codec.REASONS``. ``consumer`` acknowledged them, or failed
-    for the last time (dead).
-    """
-
-    queue_id: int
-    reason: str
-    message_ids: tuple[int, ...]
-    consumer: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Delivered(Event):
-    """A queue's consumer was sent messages. Only written with retention."""
-
-    queue_id: int
-    message_ids: tuple[int, ...]
-    consumer: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class FellDue(Event):
-    """Scheduled messages took their places on the queue."""
-
-    queue_id: int
-    message_ids: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Attempted(Event):
-    """A delivery to ``consumer`` failed for the ``attempts``-th time; ``due_ms`` above 0: the next one waits until
-    then. ``cause`` is one of ``codec.CAUSES``.
-    """
-
-    queue_id: int
-    message_id: int
-    attempts: int
-    due_ms: int
-    consumer: int = 0
-    cause: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Purged(Event):
-    """A queue was done with a page of an address: with everything that went to it there so far and was not settled, but
-    for what is at ``kept_places``. ``count`` persistent messages of ``size_bytes`` went, for one of ``codec.REASONS``.
-    """
-
-    queue_id: int
-    stream: int
-    page: int
-    kept_places: tuple[int, ...]
-    reason: str
-    count: int
-    size_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Changed(Event):
-    """An address, a queue, the duplicate ids of an address or a cursor changed: ``kind`` is the record's name."""
-
-    kind: str
-    fields: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class PageOpened(Event):
-    """An address got a page, for messages at ``first_place`` and behind, up to that of its next page."""
-
-    stream: int
-    page: int
-    first_place: int
-    address: str
-
-
-@dataclass(frozen=True, slots=True)
-class PageGrew(Event):
-    """A page has ``count`` messages now, and its file ``size_bytes``; a later one says more."""
-
-    stream: int
-    page: int
-    count: int
-    size_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class PageDropped(Event):
-    """Every queue was done with a page."""
-
-    stream: int
-    page: int
-
-
-@dataclass(frozen=True, slots=True)
-class Session(Event):
-    """A client whom records name: ``client`` is its host:port, ``protocol`` as ``STOMP 1.2``."""
-
-    session: int
-    client: str
-    login: str
-    client_id: str
-    protocol: str
-
-
-@dataclass(frozen=True, slots=True)
-class Consumer(Event):
-    """A consumer of a durable queue. ``closed``: empty while it is there; ``left`` or ``lost`` (its connection) when it
-    goes, and what it held and had not settled goes back to the queue.
-    """
-
-    consumer: int
-    session: int
-    queue_id: int
-    subscription: str
-    selector: str
-    ack: str
-    closed: str
-
-
-@dataclass(frozen=True, slots=True)
-class Refused(Event):
-    """An address did not take in persistent messages of a session in one turn: it was full (``policy`` is drop or
-    fail), or had seen their duplicate ids (duplicate).
-    """
-
-    address: str
-    policy: str
-    session: int
-    count: int
-    size_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Started(Event):
-    """The broker is ``name``, and runs since it gave the lsn ``start``: consumers with a lower number are gone. Told in
-    each file.
-    """
-
-    name: str
-    start: int
-
-
-@dataclass(frozen=True, slots=True)
-class Depths(Event):
-    """What durable queues hold of persistent messages after everything told before; queues not named are empty. Told
-    once in each file, at the end of its first turn.
-    """
-
-    depths: tuple[Depth, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown(Event):
-    """A record of a type that this version does not know."""
-
-    type_code: int
-    payload: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,15 +74,9 @@ class LogReader:
             if wanted.lsn_min and not is_last and self._begins_by(files[place + 1], wanted.lsn_min):
                 continue
             data = self._read(file)
-            try:
-                header = codec.decode_file_header(data)
-                if wanted.lsn_max is not None and header.first_lsn > wanted.lsn_max:
-                    return
-            except codec.VersionError:
-                raise
-            except CodecError as error:
-                if any(data):
-                    self.damages.append(Damage(file.path.name, 0, str(error), torn=is_last and codec.is_blank(data)))
+            header = _header(file.path.name, data, self.damages, is_last=is_last)
+            if header is not None and wanted.lsn_max is not None and header.first_lsn > wanted.lsn_max:
+                return
             yield from events_of(file.path.name, data, self.damages, wanted, is_last=is_last)
 
     def _read(self, file: LogFile) -> bytes:
@@ -304,10 +110,58 @@ def read_file(path: Path, wanted: Range = EVERYTHING, damages: list[Damage] | No
     return events_of(path.name, data, [] if damages is None else damages, wanted)
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A record where it stands. ``group`` is the lsn of the group that it is in, a transaction or not; 0 for none."""
+
+    record: Record
+    time_ms: int
+    group: int = 0
+    in_transaction: bool = False
+    session: int = 0
+
+    @property
+    def event(self) -> Event:
+        """What it tells. Raises CodecError."""
+        return event_of(self.record, self.time_ms, self.group if self.in_transaction else 0, self.session)
+
+
+def read_entries(
+    file: LogFile, damages: list[Damage], wanted: Range = EVERYTHING, *, is_last: bool = True
+) -> Iterator[Entry]:
+    """The wanted entries of one file, which may be damaged. Raises OSError, and VersionError."""
+    data = file.path.read_bytes()
+    _header(file.path.name, data, damages, is_last=is_last)
+    return entries_of(file.path.name, data, damages, wanted, is_last=is_last)
+
+
+def _header(name: str, data: bytes, damages: list[Damage], *, is_last: bool) -> FileHeader | None:
+    """The header of a file; None when it is damaged, which goes to ``damages``. Raises VersionError."""
+    try:
+        return codec.decode_file_header(data)
+    except codec.VersionError:
+        raise
+    except CodecError as error:
+        if any(data):
+            damages.append(Damage(name, 0, str(error), torn=is_last and codec.is_blank(data)))
+        return None
+
+
 def events_of(
     name: str, data: bytes, damages: list[Damage], wanted: Range = EVERYTHING, *, is_last: bool = True
 ) -> Iterator[Event]:
-    """The wanted events in the bytes of one file, whose header was found good."""
+    """The wanted events in the bytes of one file, whose header was looked at."""
+    for entry in entries_of(name, data, damages, wanted, is_last=is_last):
+        if entry.record.type_code not in FRAMING:
+            event = entry.event
+            if not isinstance(event, Repeated):
+                yield event
+
+
+def entries_of(
+    name: str, data: bytes, damages: list[Damage], wanted: Range = EVERYTHING, *, is_last: bool = True
+) -> Iterator[Entry]:
+    """Every wanted record in the bytes of one file, those in a group behind it."""
     session = damage_count = 0
     time_ms = _begun_ms(data)  # the first BATCH says the same, but it may be damaged
     is_wanted = wanted.has_time(time_ms)
@@ -319,15 +173,16 @@ def events_of(
             time_ms = codec.decode_batch(record.payload).now_ms
             is_wanted = wanted.has_time(time_ms)
             session = 0
-        elif not is_wanted:
+        if not is_wanted:
             continue
-        elif record.type_code == codec.GROUP:
+        if record.type_code == codec.GROUP:
             session = 0
-            yield from _of_group(record, time_ms, wanted)
         elif record.type_code == codec.ORIGIN:
             session = codec.decode_origin(record.payload)
-        elif wanted.has_lsn(record.lsn):
-            yield from _event(record, time_ms, 0, session)
+        if wanted.has_lsn(record.lsn):
+            yield Entry(record, time_ms, session=session)
+        if record.type_code == codec.GROUP:
+            yield from _inside(record, time_ms, wanted)
 
 
 def _begun_ms(data: bytes) -> int:
@@ -336,106 +191,12 @@ def _begun_ms(data: bytes) -> int:
     return 0
 
 
-def _of_group(group: Record, time_ms: int, wanted: Range) -> Iterator[Event]:
+def _inside(group: Record, time_ms: int, wanted: Range) -> Iterator[Entry]:
     session = 0
     records = list(inner_records(group.payload))
-    lsn = group.lsn if any(record.type_code == codec.TRANSACTION for record in records) else 0
+    in_transaction = any(record.type_code == codec.TRANSACTION for record in records)
     for record in records:
         if record.type_code == codec.ORIGIN:
             session = codec.decode_origin(record.payload)
-        elif record.type_code != codec.TRANSACTION and wanted.has_lsn(record.lsn):
-            yield from _event(record, time_ms, lsn, session)
-
-
-def _event(record: Record, time_ms: int, group: int, session: int) -> Iterator[Event]:
-    """The event that a record tells of; none for a compaction's copy."""
-    kind, lsn, payload = record.type_code, record.lsn, record.payload
-    if kind == codec.MESSAGE:
-        kept = codec.decode_message(payload)
-        if kept.lsn == lsn:
-            yield Published(lsn, time_ms, group, kept, session)
-    elif kind == codec.SETTLED:
-        yield Settled(lsn, time_ms, group, *codec.decode_settled(payload))
-    elif kind == codec.DELIVERED:
-        yield Delivered(lsn, time_ms, group, *codec.decode_ids(payload))
-    elif kind == codec.DUE:
-        queue_id, message_ids, _ = codec.decode_ids(payload)
-        yield FellDue(lsn, time_ms, group, queue_id, message_ids)
-    elif kind == codec.ATTEMPTED:
-        yield Attempted(lsn, time_ms, group, *codec.decode_attempted(payload))
-    elif kind in _PAGES:
-        yield from _page_event(record, time_ms, group)
-    elif kind in _CHANGES:
-        yield Changed(lsn, time_ms, group, codec.RECORD_NAMES[kind], codec.decode_fields(payload))
-    elif kind == codec.DEPTHS:
-        yield Depths(lsn, time_ms, group, tuple(codec.decode_depths(payload)))
-    elif kind in _ACTORS:
-        yield _ACTORS[kind](Event(lsn, time_ms, group), codec.decode_fields(payload))
-    else:
-        yield Unknown(lsn, time_ms, group, kind, payload)
-
-
-def _page_event(record: Record, time_ms: int, group: int) -> Iterator[Event]:
-    """The event that a record about pages tells of; none where it only repeats."""
-    kind, lsn, payload = record.type_code, record.lsn, record.payload
-    if kind == codec.PAGE_SETTLED:
-        settled = page_codec.decode_page_settled(payload)
-        yield Settled(lsn, time_ms, group, settled.queue_id, settled.reason, settled.message_ids, settled.consumer)
-    elif kind == codec.PAGE_ATTEMPTED:
-        one = page_codec.decode_page_attempted(payload)
-        if one.message_id:
-            told = one.queue_id, one.message_id, one.attempts, one.due_ms, one.consumer, one.cause
-            yield Attempted(lsn, time_ms, group, *told)
-    elif kind == codec.PAGE_PURGED:
-        gone = page_codec.decode_page_purged(payload)
-        where = gone.queue_id, gone.stream, gone.page, gone.kept_places
-        yield Purged(lsn, time_ms, group, *where, gone.reason, gone.count, gone.size_bytes)
-    elif kind == codec.PAGE_OPENED:
-        fields = codec.decode_fields(payload)
-        yield PageOpened(
-            lsn, time_ms, group, fields["stream"], fields["page"], fields["first_place"], fields["address"]
-        )
-    elif kind == codec.PAGE_GREW:
-        page = page_codec.decode_grew(payload)
-        yield PageGrew(lsn, time_ms, group, page.stream, page.number, page.kept_count, page.kept_bytes)
-    elif kind == codec.PAGE_DROPPED:
-        yield PageDropped(lsn, time_ms, group, *page_codec.decode_page_dropped(payload))
-
-
-_PAGES = frozenset(
-    {
-        codec.PAGE_OPENED, codec.PAGE_GREW, codec.PAGE_SETTLED, codec.PAGE_PURGED, codec.PAGE_ATTEMPTED,
-        codec.PAGE_DROPPED, codec.PAGE_PLACES,
-    }
-)  # fmt: skip
-
-
-def _session(at: Event, fields: dict[str, Any]) -> Event:
-    texts = [fields.get(name, "") for name in ("client", "login", "client_id", "protocol")]
-    return Session(at.lsn, at.time_ms, at.group, fields["id"], *texts)
-
-
-def _consumer(at: Event, fields: dict[str, Any]) -> Event:
-    texts = [fields.get(name, "") for name in ("subscription", "selector", "ack", "closed")]
-    return Consumer(at.lsn, at.time_ms, at.group, fields["id"], fields["session"], fields["queue"], *texts)
-
-
-def _refused(at: Event, fields: dict[str, Any]) -> Event:
-    where = fields["address"], fields["policy"], fields["session"]
-    return Refused(at.lsn, at.time_ms, at.group, *where, fields["count"], fields["bytes"])
-
-
-def _started(at: Event, fields: dict[str, Any]) -> Event:
-    return Started(at.lsn, at.time_ms, at.group, fields["name"], fields["start"])
-
-
-_ACTORS: dict[int, Callable[[Event, dict[str, Any]], Event]] = {
-    codec.SESSION: _session,
-    codec.CONSUMER: _consumer,
-    codec.REFUSED: _refused,
-    codec.BROKER: _started,
-}
-"""Events of records that are JSON, beside changes of bindings."""
-_CHANGES = frozenset(
-    {codec.ADDRESS, codec.QUEUE, codec.QUEUE_DELETED, codec.DUPLICATE, codec.DUPLICATES_CLEARED, codec.CURSOR}
-)
+        if wanted.has_lsn(record.lsn):
+            yield Entry(record, time_ms, group.lsn, in_transaction, session)

@@ -25,9 +25,11 @@ from artemis_py.storage.disk import DiskError, FileDisk, sync_directory
 from artemis_py.storage.examination import MOVES_NAME, REPAIRED_NAME, Examined, examine
 from artemis_py.storage.extent import NAMES as EXTENT_NAMES
 from artemis_py.storage.index import Index
-from artemis_py.storage.journal import Journal, segment_number
+from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.journal_start import JournalStart, SegmentCare
 from artemis_py.storage.private import make_private, open_private
+from artemis_py.storage.segment_names import segment_number
 from artemis_py.storage.sidecars import beside_segment
 
 _NEW: Final = "repaired.part"
@@ -105,9 +107,14 @@ def _write(disk: FileDisk, examined: Examined, file_bytes: int, last_number: int
     gone = _numbers_gone(examined, file_bytes, last_number)
     index.message_id_max, index.queue_id_max = found.message_id_max + gone, found.queue_id_max
     committer = _AtOnce()
-    settings = JournalSettings(file_bytes=file_bytes, compact_files_min=0, files_min=0, number_min=last_number + 1)
-    numbers = examined.next_lsn + gone, examined.batch_number
-    journal = Journal(disk, committer, settings, index, [], *numbers, lambda _name: None)
+    settings = JournalSettings(file_bytes=file_bytes, compact_files_min=0, files_min=0)
+    start = JournalStart(
+        index=index,
+        next_lsn=examined.next_lsn + gone,
+        batch_number=examined.batch_number,
+        segment_number=last_number + 1,
+    )
+    journal = Journal(disk, committer, settings, start=start, care=SegmentCare(retire=lambda _name: None))
     journal.write_bindings()
     count = 0
     living = (kept for segment in examined.segments for kept in list(segment.live.values()))

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from artemis_py.storage.codec import CodecError
 from artemis_py.storage.disk import Disk, DiskError
-from artemis_py.storage.journal import segment_name
 from artemis_py.storage.places import PLACES_SUFFIX, places_name
 from artemis_py.storage.private import begin_private
 from artemis_py.storage.segment_index import (
@@ -26,6 +25,7 @@ from artemis_py.storage.segment_index import (
     index_of,
     sealed_text,
 )
+from artemis_py.storage.segment_names import segment_name
 
 SUFFIXES: Final = (INDEX_SUFFIX, PLACES_SUFFIX)
 _UNFINISHED: Final = ".part"

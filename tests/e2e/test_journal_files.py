@@ -13,18 +13,18 @@ from zlib import crc32
 import pytest
 
 from artemis_py.storage import reader
-from artemis_py.storage.reader import (
+from artemis_py.storage.log_events import (
     Attempted,
     Changed,
     Consumer,
     Delivered,
     Depths,
-    LogReader,
     Published,
     Session,
     Settled,
     Started,
 )
+from artemis_py.storage.reader import LogReader
 from artemis_py.storage.scan import log_files
 from tests.e2e.broker_process import COMMAND, HTTP, STOMP, WAIT_S, BrokerProcess
 from tests.e2e.stomp_socket import Closed, StompSocket, connected

@@ -15,7 +15,8 @@ import pytest
 
 from artemis_py.message import LargeBody
 from artemis_py.storage.body_names import read_name
-from artemis_py.storage.reader import LogReader, Published
+from artemis_py.storage.log_events import Published
+from artemis_py.storage.reader import LogReader
 from artemis_py.storage.scan import log_files
 from tests.e2e.broker_process import HTTP, STOMP, WAIT_S, BrokerProcess
 from tests.e2e.stomp_socket import READ_BYTES, Closed, StompSocket, connected, frame

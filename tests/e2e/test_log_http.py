@@ -20,7 +20,8 @@ import pytest
 
 from artemis_py.cli.main import main
 from artemis_py.storage import codec
-from artemis_py.storage.reader import LogReader, Published
+from artemis_py.storage.log_events import Published
+from artemis_py.storage.reader import LogReader
 from artemis_py.storage.scan import inner_records, log_files, whole_records
 from artemis_py.storage.segment_index import decode_index, index_name, index_of
 from tests.e2e.broker_process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from artemis_py.message import LargeBody
-from artemis_py.storage.reader import (
+from artemis_py.storage.log_events import (
     Attempted,
     Consumer,
     Delivered,
     Event,
-    LogReader,
     Published,
     Purged,
     Refused,
@@ -22,6 +21,7 @@ from artemis_py.storage.reader import (
     Settled,
     Started,
 )
+from artemis_py.storage.reader import LogReader
 from artemis_py.storage.scan import log_files
 from tests.e2e.broker_process import STOMP, BrokerProcess
 from tests.e2e.stomp_socket import StompSocket, connected

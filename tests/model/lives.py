@@ -10,6 +10,8 @@ from artemis_py.message import Message
 from artemis_py.records import Actor, Keepsake
 from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.journal_start import SegmentCare
+from artemis_py.storage.record_writer import RecordWriter
 from artemis_py.storage.recovery import recover
 from artemis_py.storage.sidecars import delete_segment
 from tests.sim.committer import SteppedCommitter
@@ -18,26 +20,30 @@ from tests.sim.disk import SimDisk
 _SETTINGS: Final = JournalSettings(file_bytes=8192, compact_files_min=2)
 
 
-class StrictJournal(Journal):
+class StrictRecords(RecordWriter):
     """Knows which durable messages a recovery would find, and in which queues (by number), as ``LiveLog`` does."""
 
     live: set[tuple[int, int]]
+    disk: SimDisk
+    journal: Journal
+    committer: SteppedCommitter
 
     @staticmethod
-    def on(disk: SimDisk) -> StrictJournal:
-        """The journal that goes on with what is on the disk."""
+    def on(disk: SimDisk) -> StrictRecords:
+        """The records of a journal that goes on with what is on the disk."""
         found = recover(disk)
         committer = SteppedCommitter(lambda: None)
-        journal = StrictJournal(
-            disk, committer, _SETTINGS, found.index, found.segments, found.next_lsn, found.batch_number,
-            partial(delete_segment, disk),
-        )  # fmt: skip
-        journal.live = {
+        care = SegmentCare(retire=partial(delete_segment, disk))
+        journal = Journal(disk, committer, _SETTINGS, start=found.start, care=care, make_records=StrictRecords)
+        records = journal.records
+        assert isinstance(records, StrictRecords)
+        records.disk, records.journal, records.committer = disk, journal, committer
+        records.live = {
             (survivor.message.id, queue_id)
             for queue_id, survivors in found.index.keepsake().messages.items()
             for survivor in survivors
         }
-        return journal
+        return records
 
     def keepsake(self) -> Keepsake:
         """What the next broker begins with."""
@@ -66,22 +72,18 @@ class StrictJournal(Journal):
 
     def write_down(self) -> None:
         """Make everything durable that was told so far."""
-        committer = self._committer
-        assert isinstance(committer, SteppedCommitter)
-        while self.has_pending or not committer.idle:
-            self.seal()
-            while committer.step():
-                self.poll()
+        while self.journal.has_pending or not self.committer.idle:
+            self.journal.seal()
+            while self.committer.step():
+                self.journal.poll()
 
 
-def first_life() -> StrictJournal:
+def first_life() -> StrictRecords:
     """A journal on an empty disk."""
-    return StrictJournal.on(SimDisk(Random(0)))
+    return StrictRecords.on(SimDisk(Random(0)))
 
 
-def next_life(journal: StrictJournal) -> StrictJournal:
+def next_life(records: StrictRecords) -> StrictRecords:
     """The power goes, and comes back."""
-    disk = journal._disk
-    assert isinstance(disk, SimDisk)
-    disk.crash()
-    return StrictJournal.on(disk)
+    records.disk.crash()
+    return StrictRecords.on(records.disk)

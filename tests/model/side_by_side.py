@@ -15,7 +15,7 @@ from artemis_py.records import Keepsake
 from artemis_py.selector import compile_selector
 from tests.model.compare import compare
 from tests.model.letters import Spec, Writer
-from tests.model.lives import StrictJournal, first_life, next_life
+from tests.model.lives import StrictRecords, first_life, next_life
 from tests.model.observe import Event, LiveLog, ObservedConsumer, observe
 from tests.model.plans import ADDRESS, Plan
 from tests.model.queue_model import QueueModel
@@ -55,7 +55,7 @@ class SideBySide:
         self.plan = plan
         self.now_ms = START_MS
         self.events: list[Event] = []
-        self.log: LiveLog | StrictJournal = first_life() if restarts else LiveLog()
+        self.log: LiveLog | StrictRecords = first_life() if restarts else LiveLog()
         self._begin_broker(Keepsake())
         self.pairs = [
             Pair(self.broker.queues[f"q{number}"], QueueModel(queue_plan, plan.address))
@@ -84,11 +84,11 @@ class SideBySide:
     @property
     def has_journal(self) -> bool:
         """Does anything survive here?"""
-        return isinstance(self.log, StrictJournal)
+        return isinstance(self.log, StrictRecords)
 
     def begin_life(self, ms: int) -> None:
         """The broker begins again, after so long, on what the journal of the one before has. A turn is over."""
-        assert isinstance(self.log, StrictJournal), "this world has no journal"
+        assert isinstance(self.log, StrictRecords), "this world has no journal"
         self.log.write_down()
         self.log = next_life(self.log)
         self.now_ms += ms
@@ -362,7 +362,7 @@ class SideBySide:
                 seat.pair.queue.sent(seat.consumer, entries)
             seat.consumer.firsts.clear()
             seat.pair.model.written(seat.reader)
-        if isinstance(self.log, StrictJournal):
+        if isinstance(self.log, StrictRecords):
             self.log.write_down()
         self.check()
 

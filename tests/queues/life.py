@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 
 from artemis_py.storage.journal_settings import JournalSettings
-from artemis_py.storage.recovery import recover
 from tests.queues.bench import ONE_AT_A_TIME, declared
 from tests.sim.disk import SimDisk
 from tests.sim.incarnation import Incarnation
+from tests.sim.opening import SimStore
 from tests.sim.projection import Projection
 from tests.wire.in_process import Client, configuration
 
@@ -23,7 +23,7 @@ class Life:
         self.disk = disk or SimDisk(random.Random(1))
         config = configuration(declared(attributes, settings, more) + core)
         journal = JournalSettings(file_bytes=65536, compact_files_min=0, duplicate_ids_kept=10)
-        self.broker = Incarnation(config, journal, self.disk, recover(self.disk), Projection(10), 1_000_000)
+        self.broker = Incarnation(config, SimStore(self.disk, journal), Projection(10), 1_000_000)
         self.broker.drain()
 
     def again(self, attributes: str | None = None) -> Life:

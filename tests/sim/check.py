@@ -141,7 +141,7 @@ def survivors_match(life: Incarnation, recovered: Recovered, duplicate_ids_kept:
     projection = life.projection(life.journal.durable_lsn)
     at_least = projection.restarted().view()
     matches: Projection | None = None
-    rest = [operation for lsn, operation in life.journal.operations if lsn > life.journal.durable_lsn]
+    rest = [operation for lsn, operation in life.records.operations if lsn > life.journal.durable_lsn]
     if projection.view() == found:
         matches = _copied(projection)
     for operation in rest:

@@ -6,10 +6,10 @@ import random
 from dataclasses import dataclass, field
 
 from artemis_py.storage.codec import BATCH, GROUP, MESSAGE, Record, decode_message
-from artemis_py.storage.journal import segment_number
 from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.recovery import Recovered, recover
 from artemis_py.storage.scan import inner_records
+from artemis_py.storage.segment_names import segment_number
 from tests.sim.disk import File, SimDisk
 from tests.sim.prepared import QUEUE, commit, message, open_journal, records
 
@@ -66,31 +66,31 @@ def make(file_bytes: int = FILE_BYTES) -> Made:
     settings = JournalSettings(file_bytes=file_bytes, compact_files_min=0, files_min=0)
     journal, committer, _ = open_journal(disk, settings)
     for queue_id, name in QUEUES.items():
-        journal.address_changed({"name": name, "routing_types": ["ANYCAST"], "auto_created": False})
-        journal.queue_changed({**QUEUE, "id": queue_id, "name": name, "address": name})
+        journal.records.address_changed({"name": name, "routing_types": ["ANYCAST"], "auto_created": False})
+        journal.records.queue_changed({**QUEUE, "id": queue_id, "name": name, "address": name})
     commit(journal, committer)
     while journal.segments[0].number == 1:
-        journal.cursor_changed({"name": "reader", "lsn": 1, "owner": "", "ttl_s": 60, "moved_ms": 1})
+        journal.records.cursor_changed({"name": "reader", "lsn": 1, "owner": "", "ttl_s": 60, "moved_ms": 1})
         commit(journal, committer)
     for number in range(1, 13):
         queue_ids = [1, 2] if number % 4 == 0 else [number % 2 + 1]
         one = message(number)
         if number % 5 == 0:
-            journal.begin_group(transactional=True)
-        journal.published(one, list(queue_ids), 0)
+            journal.records.begin_group(transactional=True)
+        journal.records.published(one, list(queue_ids), 0)
         made.alive |= {(queue_id, number) for queue_id in queue_ids}
         if number % 5 == 0:
-            journal.duplicate_id("orders", f"id {number}")
-            journal.published(message(number + 100), [1], 0)
+            journal.records.duplicate_id("orders", f"id {number}")
+            journal.records.published(message(number + 100), [1], 0)
             made.alive.add((1, number + 100))
-            journal.end_group()
+            journal.records.end_group()
         if number % 3 == 0:
             commit(journal, committer)
-            journal.settled(queue_ids[0], [one], "acked")
+            journal.records.settled(queue_ids[0], [one], "acked")
             made.alive.remove((queue_ids[0], number))
             made.settled.add((queue_ids[0], number))
         if number % 4 == 1:
-            journal.attempted(queue_ids[0], one, 2, 0)
+            journal.records.attempted(queue_ids[0], one, 2, 0)
         if number % 2:
             commit(journal, committer)
     commit(journal, committer)

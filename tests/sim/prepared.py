@@ -6,9 +6,11 @@ import random
 
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.storage.codec import BATCH, FILE_HEADER_BYTES, Record, decode_record
-from artemis_py.storage.journal import Journal, segment_number
+from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.journal_start import SegmentCare
 from artemis_py.storage.recovery import Recovered, recover
+from artemis_py.storage.segment_names import segment_number
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 
@@ -33,11 +35,8 @@ def open_journal(disk: SimDisk, settings: JournalSettings | None = None) -> tupl
         disk,
         committer,
         settings or JournalSettings(file_bytes=65536, compact_files_min=0),
-        recovered.index,
-        recovered.segments,
-        recovered.next_lsn,
-        recovered.batch_number,
-        disk.delete,
+        start=recovered.start,
+        care=SegmentCare(retire=disk.delete),
     )
     return journal, committer, recovered
 
@@ -55,12 +54,12 @@ def prepare(*batches: int, file_bytes: int = 65536) -> SimDisk:
     """A disk with one queue and messages 1, 2, 3...: as many in each batch as told."""
     disk = SimDisk(random.Random(1))
     journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=file_bytes, compact_files_min=0))
-    journal.queue_changed(dict(QUEUE))
+    journal.records.queue_changed(dict(QUEUE))
     number = 0
     for count in batches:
         for _ in range(count):
             number += 1
-            journal.published(message(number), [QUEUE_ID], 0)
+            journal.records.published(message(number), [QUEUE_ID], 0)
         commit(journal, committer)
     return disk
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.storage.codec import FILE_HEADER_BYTES
-from artemis_py.storage.journal import segment_name
 from artemis_py.storage.recovery import Recovered, recover
+from artemis_py.storage.segment_names import segment_name
 from tests.sim.disk import SimDisk
 from tests.sim.prepared import (
     QUEUE_ID,
@@ -30,7 +30,7 @@ def _goes_on(disk: SimDisk, expected: list[int]) -> None:
     """A broker starts on the disk, writes, and loses nothing by starting again."""
     journal, committer, recovered = open_journal(disk)
     assert kept_ids(recovered) == expected
-    journal.published(message(99), [QUEUE_ID], 0)
+    journal.records.published(message(99), [QUEUE_ID], 0)
     commit(journal, committer)
     disk.crash()
     again = recover(disk)
@@ -166,7 +166,7 @@ def test_a_body_that_looks_like_a_journal_is_not_read_as_one() -> None:
     other = prepare(3, 3).read(FIRST).rstrip(b"\0")
     disk = prepare(2)
     journal, committer, _ = open_journal(disk)
-    journal.published(message(50, other + b"the end"), [QUEUE_ID], 0)
+    journal.records.published(message(50, other + b"the end"), [QUEUE_ID], 0)
     commit(journal, committer)
     name = segment_name(2)
     flip(disk, name, records(disk, name)[-1].end - 1)

@@ -13,10 +13,10 @@ from artemis_py.storage.bindings_copy import NAME as COPY
 from artemis_py.storage.codec import FILE_HEADER_BYTES, CodecError
 from artemis_py.storage.extent import NAMES as EXTENTS
 from artemis_py.storage.extent import Extent, ExtentFiles
-from artemis_py.storage.journal import segment_name, segment_number
 from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.recovery import LossError, recover
 from artemis_py.storage.segment_index import decode_index, encode_index, index_of
+from artemis_py.storage.segment_names import segment_name, segment_number
 from tests.sim.damaged import FILE_BYTES, Made, batches, found_in, judge, make, published_by
 from tests.sim.disk import File, SimDisk
 from tests.sim.prepared import QUEUE, QUEUE_ID, commit, cut, flip, open_journal, overwrite, records
@@ -267,16 +267,16 @@ def _with_pages() -> tuple[SimDisk, list[tuple[int, int]]]:
     """A journal that tells of two pages, told once more when its first file went; and of each how much is left."""
     disk = SimDisk(random.Random(1))
     journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=FILE_BYTES, compact_files_min=0))
-    journal.queue_changed(dict(QUEUE))
+    journal.records.queue_changed(dict(QUEUE))
     pages = [Page(1, 1, 1), Page(1, 2, 4)]
     for page in pages:
-        journal.page_opened(page, "q")
+        journal.records.page_opened(page, "q")
         for count in (1, 2, 3):
             page.count, page.size_bytes, page.durable = count, 100 * count, {QUEUE_ID: Share(count, 50 * count)}
-            journal.paged(page)
+            journal.records.paged(page)
             commit(journal, committer)
     while journal.segments[0].number == 1:
-        journal.cursor_changed({"name": "reader", "lsn": 1, "owner": "", "ttl_s": 60, "moved_ms": 1})
+        journal.records.cursor_changed({"name": "reader", "lsn": 1, "owner": "", "ttl_s": 60, "moved_ms": 1})
         commit(journal, committer)
     journal.finish()
     committer.stop()

@@ -10,6 +10,7 @@ from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.recovery import recover
 from tests.sim.disk import Fault, SimDisk
 from tests.sim.incarnation import Incarnation
+from tests.sim.opening import SimStore
 from tests.sim.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal
 from tests.sim.projection import Projection
 from tests.sim.world import CONFIGURATION, DUPLICATE_IDS_KEPT
@@ -36,10 +37,10 @@ def test_at_each_operation_of_a_journal(kind: str, power_goes: bool) -> None:
         disk = SimDisk(random.Random(operation))
         disk.fault = _at(FAULTS[kind], operation)
         journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=600, compact_files_min=0))
-        journal.queue_changed(dict(QUEUE))
+        journal.records.queue_changed(dict(QUEUE))
         promised, written = 0, 0
         for number in range(1, 13):
-            lsn = journal.published(message(number), [QUEUE_ID], 0)
+            lsn = journal.records.published(message(number), [QUEUE_ID], 0)
             written = number
             journal.poll()
             journal.seal()
@@ -55,7 +56,7 @@ def test_at_each_operation_of_a_journal(kind: str, power_goes: bool) -> None:
         durable_lsn = journal.durable_lsn
         assert FAULTS[kind].error in str(journal.failure)
         disk.restart()
-        journal.published(message(50), [QUEUE_ID], 0)
+        journal.records.published(message(50), [QUEUE_ID], 0)
         for _ in range(3):
             journal.seal()
             committer.stop()
@@ -75,7 +76,7 @@ def test_a_broker_gives_out_nothing_after_a_fault(kind: str) -> None:
     """Receipts and messages end with the disk; the failure is told once, to the one place that ends the broker."""
     disk = SimDisk(random.Random(1))
     settings = JournalSettings(file_bytes=4096, compact_files_min=0)
-    life = Incarnation(CONFIGURATION, settings, disk, recover(disk), Projection(DUPLICATE_IDS_KEPT), 1000)
+    life = Incarnation(CONFIGURATION, SimStore(disk, settings), Projection(DUPLICATE_IDS_KEPT), 1000)
     client = life.connect()
     client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
     client.send(b"SUBSCRIBE\nid:1\ndestination:/queue/work\nack:client\n\n\0")
@@ -103,8 +104,8 @@ def test_a_journal_recovers_on_a_disk_that_cannot_be_written() -> None:
     """Reading an undamaged journal writes nothing; a full disk does not keep a broker from starting."""
     disk = SimDisk(random.Random(1))
     journal, committer, _ = open_journal(disk)
-    journal.queue_changed(dict(QUEUE))
-    journal.published(message(1), [QUEUE_ID], 0)
+    journal.records.queue_changed(dict(QUEUE))
+    journal.records.published(message(1), [QUEUE_ID], 0)
     commit(journal, committer)
     disk.fault = Fault(0, "Read-only file system", verbs=("create", "write", "sync", "rename", "delete"))
     assert kept_ids(recover(disk)) == [1]

@@ -11,11 +11,11 @@ from artemis_py.storage import examination
 from artemis_py.storage.codec import RECORD_HEADER_BYTES
 from artemis_py.storage.findings import damage_lines
 from artemis_py.storage.index import Index
-from artemis_py.storage.journal import segment_name
 from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.lost import UNKNOWN, QueueNames
 from artemis_py.storage.recovery import LossError, recover
 from artemis_py.storage.segment_index import encode_index, index_name, index_of
+from artemis_py.storage.segment_names import segment_name
 from tests.sim.damaged import Made, found_in, published_by
 from tests.sim.disk import SimDisk
 from tests.sim.prepared import QUEUE, commit, flip, open_journal, overwrite, prepare, records
@@ -36,23 +36,23 @@ def made() -> Made:
     disk = SimDisk(random.Random(1))
     journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=900, compact_files_min=0, files_min=0))
     for number, (name, address) in QUEUES.items():
-        journal.address_changed({"name": address, "routing_types": ["MULTICAST"], "auto_created": False})
-        journal.queue_changed({**QUEUE, "id": number, "name": name, "address": address})
+        journal.records.address_changed({"name": address, "routing_types": ["MULTICAST"], "auto_created": False})
+        journal.records.queue_changed({**QUEUE, "id": number, "name": name, "address": address})
     sent = [([1], "shop"), ([2], "shop"), ([1, 2], "shop"), ([3], "post")] * 2
     for number, (queue_ids, address) in enumerate(sent, 1):
         if number in {3, 5}:
-            journal.begin_group(transactional=True)
-        journal.published(_message(number, address), list(queue_ids), 0)
+            journal.records.begin_group(transactional=True)
+        journal.records.published(_message(number, address), list(queue_ids), 0)
         made.alive |= {(queue_id, number) for queue_id in queue_ids}
         if number in {4, 6}:
-            journal.end_group()
+            journal.records.end_group()
         if number % 2 == 0:
             commit(journal, committer)
     settled = _message(1, "shop")
-    journal.settled(1, [settled], "acked")
+    journal.records.settled(1, [settled], "acked")
     made.alive.remove((1, 1))
     commit(journal, committer)
-    journal.published(_message(99, "post"), [3], 0)
+    journal.records.published(_message(99, "post"), [3], 0)
     made.alive.add((3, 99))
     commit(journal, committer)
     journal.finish()

@@ -10,12 +10,13 @@ import pytest
 from artemis_py.storage.codec import BATCH, FILE_HEADER_BYTES
 from artemis_py.storage.committer import Commit
 from artemis_py.storage.extent import NAMES
-from artemis_py.storage.journal import segment_name
 from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.recovery import recover
+from artemis_py.storage.segment_names import segment_name
 from tests.sim.check import nothing_half_done, survivors_match
 from tests.sim.disk import File, PowerCut, SimDisk
 from tests.sim.incarnation import Incarnation
+from tests.sim.opening import SimStore
 from tests.sim.paging import paged_items
 from tests.sim.prepared import (
     QUEUE,
@@ -45,7 +46,7 @@ _COMMIT = (
 
 def _life(disk: SimDisk | None = None, base: Projection | None = None, now_ms: int = 1000) -> Incarnation:
     disk = disk or SimDisk(random.Random(1))
-    life = Incarnation(CONFIGURATION, SETTINGS, disk, recover(disk), base or Projection(DUPLICATE_IDS_KEPT), now_ms)
+    life = Incarnation(CONFIGURATION, SimStore(disk, SETTINGS), base or Projection(DUPLICATE_IDS_KEPT), now_ms)
     life.drain()
     return life
 
@@ -89,12 +90,12 @@ def test_a_deleted_file_that_comes_back_brings_back_nothing() -> None:
     for seed in range(20):
         disk = SimDisk(random.Random(seed))
         journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=300, compact_files_min=0))
-        journal.queue_changed(dict(QUEUE))
+        journal.records.queue_changed(dict(QUEUE))
         for number in range(1, 9):
             one = message(number)
-            journal.published(one, [QUEUE_ID], 0)
+            journal.records.published(one, [QUEUE_ID], 0)
             commit(journal, committer)
-            journal.settled(QUEUE_ID, [one], "acked")
+            journal.records.settled(QUEUE_ID, [one], "acked")
             commit(journal, committer)
         assert segment_name(1) not in disk.names()
         disk.crash()
@@ -105,7 +106,7 @@ def test_a_duplicate_id_survives_only_with_its_message() -> None:
     """Else the sender, who got no receipt and sends again, is told "seen already", and the message is nowhere."""
     life = _life()
     client = _client(life)
-    life.base, life.journal.operations = life.projection(), []
+    life.base, life.records.operations = life.projection(), []
     frame = b"SEND\ndestination:/queue/work\npersistent:true\n_AMQ_DUPL_ID:%d\n\nbody\0"
     life.together = True
     client.send(frame % 1 + frame % 2)
@@ -113,7 +114,7 @@ def test_a_duplicate_id_survives_only_with_its_message() -> None:
     life.settle()
     durable_lsn = life.journal.durable_lsn
     life.drain()
-    life.journal.durable_lsn = min(durable_lsn, life.journal.operations[0][0] - 1)
+    life.journal.durable_lsn = min(durable_lsn, life.records.operations[0][0] - 1)
     _cut_each(life)
 
 
@@ -132,7 +133,7 @@ def test_a_message_dies_only_together_with_its_copy(fate: str) -> None:
     for attempt in range(2 if fate == "dead" else 0):
         _nack(client, attempt)
         life.drain()
-    life.base, life.journal.operations = life.projection().restarted(), []
+    life.base, life.records.operations = life.projection().restarted(), []
     durable_lsn = life.journal.durable_lsn
     if fate == "dead":
         _nack(client, 2)
@@ -140,7 +141,7 @@ def test_a_message_dies_only_together_with_its_copy(fate: str) -> None:
         life.advance(2000)
     life.drain()
     life.journal.durable_lsn = durable_lsn
-    assert any(operation[0] == "group" for _, operation in life.journal.operations)
+    assert any(operation[0] == "group" for _, operation in life.records.operations)
     _cut_each(life)
 
 
@@ -148,7 +149,7 @@ def test_no_message_is_in_the_log_and_not_in_its_page() -> None:
     """A crash between the two left one in the retained log that nobody ever settled."""
     disk = SimDisk(random.Random(1))
     base = Projection(DUPLICATE_IDS_KEPT)
-    life = Incarnation(PAGING, replace(SETTINGS, retains=True), disk, recover(disk), base, 1000)
+    life = Incarnation(PAGING, SimStore(disk, replace(SETTINGS, retains=True)), base, 1000)
     client = _client(life)
     frame = b"SEND\ndestination:/queue/work\npersistent:true\nfrom:x\n\nbody\0"
     client.send(5 * frame)
@@ -237,8 +238,8 @@ def test_a_torn_first_write_of_a_file_is_no_damage() -> None:
     """
     disk = SimDisk(random.Random(1))
     journal, committer, _ = open_journal(disk)
-    journal.queue_changed(dict(QUEUE))
-    journal.published(message(1), [QUEUE_ID], 0)
+    journal.records.queue_changed(dict(QUEUE))
+    journal.records.published(message(1), [QUEUE_ID], 0)
     commit(journal, committer)
     name = last_segment(disk)
     for extent in NAMES:  # it is written when the first write is durable, and then the header is
@@ -247,7 +248,7 @@ def test_a_torn_first_write_of_a_file_is_no_damage() -> None:
     disk.files[name].sync()
     assert all(damage.torn for damage in recover(disk).damages)
     journal, committer, _ = open_journal(disk)
-    journal.published(message(2), [QUEUE_ID], 0)
+    journal.records.published(message(2), [QUEUE_ID], 0)
     commit(journal, committer)
     assert recover(disk).damages == []
 
@@ -257,11 +258,11 @@ def _torn_first_write(seed: int) -> SimDisk:
     disk = SimDisk(random.Random(seed))
     settings = JournalSettings(file_bytes=300, compact_files_min=0)
     journal, committer, _ = open_journal(disk, settings)
-    journal.queue_changed(dict(QUEUE))
-    journal.published(message(1), [QUEUE_ID], 0)
+    journal.records.queue_changed(dict(QUEUE))
+    journal.records.published(message(1), [QUEUE_ID], 0)
     commit(journal, committer)
     known = {name: disk.read(name) for name in NAMES}
-    journal.published(message(2), [QUEUE_ID], 0)
+    journal.records.published(message(2), [QUEUE_ID], 0)
     commit(journal, committer)
     assert segment_name(2) == last_segment(disk)
     for name, data in known.items():
@@ -296,15 +297,15 @@ def test_rewritten_duplicate_ids_are_whole_or_absent() -> None:
     """Files that go hand their bindings to a newer one: a crash between "forget all ids" and the ids forgets none."""
     disk = SimDisk(random.Random(1))
     journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=300, compact_files_min=0))
-    journal.queue_changed(dict(QUEUE))
-    journal.duplicate_id("q", "one")
-    journal.duplicate_id("q", "two")
+    journal.records.queue_changed(dict(QUEUE))
+    journal.records.duplicate_id("q", "one")
+    journal.records.duplicate_id("q", "two")
     commit(journal, committer)
     rewritten = 0
     for number in range(1, 6):
         one = message(number)
-        journal.published(one, [QUEUE_ID], 0)
-        journal.settled(QUEUE_ID, [one], "acked")
+        journal.records.published(one, [QUEUE_ID], 0)
+        journal.records.settled(QUEUE_ID, [one], "acked")
         before = {name: disk.read(name) for name in disk.names()}
         commit(journal, committer)
         name = last_segment(disk)
@@ -333,12 +334,12 @@ def test_a_journal_with_more_bindings_than_a_file_comes_to_rest() -> None:
         return False
 
     for number in range(1, 61):
-        journal.queue_changed(QUEUE | {"id": number, "name": f"q{number}"})
+        journal.records.queue_changed(QUEUE | {"id": number, "name": f"q{number}"})
     for number in range(1, 61):
-        journal.published(message(number, bytes(200)), [QUEUE_ID], 0)
+        journal.records.published(message(number, bytes(200)), [QUEUE_ID], 0)
         assert rests()
     for number in range(1, 55):
-        journal.settled(QUEUE_ID, [message(number)], "acked")
+        journal.records.settled(QUEUE_ID, [message(number)], "acked")
         assert rests()
     assert len(journal.segments) < 10, "what is empty goes all the same"
 
@@ -374,7 +375,7 @@ def test_a_commit_s_id_survives_only_with_its_messages() -> None:
     """And its messages only with the id, else the transaction is doubled when its client repeats it."""
     life = _life()
     client = _client(life)
-    life.base, life.journal.operations = life.projection(), []
+    life.base, life.records.operations = life.projection(), []
     client.send(_COMMIT % 0)
     life.drain()
     disk = _disk_of(life)

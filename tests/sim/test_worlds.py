@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import pytest
 
-from artemis_py.storage.recovery import recover
 from tests.sim.projection import Projection
 from tests.sim.world import DUPLICATE_IDS_KEPT, CrashWorld, Report
 
@@ -81,7 +80,7 @@ def test_every_boundary_between_disk_operations(rng: random.Random, place: int, 
 
     def die_and_live_on(world: CrashWorld, cut_after: int) -> None:
         try:
-            left = world.live(recover(world.disk), Projection(DUPLICATE_IDS_KEPT), cut_after=cut_after)
+            left = world.live(world.open(), Projection(DUPLICATE_IDS_KEPT), cut_after=cut_after)
             world.live(*left)
         except Exception as error:
             world_is = f"CrashWorld({seed}, steps=80, large={large})"

@@ -1,4 +1,4 @@
-"""A journal whose operations are written down as they are asked for, for the projection to repeat."""
+"""Records whose operations are noted as they are asked for, for the projection to repeat."""
 
 from __future__ import annotations
 
@@ -8,27 +8,43 @@ from typing import Any
 from artemis_py.message import Message
 from artemis_py.paged import Page, PagedMessage
 from artemis_py.records import Actor
-from artemis_py.storage.journal import Journal
+from artemis_py.storage.disk import Disk
+from artemis_py.storage.record_writer import RecordWriter
+from artemis_py.storage.story import LogStory
 from tests.sim.paging import WitnessedPages
 from tests.sim.projection import Operation, identity
 
 
-class WitnessedJournal(Journal):
-    """The journal itself; ``operations`` has (lsn, operation) of everything since it was opened."""
+class WitnessedStory(LogStory):
+    """The story of such records: what it tells of messages in pages is noted with them."""
+
+    witness: WitnessedRecords
+
+    def published_in_page(self, message: Message, queue_ids: list[int], due_ms: int, place: int) -> int:
+        lsn = super().published_in_page(message, queue_ids, due_ms, place)
+        self.witness.note_in_page(lsn, message, due_ms)
+        return lsn
+
+
+class WitnessedRecords(RecordWriter):
+    """The records themselves; ``operations`` has (lsn, operation) of everything since the journal was opened."""
 
     operations: list[tuple[int, Operation]]
     _inner: list[Operation] | None
     _depth: int
     _witnessed: WitnessedPages
+    _disk: Disk
 
-    def watch(self, pages: WitnessedPages) -> None:
-        """Begin to write down; before the first operation."""
+    def watch(self, pages: WitnessedPages, disk: Disk) -> None:
+        """Begin to note; before the first operation."""
         self._witnessed = pages
+        self._disk = disk
         self.operations = []
         self._inner = None
         self._depth = 0
 
-    def _note(self, lsn: int, *operation: Any) -> int:
+    def note(self, lsn: int, *operation: Any) -> int:
+        """Note an operation that has been written down."""
         if self._inner is not None:
             self._inner.append(operation)
         else:
@@ -37,7 +53,7 @@ class WitnessedJournal(Journal):
 
     def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
         targets = list(queue_ids)
-        return self._note(
+        return self.note(
             super().published(message, queue_ids, due_ms), "published", identity(message, self._disk), targets, due_ms
         )
 
@@ -47,15 +63,15 @@ class WitnessedJournal(Journal):
         if noted != len(self.operations if self._inner is None else self._inner):
             return  # it called ``published`` for each, which noted them
         for message in messages:
-            self._note(message.lsn, "published", identity(message, self._disk), [queue_id], due_ms)
+            self.note(message.lsn, "published", identity(message, self._disk), [queue_id], due_ms)
 
     def cursor_changed(self, fields: dict[str, Any]) -> int:
-        return self._note(super().cursor_changed(fields), "cursor_changed", copy.deepcopy(fields))
+        return self.note(super().cursor_changed(fields), "cursor_changed", copy.deepcopy(fields))
 
     def settled(self, queue_id: int, messages: list[Message], reason: str, consumer: Actor | None = None) -> int:
         message_ids = [message.id for message in messages]
         lsn = super().settled(queue_id, messages, reason, consumer)
-        return self._note(lsn, "settled", queue_id, message_ids, reason)
+        return self.note(lsn, "settled", queue_id, message_ids, reason)
 
     def attempted(
         self,
@@ -67,20 +83,20 @@ class WitnessedJournal(Journal):
         cause: str = "",
     ) -> int:
         lsn = super().attempted(queue_id, message, attempts, due_ms, consumer, cause)
-        return self._note(lsn, "attempted", queue_id, message.id, attempts, due_ms)
+        return self.note(lsn, "attempted", queue_id, message.id, attempts, due_ms)
 
     def fell_due(self, queue_id: int, messages: list[Message]) -> int:
         message_ids = [message.id for message in messages]
-        return self._note(super().fell_due(queue_id, messages), "fell_due", queue_id, message_ids)
+        return self.note(super().fell_due(queue_id, messages), "fell_due", queue_id, message_ids)
 
-    def published_in_page(self, message: Message, queue_ids: list[int], due_ms: int, place: int) -> int:
-        lsn = super().published_in_page(message, queue_ids, due_ms, place)
-        return self._note(lsn, "published", identity(message, self._disk), [], due_ms)  # for whom, ``paged`` tells
+    def note_in_page(self, lsn: int, message: Message, due_ms: int) -> None:
+        """A message was told that is in a page; for whom, ``paged`` tells."""
+        self.note(lsn, "published", identity(message, self._disk), [], due_ms)
 
     def paged(self, page: Page) -> int:
         lsn = super().paged(page)
         for one, queue_ids, due_ms in self._witnessed.fresh.pop((page.stream, page.number), []):
-            self._note(lsn, "published", one, [number for number in queue_ids if number in page.durable], due_ms)
+            self.note(lsn, "published", one, [number for number in queue_ids if number in page.durable], due_ms)
         return lsn
 
     def page_settled(
@@ -88,12 +104,12 @@ class WitnessedJournal(Journal):
     ) -> int:
         message_ids = [message.id for message in messages]
         lsn = super().page_settled(queue_id, messages, reason, consumer)
-        return self._note(lsn, "settled", queue_id, message_ids, reason)
+        return self.note(lsn, "settled", queue_id, message_ids, reason)
 
     def page_purged(self, queue_id: int, page: Page, kept: list[PagedMessage], reason: str) -> int:
         kept_ids = {message.id for message in kept}
         gone = [number for number in self._witnessed.ids.get((page.stream, page.number), []) if number not in kept_ids]
-        return self._note(super().page_purged(queue_id, page, kept, reason), "settled", queue_id, gone, reason)
+        return self.note(super().page_purged(queue_id, page, kept, reason), "settled", queue_id, gone, reason)
 
     def page_attempted(
         self,
@@ -105,19 +121,19 @@ class WitnessedJournal(Journal):
         cause: str = "",
     ) -> int:
         lsn = super().page_attempted(queue_id, message, attempts, due_ms, consumer, cause)
-        return self._note(lsn, "attempted", queue_id, message.id, attempts, due_ms)
+        return self.note(lsn, "attempted", queue_id, message.id, attempts, due_ms)
 
     def address_changed(self, fields: dict[str, Any]) -> int:
-        return self._note(super().address_changed(fields), "address_changed", copy.deepcopy(fields))
+        return self.note(super().address_changed(fields), "address_changed", copy.deepcopy(fields))
 
     def queue_changed(self, fields: dict[str, Any]) -> int:
-        return self._note(super().queue_changed(fields), "queue_changed", copy.deepcopy(fields))
+        return self.note(super().queue_changed(fields), "queue_changed", copy.deepcopy(fields))
 
     def queue_deleted(self, queue_id: int) -> int:
-        return self._note(super().queue_deleted(queue_id), "queue_deleted", queue_id)
+        return self.note(super().queue_deleted(queue_id), "queue_deleted", queue_id)
 
     def duplicate_id(self, address: str, duplicate_id: str) -> int:
-        return self._note(super().duplicate_id(address, duplicate_id), "duplicate_id", address, duplicate_id)
+        return self.note(super().duplicate_id(address, duplicate_id), "duplicate_id", address, duplicate_id)
 
     def begin_group(self, *, transactional: bool = False) -> None:
         super().begin_group(transactional=transactional)
@@ -131,5 +147,5 @@ class WitnessedJournal(Journal):
         if not self._depth:
             inner, self._inner = self._inner, None
             if inner:
-                self._note(self.last_lsn, "group", inner)
+                self.note(self.last_lsn, "group", inner)
         return lsn

@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from artemis_py.storage.journal_settings import JournalSettings
-from artemis_py.storage.recovery import Recovered, recover
 from tests.sim.check import (
     Broken,
     files_match,
@@ -19,6 +18,7 @@ from tests.sim.check import (
 )
 from tests.sim.disk import Fault, PowerCut, SimDisk
 from tests.sim.incarnation import Incarnation
+from tests.sim.opening import SimStore
 from tests.sim.projection import Projection
 from tests.sim.retained import Archive
 from tests.sim.traffic import Fact, Trader
@@ -113,7 +113,7 @@ class CrashWorld:
         self._large = large
         self._lives = lives
         self._steps = steps
-        self._settings = JournalSettings(
+        self.settings = JournalSettings(
             # With the bodies elsewhere the bindings could fill a small file: then compaction would have no end.
             file_bytes=self.rng.choice((16384, 32768, 65536) if large else (4096, 8192, 65536)),
             compact_files_min=self.rng.choice((2, 3, 5)),
@@ -121,7 +121,7 @@ class CrashWorld:
             duplicate_ids_kept=DUPLICATE_IDS_KEPT,
             retains=self.rng.random() < 0.3,
         )
-        self._archive = Archive() if self._settings.retains else None
+        self._archive = Archive() if self.settings.retains else None
         self._numbers = [0]
         self._now_ms = START_MS
         self._pages = self.rng.random() < 0.5
@@ -130,22 +130,24 @@ class CrashWorld:
 
     def run(self) -> Report:
         """All lives."""
-        recovered, base = recover(self.disk), Projection(DUPLICATE_IDS_KEPT)
+        store, base = self.open(), Projection(DUPLICATE_IDS_KEPT)
         for _ in range(self._lives):
-            recovered, base = self.live(recovered, base)
+            store, base = self.live(store, base)
         return self.report
 
-    def live(
-        self, recovered: Recovered, base: Projection, cut_after: int | None = None
-    ) -> tuple[Recovered, Projection]:
-        """One life, its crash, and what is left. ``cut_after`` disk operations the power goes; None: at random, or the
-        disk fails instead.
+    def open(self) -> SimStore:
+        """The files as they are."""
+        return SimStore(self.disk, self.settings, self._archive)
+
+    def live(self, store: SimStore, base: Projection, cut_after: int | None = None) -> tuple[SimStore, Projection]:
+        """One life, its crash, and the files as they are opened after it. ``cut_after`` disk operations the power goes;
+        None: at random, or the disk fails instead.
         """
         plain, paging = (LARGE_CONFIGURATION, LARGE_PAGING) if self._large else (CONFIGURATION, PAGING)
         config = paging if self._pages else plain
-        life = Incarnation(config, self._settings, self.disk, recovered, base, self._now_ms, self._archive)
-        if life.given_up:
-            raise Broken(f"a crash left {life.given_up}")
+        if store.files.large.given_up:
+            raise Broken(f"a crash left {store.files.findings}")
+        life = Incarnation(config, store, base, self._now_ms)
         traders: list[Trader] = []
         promised: list[Fact] = []
         if cut_after is None and self.rng.random() < FAULTS:
@@ -222,8 +224,8 @@ class CrashWorld:
         life.settle()
         while rng.random() < self._patience and life.step(rng):
             life.settle()
-        if life.journal.durable_lsn > life.journal.last_lsn:
-            raise Broken(f"durable up to {life.journal.durable_lsn}, written up to {life.journal.last_lsn}")
+        if life.journal.durable_lsn > life.records.last_lsn:
+            raise Broken(f"durable up to {life.journal.durable_lsn}, written up to {life.records.last_lsn}")
         if rng.random() < 0.05 and life.failure is None:
             records_match(life)
 
@@ -246,7 +248,7 @@ class CrashWorld:
         fields: dict[str, object] = {"name": name, "lsn": life.journal.durable_lsn, "moved_ms": life.loop.now_ms}
         if name in life.journal.index.cursors and self.rng.random() < 0.2:
             fields = {"name": name, "deleted": True}
-        life.journal.cursor_changed(fields)
+        life.records.cursor_changed(fields)
 
     def _dismiss(self, trader: Trader, promised: list[Fact]) -> None:
         trader.listen()
@@ -257,10 +259,10 @@ class CrashWorld:
 
     # ---- the crash -------------------------------------------------------------------------------
 
-    def _crash(self, life: Incarnation, promised: list[Fact]) -> tuple[Recovered, Projection]:
+    def _crash(self, life: Incarnation, promised: list[Fact]) -> tuple[SimStore, Projection]:
         report = self.report
         report.lives += 1
-        report.operations += len(life.journal.operations)
+        report.operations += len(life.records.operations)
         report.promises += len(promised)
         report.large_bodies += life.large.counts()["begun"]
         report.segments = max(report.segments, life.journal.segments[-1].number)
@@ -268,7 +270,8 @@ class CrashWorld:
             self.disk.restart()
         else:
             self.disk.crash()
-        recovered = self.recover()
+        store = self.recover()
+        recovered = store.recovered
         report.damages += len(recovered.damages)
         wrong = [str(damage) for damage in recovered.damages if not damage.torn]
         if wrong:
@@ -280,7 +283,7 @@ class CrashWorld:
         if self._archive is not None:
             self._log_is_true(self._archive, found)
         self._now_ms = life.loop.now_ms + self.rng.choice((0, 1, 1000, 3_600_000, -5000))
-        return recovered, found.restarted()
+        return store, found.restarted()
 
     def _log_is_true(self, archive: Archive, found: Projection) -> None:
         """What the log of all lives adds up to is what recovery found."""
@@ -293,14 +296,14 @@ class CrashWorld:
                 more, less = sorted(there - told), sorted(told - there)
                 raise Broken(f"queue {queue_id} has {more} beyond what the log adds up to, and lacks {less}")
 
-    def recover(self) -> Recovered:
-        """Read the disk; the power may go again meanwhile."""
+    def recover(self) -> SimStore:
+        """Open the files; the power may go again meanwhile."""
         while True:
             if self.rng.random() < 0.3:
-                self.disk.cut_at = self.disk.operations + self.rng.randrange(1, 4)
+                self.disk.cut_at = self.disk.operations + self.rng.randrange(1, 8)
             try:
-                recovered = recover(self.disk)
+                store = self.open()
                 self.disk.cut_at = None
-                return recovered
+                return store
             except PowerCut:
                 self.disk.crash()

@@ -20,8 +20,8 @@ from artemis_py.spark.tables.filters import HEADER_COLUMNS, Pushed
 from artemis_py.spark.tables.messages import message_batches
 from artemis_py.spark.tables.reading import Names, Reading, Wanted
 from artemis_py.spark.tables.schema import EVENTS, MESSAGES, arrow_schema
-from artemis_py.storage import codec
-from artemis_py.storage import reader as log
+from artemis_py.storage import codec, reader
+from artemis_py.storage import log_events as log
 from artemis_py.storage.codec import CodecError
 from artemis_py.storage.retention import RetentionSettings
 from artemis_py.storage.scan import Damage, log_files
@@ -87,7 +87,7 @@ def expected_rows(raw: bytes, table: str, *, is_last: bool = False) -> tuple[lis
     """What the reader of the log makes of it."""
     damages: list[Damage] = []
     rows: list[Row] = []
-    for event in log.events_of("f", raw, damages, is_last=is_last):
+    for event in reader.events_of("f", raw, damages, is_last=is_last):
         if table == "events":
             rows += event_rows(event)
         elif isinstance(event, log.Published):

@@ -74,7 +74,7 @@ class Busy(Story):
         self.messages[number] = Message(head, body, number, START_MS + number, 0, Account(), origin)
         for queue_id in queue_ids:
             self.live[queue_id].append(number)
-        self.journal.published(self.messages[number], list(queue_ids), 0)
+        self.journal.records.published(self.messages[number], list(queue_ids), 0)
 
 
 FILTERS: list[tuple[Filter, ...]] = [

@@ -41,12 +41,12 @@ class Deep(Story):
             self.live[queue_id].append(number)
             if due_ms:
                 self.scheduled.add((queue_id, number))
-        self.journal.published(self.messages[number], list(queue_ids), due_ms)
+        self.journal.records.published(self.messages[number], list(queue_ids), due_ms)
 
     def deliver(self, queue_id: int, numbers: list[int]) -> None:
         due = [number for number in numbers if (queue_id, number) in self.scheduled]
         if due:
-            self.journal.fell_due(queue_id, [self.messages[number] for number in due])
+            self.journal.records.fell_due(queue_id, [self.messages[number] for number in due])
             self.scheduled -= {(queue_id, number) for number in due}
         super().deliver(queue_id, numbers)
         self.out |= {(queue_id, number) for number in numbers}
@@ -60,7 +60,7 @@ class Deep(Story):
         self.out.discard((queue_id, number))
 
     def count(self) -> None:
-        if not self.journal.wants_depths:
+        if not self.journal.records.story.end_turn():
             return
         depths = [
             Depth(
@@ -73,16 +73,16 @@ class Deep(Story):
             for queue_id, live in self.live.items()
             if live
         ]
-        self.journal.depths(depths)
+        self.journal.records.story.depths(depths)
 
     def _use_up(self, rng: random.Random) -> None:
         for queue_id in QUEUES:
             if rng.random() < 0.1:
                 consumer = self.consumers[queue_id]
                 assert consumer is not None
-                self.journal.consumer_closed(consumer, failed=rng.random() < 0.5)
+                self.journal.records.story.consumer_closed(consumer, failed=rng.random() < 0.5)
                 fields = {"subscription": f"sub-{queue_id}", "ack": "client"}
-                self.consumers[queue_id] = self.journal.consumer_opened(queue_id, queue_id, fields)
+                self.consumers[queue_id] = self.journal.records.story.consumer_opened(queue_id, queue_id, fields)
                 self.out = {one for one in self.out if one[0] != queue_id}
             waiting = [number for number in self.live[queue_id] if not self.stays or number % 20]
             taken = waiting[: rng.randrange(1, 4 if self.stays else 9)]

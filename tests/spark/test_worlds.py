@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.storage.recovery import Recovered
+from tests.sim.opening import SimStore
 from tests.sim.projection import Projection
 from tests.sim.retained import Archive
 from tests.sim.world import CrashWorld
@@ -27,9 +27,10 @@ class Told(CrashWorld):
         self.choice = random.Random(seed)
         self.compared = 0
 
-    def recover(self) -> Recovered:
-        self.recovered = super().recover()
-        return self.recovered
+    def recover(self) -> SimStore:
+        store = super().recover()
+        self.recovered = store.recovered
+        return store
 
     def _log_is_true(self, archive: Archive, found: Projection) -> None:
         super()._log_is_true(archive, found)

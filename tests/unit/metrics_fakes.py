@@ -110,6 +110,7 @@ class FakeServer:
     clock_steps: dict[str, int] = field(default_factory=dict)
     states: dict[str, int] = field(default_factory=dict)
     log: dict[str, int] = field(default_factory=dict)
+    journal: dict[str, int] = field(default_factory=dict)
     cursors: list[LogCursorView] = field(default_factory=list)
 
     def log_counts(self) -> Mapping[str, int]:
@@ -120,6 +121,9 @@ class FakeServer:
 
     def resource_counts(self) -> Mapping[str, int]:
         return {}
+
+    def journal_counts(self) -> Mapping[str, int]:
+        return self.journal
 
     def large_counts(self) -> Mapping[str, int]:
         return self.large

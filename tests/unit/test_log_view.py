@@ -24,7 +24,7 @@ class Desk(JournalWithCursors):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, bytes_max=None)
-        self.journal.queue_changed({"id": 1, "name": "q", "address": "a"})
+        self.journal.records.queue_changed({"id": 1, "name": "q", "address": "a"})
         self.view = LogView(self.journal, folder / "journal", "id", [], self.retention)
 
     def keep(self, segments: int) -> None:
@@ -32,7 +32,7 @@ class Desk(JournalWithCursors):
         until = self.journal.segments[-1].number + segments
         while self.journal.segments[-1].number < until:
             self.number += 1
-            self.journal.published(message(self.number, bytes(500)), [1], 0)
+            self.journal.records.published(message(self.number, bytes(500)), [1], 0)
             self.turn()
 
     def listed(self, after_lsn: int = -1) -> list[dict[str, Any]]:
@@ -206,7 +206,7 @@ def test_a_segment_on_its_way_to_retention_is_listed(tmp_path: Path) -> None:
         retire(name)
         seen.append([one["segment"] for one in desk.listed()])
 
-    desk.journal.departure._retire = retire_and_look
+    desk.journal.files.departure._retire = retire_and_look
     desk.write(3)
     assert len(seen) >= 4
     assert all(numbers == list(range(1, numbers[-1] + 1)) for numbers in seen)

@@ -13,7 +13,9 @@ import pytest
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.entities import RetentionConfig
-from artemis_py.server.store import JournalStore, Store, open_store
+from artemis_py.server.journal_store import JournalStore
+from artemis_py.server.open_store import open_store
+from artemis_py.server.store import Store
 from artemis_py.storage import disk as disk_module
 from artemis_py.storage import private as private_module
 from artemis_py.storage import room as room_module
@@ -96,7 +98,7 @@ def test_an_end_that_fails_leaves_nothing_open(tmp_path: Path, persistence: bool
     store = _opened(_config(tmp_path, persistence_enabled=persistence))
     store.log.queue_changed(dict(QUEUE))
     if isinstance(store, JournalStore):
-        store._journal.finish = _fail  # type: ignore[method-assign]
+        store._files.journal.finish = _fail  # type: ignore[method-assign]
         with pytest.raises(DiskError, match="at the end"):
             store.close()
     else:

@@ -10,8 +10,8 @@ import pytest
 
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.server.surveyor import Surveyor
-from artemis_py.storage.journal import segment_name
 from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.segment_names import segment_name
 from tests.e2e.broker_process import eventually
 from tests.sim.disk import SimDisk
 from tests.sim.prepared import QUEUE, QUEUE_ID, commit, open_journal
@@ -21,9 +21,9 @@ def _segment(path: Path, original: str) -> None:
     """A segment with one message, of which a client says what it is a copy of."""
     disk = SimDisk(random.Random(1))
     journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=65536, compact_files_min=0))
-    journal.queue_changed(dict(QUEUE))
+    journal.records.queue_changed(dict(QUEUE))
     head = Head(encode_headers([("destination", "q"), ("_AMQ_ORIG_MESSAGE_ID", original)]), "q", persistent=True)
-    journal.published(Message(head, b"x", 1, 1000, 0, Account(), 0), [QUEUE_ID], 0)
+    journal.records.published(Message(head, b"x", 1, 1000, 0, Account(), 0), [QUEUE_ID], 0)
     commit(journal, committer)
     path.write_bytes(disk.read(segment_name(1)))
 

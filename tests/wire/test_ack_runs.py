@@ -6,6 +6,7 @@ import pytest
 
 from artemis_py.core.queue.consumer import Consumer
 from artemis_py.core.queue.entry import Entry
+from artemis_py.core.queue.queue import Queue
 from artemis_py.stomp.wire.frames import Limits
 from tests.wire.in_process import InProcessBroker, configuration
 
@@ -88,18 +89,17 @@ def test_a_run_does_what_its_acks_do_alone(run: str, between: bytes) -> None:
 
 
 @pytest.mark.interpreted
-def test_a_run_is_settled_together() -> None:
+def test_a_run_is_settled_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """One request to the queue, whatever the number of ACKs: that is what makes it cheap."""
     reader = Reader()
     asked: list[int] = []
-    queue = reader.world.queue("b")
-    settle = queue.acknowledge
+    settle = Queue.acknowledge
 
-    def watched(consumer: Consumer, entries: list[Entry]) -> None:
+    def watched(queue: Queue, consumer: Consumer, entries: list[Entry]) -> None:
         asked.append(len(entries))
-        settle(consumer, entries)
+        settle(queue, consumer, entries)
 
-    queue.acknowledge = watched  # type: ignore[method-assign]
+    monkeypatch.setattr(Queue, "acknowledge", watched)
     reader.client.send(b"".join(_acks(reader, "b1 b2 b3 b5", "")))
     assert asked == [4]
 

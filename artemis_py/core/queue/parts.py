@@ -82,4 +82,4 @@ class QueueParts:
     def tell_left(self, consumer: Consumer, *, failed: bool) -> None:
         """A consumer left, and what it held is back: tell a log that is retained."""
         if consumer.actor is not None:
-            self.host.log.consumer_closed(consumer.actor, failed=failed)
+            self.host.log.story.consumer_closed(consumer.actor, failed=failed)

@@ -161,11 +161,10 @@ class Queue:
         """The entries of a consumer's outbox were written: for a consumer that settles on send, that is the end of
         them.
         """
-        log = self.parts.host.log
-        if log.retains and self.durable and not consumer.browses:
+        if consumer.actor is not None:
             durable = [entry.message for entry in entries if entry.message.head.persistent]
             if durable:
-                log.delivered(self.id, durable, consumer.actor)
+                self.parts.host.log.story.delivered(self.id, durable, consumer.actor)
         if consumer.settles and consumer.destructive:
             contents = self.contents
             messages = [entry.message for entry in entries]

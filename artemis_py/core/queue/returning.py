@@ -128,7 +128,7 @@ class Return(QueueWork):
         entry.attempts += 1
         if redelivery.is_exhausted(entry.attempts):
             host.copies.note_dead(parts.reference, message)
-            if host.log.retains:  # a restart does not need it, but who asks what the message died of
+            if consumer.actor is not None:  # a restart does not need it, but who asks what the message died of
                 parts.note_attempt(entry, 0, consumer, self._cause)
             parts.contents.kill([message], DEAD, consumer.actor)
             self._dead_count += 1

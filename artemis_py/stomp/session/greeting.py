@@ -36,10 +36,9 @@ def choose_version(accept_version: str | None) -> str | None:
 
 def introduce(greeting: Greeting, address: str, origin: int, log: RecordLog) -> None:
     """Tell a log that is retained who the client is."""
-    if log.retains:
-        fields = {"client": address, "login": greeting.login, "client_id": greeting.client_id}
-        known = {name: value for name, value in fields.items() if value}
-        log.session_opened(origin, {**known, "protocol": f"STOMP {greeting.version}"})
+    fields = {"client": address, "login": greeting.login, "client_id": greeting.client_id}
+    known = {name: value for name, value in fields.items() if value}
+    log.story.session_opened(origin, {**known, "protocol": f"STOMP {greeting.version}"})
 
 
 def greet(frame: AnyFrame, state: SessionState) -> Greeting | None:

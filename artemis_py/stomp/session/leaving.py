@@ -59,7 +59,7 @@ class Leaving(Chore):
             if budget.is_spent and temporary:
                 return False
         self._is_told = True
-        broker.log.session_closed(self._origin)
+        broker.log.story.session_closed(self._origin)
         return True
 
     def _delete(self, name: str, now_ms: int) -> None:

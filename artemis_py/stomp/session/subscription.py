@@ -154,10 +154,10 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
         if queue.temporary and not queue.consumer_count:
             broker.delete_queue(queue, now_ms)
         raise
-    if broker.log.retains and queue.durable and not browses:
+    if queue.durable and not browses:
         fields = {"subscription": headers.get("id"), "selector": headers.get("selector"), "ack": ack_mode}
         known = {name: value for name, value in fields.items() if value is not None}
-        consumer.actor = broker.log.consumer_opened(subscriber.client.origin, queue.id, known)
+        consumer.actor = broker.log.story.consumer_opened(subscriber.client.origin, queue.id, known)
     return Subscription(headers.get("id") or destination, destination, ack_mode, queue, consumer, writer, durable_name)
 
 

@@ -54,11 +54,12 @@ def settled(stage: LiveServer) -> None:
     """Nothing is under way: no turn, no write, no file that is read."""
     turns, log, large = stage.server.turns, stage.broker.log, stage.server.turns.large
     assert large is not None
+    durability = stage.server.store.durability
 
     def is_settled() -> bool:
         turns.schedule()
         under_way = turns.lost or turns.waiting or turns.dirty or large.intake.has_pending
-        return not under_way and log.durable_lsn >= log.last_lsn
+        return not under_way and durability.durable_lsn >= log.last_lsn
 
     stage.until(is_settled, "everything is durable")
     for _ in range(3):

@@ -9,13 +9,14 @@ from pathlib import Path
 from random import Random
 
 from artemis_py.message import Account, Head, Message, encode_headers
-from artemis_py.records import Actor, Depth, Refusal
+from artemis_py.records import Actor, Depth
 from artemis_py.storage.committer import Commit, Committer, carry_out
 from artemis_py.storage.disk import FileDisk
-from artemis_py.storage.index import Index
 from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.journal_start import JournalStart, SegmentCare
 from artemis_py.storage.retention import Retention, RetentionSettings
+from artemis_py.storage.story import LogStory, Refusal
 
 FILE_BYTES = 4096
 START_MS = 1_700_000_000_000
@@ -72,25 +73,35 @@ class Story:
             file_bytes=FILE_BYTES, compact_files_min=3, compact_percentage=60, retains=self.retains, broker_name="story"
         )
         retire = self.disk.delete if keeper is None else keeper.retire
-        self.journal = Journal(self.disk, ImmediateCommitter(), settings, Index(), [], 1, 0, retire)
+        self.journal = Journal(
+            self.disk, ImmediateCommitter(), settings, start=JournalStart(), care=SegmentCare(retire=retire)
+        )
         self.consumers: dict[int, Actor | None] = {}
+
+    @property
+    def story(self) -> LogStory:
+        """What only readers want to know."""
+        story = self.journal.records.story
+        assert isinstance(story, LogStory)
+        return story
 
     def declare(self) -> None:
         """The queues become known."""
         for number in QUEUES:
             fields = {"id": number, "name": f"q{number}", "address": "a"}
-            self._tell(self.journal.queue_changed(fields), "queue", fields)
+            self._tell(self.journal.records.queue_changed(fields), "queue", fields)
         for number in CLIENTS:
-            self.journal.session_opened(number, {"client": f"host:{number}", "protocol": "STOMP 1.2"})
+            self.journal.records.story.session_opened(number, {"client": f"host:{number}", "protocol": "STOMP 1.2"})
             fields = {"subscription": f"sub-{number}", "ack": "client"}
-            self.consumers[number] = self.journal.consumer_opened(number, number, fields)
+            self.consumers[number] = self.journal.records.story.consumer_opened(number, number, fields)
 
     def turn(self, *steps: Callable[[], None]) -> None:
         """What is done in one turn becomes durable together, a second after the turn before."""
         self.now_ms += 1000
-        self.journal.now_ms = self.now_ms
+        self.journal.records.now_ms = self.now_ms
         for step in steps:
             step()
+        self.journal.records.story.end_turn()
         self.journal.poll()
         self.journal.seal()
         self.journal.poll()
@@ -100,12 +111,14 @@ class Story:
         self.messages[number] = message(number, body, origin)
         for queue_id in queue_ids:
             self.live[queue_id].append(number)
-        lsn = self.journal.published(self.messages[number], list(queue_ids), 0)
+        lsn = self.journal.records.published(self.messages[number], list(queue_ids), 0)
         self._tell(lsn, "published", (number, tuple(queue_ids), body, f"host:{origin}" if origin else ""))
 
     def deliver(self, queue_id: int, numbers: list[int]) -> None:
         """A consumer is sent some."""
-        lsn = self.journal.delivered(queue_id, [self.messages[number] for number in numbers], self.consumers[queue_id])
+        lsn = self.journal.records.story.delivered(
+            queue_id, [self.messages[number] for number in numbers], self.consumers[queue_id]
+        )
         self._tell(lsn, "delivered", (queue_id, tuple(numbers), f"sub-{queue_id}"))
 
     def settle(self, queue_id: int, numbers: list[int], reason: str) -> None:
@@ -113,31 +126,33 @@ class Story:
         for number in numbers:
             self.live[queue_id].remove(number)
         consumer = self.consumers[queue_id] if reason in ("acked", "dead") else None
-        lsn = self.journal.settled(queue_id, [self.messages[number] for number in numbers], reason, consumer)
+        lsn = self.journal.records.settled(queue_id, [self.messages[number] for number in numbers], reason, consumer)
         self._tell(lsn, "settled", (queue_id, reason, tuple(numbers), "" if consumer is None else f"sub-{queue_id}"))
 
     def fail(self, queue_id: int, number: int, attempts: int, cause: str = "nacked") -> None:
         """A delivery failed."""
-        lsn = self.journal.attempted(queue_id, self.messages[number], attempts, 0, self.consumers[queue_id], cause)
+        lsn = self.journal.records.attempted(
+            queue_id, self.messages[number], attempts, 0, self.consumers[queue_id], cause
+        )
         self._tell(lsn, "attempted", (queue_id, number, attempts, 0, f"sub-{queue_id}", cause))
 
     def refuse(self, origin: int, count: int) -> None:
         """An address drops some."""
-        lsn = self.journal.refused(Refusal("a", "drop", origin, count, 100 * count))
+        lsn = self.story.tell_refusal(Refusal("a", "drop", origin, count, 100 * count))
         self._tell(lsn, "refused", ("a", "drop", f"host:{origin}", count, 100 * count))
 
     def count(self) -> None:
         """How deep the queues are."""
-        if self.journal.wants_depths:
+        if self.journal.records.story.end_turn():
             depths = [Depth(number, len(live), 0, 0, 0) for number, live in self.live.items() if live]
-            self._tell(self.journal.depths(depths), "depths", tuple(depths))
+            self._tell(self.journal.records.story.depths(depths), "depths", tuple(depths))
 
     def together(self, *steps: Callable[[], None]) -> None:
         """A transaction."""
-        self.journal.begin_group()
+        self.journal.records.begin_group()
         for step in steps:
             step()
-        self.journal.end_group()
+        self.journal.records.end_group()
 
     def _tell(self, lsn: int, kind: str, what: object) -> None:
         self.told.append((lsn, self.now_ms, kind, what))

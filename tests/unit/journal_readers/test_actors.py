@@ -12,7 +12,8 @@ from artemis_py.message import Account, Head
 from artemis_py.paged import Page, PagedMessage, Share
 from artemis_py.storage import codec
 from artemis_py.storage.codec import RECORD_HEADER_BYTES
-from artemis_py.storage.reader import Consumer, LogReader, Published, Purged, Refused, Session
+from artemis_py.storage.log_events import Consumer, Published, Purged, Refused, Session
+from artemis_py.storage.reader import LogReader
 from artemis_py.storage.scan import log_files, whole_records
 from tests.unit.journal_readers.parts import Story, message
 
@@ -59,7 +60,7 @@ def test_a_run_is_from_one_sender(story: Story) -> None:
     runs: list[Step] = []
     for origin in (1, 2, 0):
         messages = [message(10 * origin + place, origin=origin) for place in (1, 2, 3)]
-        runs.append(partial(story.journal.published_run, messages, 1, 0))
+        runs.append(partial(story.journal.records.published_run, messages, 1, 0))
     story.turn(*runs)
     assert senders(story) == {
         **dict.fromkeys((11, 12, 13), "host:1"),
@@ -98,7 +99,7 @@ def test_what_is_damaged_may_have_named_another_sender(story: Story) -> None:
 
 def test_who_leaves_in_a_turn_is_still_named_in_it(story: Story) -> None:
     """A client whose SEND a full address refuses with an ERROR is gone before the turn is over."""
-    story.turn(partial(story.journal.session_closed, 2), partial(story.refuse, 2, 3))
+    story.turn(partial(story.journal.records.story.session_closed, 2), partial(story.refuse, 2, 3))
     story.turn(partial(story.refuse, 2, 4))
     clients = {
         event.session: event.client for event in LogReader([story.folder]).events() if isinstance(event, Session)
@@ -112,7 +113,7 @@ def test_a_consumer_that_left_can_still_be_named(story: Story) -> None:
     consumer = story.consumers[1]
     assert consumer is not None
     story.turn(sent(story, 1, 0), partial(story.deliver, 1, [1]))
-    story.turn(partial(story.journal.consumer_closed, consumer, failed=False))
+    story.turn(partial(story.journal.records.story.consumer_closed, consumer, failed=False))
     for number in range(100, 200):
         story.turn(sent(story, number, 0), partial(story.settle, 1, [number], "expired"))
     story.turn(partial(story.settle, 1, [1], "acked"))
@@ -139,10 +140,10 @@ def test_a_purged_page_tells_what_went_and_why(story: Story) -> None:
     page.durable[1] = Share(len(messages), sum(one.size_bytes for one in messages))
     journal = story.journal
     story.turn(
-        lambda: journal.page_opened(page, "a"),
-        lambda: journal.paged(page),
-        lambda: journal.page_settled(1, messages[:1], "acked"),
-        lambda: journal.page_purged(1, page, messages[1:2], "purged"),
+        lambda: journal.records.page_opened(page, "a"),
+        lambda: journal.records.paged(page),
+        lambda: journal.records.page_settled(1, messages[:1], "acked"),
+        lambda: journal.records.page_purged(1, page, messages[1:2], "purged"),
     )
     purged = [event for event in LogReader([story.folder]).events() if isinstance(event, Purged)]
     gone = messages[2:]

@@ -16,14 +16,17 @@ from artemis_py.storage.body_names import body_name
 from artemis_py.storage.cursors import CURSORS_MAX, Cursor, CursorError, Cursors, Lag, wanted_cursor
 from artemis_py.storage.disk import DirectoryLock, FileDisk
 from artemis_py.storage.index import Segment
-from artemis_py.storage.journal import Journal, segment_number
+from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
-from artemis_py.storage.reader import Changed, LogReader
+from artemis_py.storage.journal_start import SegmentCare
+from artemis_py.storage.log_events import Changed
+from artemis_py.storage.reader import LogReader
 from artemis_py.storage.recovery import recover
 from artemis_py.storage.retained_bodies import RetainedBodies
 from artemis_py.storage.retention import Retention, RetentionSettings
 from artemis_py.storage.scan import log_files
 from artemis_py.storage.segment_index import index_name
+from artemis_py.storage.segment_names import segment_number
 from artemis_py.storage.sidecars import write_index
 from tests.unit.journal_readers.parts import START_MS, ImmediateCommitter, message
 
@@ -59,12 +62,8 @@ class JournalWithCursors:
             self.disk,
             ImmediateCommitter(),
             JournalSettings(file_bytes=4096, compact_files_min=0, retains=True),
-            recovered.index,
-            recovered.segments,
-            recovered.next_lsn,
-            recovered.batch_number,
-            self.retention.retire,
-            closed=self._write_index,
+            start=recovered.start,
+            care=SegmentCare(retire=self.retention.retire, closed=self._write_index),
         )
         self.desk = CursorDesk(self.journal, self.retention, self.cursors, lambda: self.now_ms)
 
@@ -74,7 +73,7 @@ class JournalWithCursors:
 
     def turn(self) -> None:
         """What was written becomes durable."""
-        self.journal.now_ms = self.now_ms
+        self.journal.records.now_ms = self.now_ms
         self.journal.poll()
         self.journal.seal()
         self.journal.poll()
@@ -89,7 +88,7 @@ class JournalWithCursors:
         until = self.journal.segments[-1].number + segments
         while self.journal.segments[-1].number < until:
             self.number += 1
-            self.journal.published(message(self.number, bytes(500)), [], 0)
+            self.journal.records.published(message(self.number, bytes(500)), [], 0)
             self.turn()
 
     @property

@@ -17,7 +17,8 @@ import pytest
 from artemis_py.cli import main as cli
 from artemis_py.storage import codec
 from artemis_py.storage.codec import Batch, FileHeader
-from artemis_py.storage.reader import Published, Settled, events_of
+from artemis_py.storage.log_events import Published, Settled
+from artemis_py.storage.reader import events_of
 from artemis_py.storage.scan import Damage, log_files
 from tests.tidy.sources import ROOT
 from tests.unit.journal_readers.parts import Story

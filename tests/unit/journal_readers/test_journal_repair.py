@@ -66,7 +66,7 @@ def test_a_repaired_journal_is_whole_and_the_old_files_are_kept(
     found = recover(FileDisk(story.folder))
     assert rest <= found_in(found), "everything that was not in the missing file lives"
     assert set(found.index.queues) == {1, 2, 3}
-    assert found.next_lsn > story.journal.last_lsn - 4, "no number is given twice"
+    assert found.next_lsn > story.journal.records.last_lsn - 4, "no number is given twice"
     assert not found.tells_all, "what the journal does not tell of may be needed"
 
 
@@ -78,8 +78,8 @@ def test_no_number_is_given_twice_when_the_last_files_are_lost(story: Story) -> 
     assert cli.main(["journal", "repair", str(story.folder), "--write"]) == 0
     found = recover(FileDisk(story.folder))
     assert found.segments[0].number > last.number
-    assert found.next_lsn > story.journal.last_lsn
-    assert found.segments[0].first_lsn > story.journal.last_lsn
+    assert found.next_lsn > story.journal.records.last_lsn
+    assert found.segments[0].first_lsn > story.journal.records.last_lsn
     assert found.index.message_id_max > max(story.messages)
     assert not found.damages
 

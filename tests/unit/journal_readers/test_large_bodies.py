@@ -11,7 +11,8 @@ import pytest
 from artemis_py.cli.main import main
 from artemis_py.message import LargeBody
 from artemis_py.storage.body_names import body_name, start_name
-from artemis_py.storage.reader import LogReader, Published
+from artemis_py.storage.log_events import Published
+from artemis_py.storage.reader import LogReader
 from tests.unit.journal_readers.parts import Story, message
 
 NUMBER = (1 << 32) + 1
@@ -26,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
     story.turn(story.declare)
     large = message(1)
     large.body = LargeBody(NUMBER, 10, None, crc32(BODY))
-    story.turn(lambda: story.journal.published(large, [1], 0) and None)
+    story.turn(lambda: story.journal.records.published(large, [1], 0) and None)
     story.disk.close()
     (tmp_path / "largemessages").mkdir()
     (tmp_path / "largemessages" / NAME).write_bytes(BODY)

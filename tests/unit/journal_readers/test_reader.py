@@ -12,22 +12,20 @@ import pytest
 
 from artemis_py.storage import reader
 from artemis_py.storage.codec import FORMAT_VERSION, RECORD_HEADER_BYTES, SETTLED, VersionError
-from artemis_py.storage.reader import (
+from artemis_py.storage.log_events import (
     Attempted,
     Changed,
     Consumer,
     Delivered,
     Depths,
     Event,
-    LogReader,
     Published,
-    Range,
     Refused,
     Session,
     Settled,
     Started,
-    read_file,
 )
+from artemis_py.storage.reader import LogReader, Range, read_file
 from artemis_py.storage.retention import RetentionSettings
 from artemis_py.storage.scan import log_files, whole_records
 from tests.unit.journal_readers.parts import START_MS, Story, Told
@@ -195,9 +193,9 @@ def test_a_file_of_another_version_is_refused(story: Story) -> None:
 
 
 def test_it_needs_nothing_of_the_broker() -> None:
-    for name in ("reader", "scan"):
+    for name in ("reader", "log_events", "scan"):
         source = Path(reader.__file__).with_name(f"{name}.py").read_text("utf-8")
         imported = {node.module for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)}
         ours = {module for module in imported if module and module.startswith("artemis_py")}
-        parts = {"artemis_py.storage.codec", "artemis_py.storage.scan", "artemis_py.storage.body_names"}
-        assert ours <= {"artemis_py.message", "artemis_py.records", "artemis_py.storage", *parts}
+        parts = {f"artemis_py.storage.{part}" for part in ("body_names", "codec", "log_events", "scan")}
+        assert ours <= {"artemis_py.message", "artemis_py.paged", "artemis_py.records", "artemis_py.storage", *parts}

@@ -14,11 +14,13 @@ from artemis_py.storage import retention
 from artemis_py.storage.departure import Departure
 from artemis_py.storage.disk import DiskError, FileDisk, NoSpaceError
 from artemis_py.storage.extent import ExtentFiles
-from artemis_py.storage.index import Index, Segment
-from artemis_py.storage.journal import Journal, segment_name
+from artemis_py.storage.index import Segment
+from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.journal_start import JournalStart, SegmentCare
 from artemis_py.storage.retention import Mark, Retention, RetentionSettings, retained_name
 from artemis_py.storage.scan import log_file, log_files
+from artemis_py.storage.segment_names import segment_name
 from tests.unit.journal_readers.parts import FILE_BYTES, START_MS, ImmediateCommitter, Story
 
 DAY_MS = 86_400_000
@@ -246,7 +248,7 @@ def test_the_oldest_can_be_given_up_whoever_holds_it(tmp_path: Path) -> None:
 def test_a_new_journal_goes_on_behind_the_kept_one(tmp_path: Path, rng: Random) -> None:
     settings = RetentionSettings(tmp_path / "kept", None, None)
     story = Story(tmp_path / "journal", settings)
-    story.journal.message_id, story.journal.queue_id = 4711, 12
+    story.journal.records.message_id, story.journal.records.queue_id = 4711, 12
     story.generate(rng, 60)
     mark = Retention(story.disk, story.folder, settings, lambda: story.now_ms).mark()
     assert isinstance(mark, Mark)
@@ -262,11 +264,10 @@ def test_nothing_kept_is_no_mark(tmp_path: Path) -> None:
 def test_the_journal_looks_after_its_chores_every_ten_seconds(tmp_path: Path) -> None:
     disk = FileDisk(tmp_path)
     done: list[int] = []
-    journal = Journal(
-        disk, ImmediateCommitter(), JournalSettings(), Index(), [], 1, 0, disk.delete, lambda: done.append(second)
-    )
+    care = SegmentCare(retire=disk.delete, chores=lambda: done.append(second))
+    journal = Journal(disk, ImmediateCommitter(), JournalSettings(), start=JournalStart(), care=care)
     for second in range(25):
-        journal.now_ms = START_MS + second * 1000
+        journal.records.now_ms = START_MS + second * 1000
         journal.seal()
     assert done == [0, 10, 20]
 

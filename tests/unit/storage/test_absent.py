@@ -15,8 +15,8 @@ import pytest
 from artemis_py.core.broker import Broker
 from artemis_py.message import LargeBody, Message
 from artemis_py.paged import Page, PagedBody, Share
+from artemis_py.server.journal_store import JournalStore
 from artemis_py.server.repair import accept_losses
-from artemis_py.server.store import JournalStore
 from artemis_py.storage.body_names import first_number, is_start, read_name, start_name
 from artemis_py.storage.findings import loss_lines
 from artemis_py.storage.given_up import NAME, note_given_up, read_given_up
@@ -95,7 +95,7 @@ class Start:
         self.stream = store.keepsake().stream
         self.next_number = store.large._next_number  # type: ignore[union-attr]
         turn(store)
-        self.messages = set(store._journal.index.home)
+        self.messages = set(store._files.journal.index.home)
         store._opened.close()
 
 
@@ -202,9 +202,9 @@ def test_a_page_of_several_that_comes_back_is_put_aside(tmp_path: Path) -> None:
     data = lost.read_bytes()
     lost.unlink()
     store = opened(tmp_path)
-    page = store._journal.index.pages.find(1, 1)
+    page = store._files.journal.index.pages.find(1, 1)
     assert page is not None
-    store._journal.page_dropped(page)  # its messages were killed when they were read
+    store._files.journal.records.page_dropped(page)  # its messages were killed when they were read
     turn(store)
     store._opened.close()
     lost.write_bytes(data)
@@ -249,8 +249,8 @@ def test_what_is_accepted_as_lost_is_put_aside_when_it_comes_back(tmp_path: Path
     assert first.stream == 1
     assert first.next_number == first_number(2), "no body gets the name of one that may come back"
     store = opened(tmp_path)
-    for page in store._journal.index.pages.pages():
-        store._journal.page_dropped(page)
+    for page in store._files.journal.index.pages.pages():
+        store._files.journal.records.page_dropped(page)
     turn(store)
     store._opened.close()
     store = opened(tmp_path)

@@ -15,10 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.server.store import JournalStore
+from artemis_py.server.journal_store import JournalStore
 from artemis_py.storage.body_names import read_name
+from artemis_py.storage.log_events import Published
 from artemis_py.storage.page_codec import page_numbers
-from artemis_py.storage.reader import Published, events_of
+from artemis_py.storage.reader import events_of
 from artemis_py.storage.recovery import LossError
 from artemis_py.storage.scan import Damage, log_file
 from tests.sim.damaged import published_by
@@ -52,11 +53,11 @@ class Start:
         change(root)
         config = Life.config_of(root, retains=True)
         store = JournalStore(config, lambda: None, lambda: None, 64)
-        index = store._journal.index
+        index = store._files.journal.index
         self.messages = set(index.home)
         self.pages = {(page.stream, page.number): index.pages.left(page) for page in index.pages.pages()}
         self.report = "\n".join(store.report)
-        self.damaged_places = store._journal.damaged_places
+        self.damaged_places = store._files.journal.damaged_places
         self.reserve_bytes = store.rooms[0].reserve_bytes
         self.wanted_bytes = store.rooms[0].wanted_bytes
         store._opened.close()

@@ -19,6 +19,7 @@ from artemis_py.storage.committer import Commit, Write, carry_out
 from artemis_py.storage.disk import DirectoryLock, DiskError, FileDisk, NoSpaceError
 from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.journal_start import SegmentCare
 from artemis_py.storage.recovery import recover
 from artemis_py.storage.room import RESERVE_NAME, DiskSpace, Room
 from artemis_py.storage.sidecars import delete_segment, write_index
@@ -114,25 +115,21 @@ class Life:
             disk,
             committer,
             JournalSettings(file_bytes=900, compact_files_min=0),
-            recovered.index,
-            recovered.segments,
-            recovered.next_lsn,
-            recovered.batch_number,
-            lambda name: delete_segment(disk, name),
-            closed=closed,
+            start=recovered.start,
+            care=SegmentCare(retire=lambda name: delete_segment(disk, name), closed=closed),
         )
-        journal.queue_changed(dict(QUEUE))
+        journal.records.queue_changed(dict(QUEUE))
         published = {}
         for number in range(1, MESSAGES + 1):
             published[number] = message(number)
             self.written.add(number)
-            lsn = journal.published(published[number], [QUEUE_ID], 0)
+            lsn = journal.records.published(published[number], [QUEUE_ID], 0)
             if self._is_durable(journal, committer, lsn):
                 self.promised.add(number)
             if number % 2:
                 continue
             self.ended.add(number)
-            lsn = journal.settled(QUEUE_ID, [published[number]], ACKED)
+            lsn = journal.records.settled(QUEUE_ID, [published[number]], ACKED)
             if self._is_durable(journal, committer, lsn):
                 self.settled.add(number)
         committer.stop()

@@ -8,11 +8,13 @@ import pytest
 
 from artemis_py.message import Account
 from artemis_py.paged import Page, PagedMessage, Share
-from artemis_py.storage.journal import Journal, segment_name, segment_number
+from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.log_events import Published
 from artemis_py.storage.page_codec import encode_grew
-from artemis_py.storage.reader import Published, events_of
+from artemis_py.storage.reader import events_of
 from artemis_py.storage.recovery import recover
+from artemis_py.storage.segment_names import segment_name, segment_number
 from tests.sim.committer import SteppedCommitter
 from tests.sim.disk import SimDisk
 from tests.sim.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal
@@ -23,7 +25,7 @@ BODY = bytes(500)
 def _open(settings: JournalSettings | None = None) -> tuple[SimDisk, Journal, SteppedCommitter]:
     disk = SimDisk(random.Random(1))
     journal, committer, _ = open_journal(disk, settings)
-    journal.queue_changed(dict(QUEUE))
+    journal.records.queue_changed(dict(QUEUE))
     return disk, journal, committer
 
 
@@ -32,7 +34,7 @@ def test_what_gathers_during_a_sync_is_the_next_batch() -> None:
     journal.seal()
     last = 0
     for number in range(1, 101):
-        last = journal.published(message(number), [QUEUE_ID], 0)
+        last = journal.records.published(message(number), [QUEUE_ID], 0)
         journal.seal()
     assert journal.durable_lsn == 0
     commit(journal, committer)
@@ -44,7 +46,7 @@ def test_a_small_batch_is_made_durable_at_once_when_nobody_else_waits() -> None:
     _, journal, committer = _open()
     commit(journal, committer)
     journal.inline = True
-    lsn = journal.published(message(1), [QUEUE_ID], 0)
+    lsn = journal.records.published(message(1), [QUEUE_ID], 0)
     journal.seal()
     assert journal.durable_lsn >= lsn
     assert committer.idle
@@ -59,14 +61,14 @@ def test_each_kind_of_write_syncs_as_its_setting_says(transactional: bool, non_t
     _, journal, committer = _open(settings)
     commit(journal, committer)
     before = journal.syncs
-    journal.published(message(1), [QUEUE_ID], 0)
+    journal.records.published(message(1), [QUEUE_ID], 0)
     commit(journal, committer)
     assert journal.syncs - before == non_transactional
     before = journal.syncs
-    journal.begin_group(transactional=True)
-    journal.published(message(2), [QUEUE_ID], 0)
-    journal.published(message(3), [QUEUE_ID], 0)
-    journal.end_group()
+    journal.records.begin_group(transactional=True)
+    journal.records.published(message(2), [QUEUE_ID], 0)
+    journal.records.published(message(3), [QUEUE_ID], 0)
+    journal.records.end_group()
     commit(journal, committer)
     assert journal.syncs - before == transactional
 
@@ -82,11 +84,11 @@ def test_what_was_synced_outlives_a_power_cut_also_where_it_was_moved_unsynced(c
     for seed in range(20):
         disk = SimDisk(random.Random(seed))
         journal, committer, _ = open_journal(disk, settings)
-        journal.begin_group(transactional=True)
-        journal.queue_changed(dict(QUEUE))
+        journal.records.begin_group(transactional=True)
+        journal.records.queue_changed(dict(QUEUE))
         if compacts:
-            journal.published(message(1), [QUEUE_ID], 0)
-        journal.end_group()
+            journal.records.published(message(1), [QUEUE_ID], 0)
+        journal.records.end_group()
         commit(journal, committer)
         assert journal.syncs == 1
         number = 1
@@ -110,14 +112,15 @@ def test_a_message_that_is_moved_unsynced_outlives_a_power_cut_wherever_the_bind
     for before in range(40):
         disk = SimDisk(random.Random(before))
         journal, committer, _ = open_journal(disk, settings)
-        journal.queue_changed(dict(QUEUE))
-        journal.published(message(1), [QUEUE_ID], 0)  # stays, too: the bindings are in its file, or behind the other
+        journal.records.queue_changed(dict(QUEUE))
+        # It stays, too: the bindings are in its file, or behind the other.
+        journal.records.published(message(1), [QUEUE_ID], 0)
         for number in range(2, before + 2):
             _pass_through(journal, committer, number)
         number = stays = before + 2
-        journal.begin_group(transactional=True)
-        journal.published(message(number), [QUEUE_ID], 0)
-        journal.end_group()
+        journal.records.begin_group(transactional=True)
+        journal.records.published(message(number), [QUEUE_ID], 0)
+        journal.records.end_group()
         commit(journal, committer)
         segment = journal.index.home[number]
         home = segment_name(segment.number)
@@ -133,8 +136,8 @@ def test_a_message_that_is_moved_unsynced_outlives_a_power_cut_wherever_the_bind
 def _pass_through(journal: Journal, committer: SteppedCommitter, number: int) -> None:
     """A message comes and goes."""
     one = message(number, BODY)
-    journal.published(one, [QUEUE_ID], 0)
-    journal.settled(QUEUE_ID, [one], "acked")
+    journal.records.published(one, [QUEUE_ID], 0)
+    journal.records.settled(QUEUE_ID, [one], "acked")
     commit(journal, committer)
 
 
@@ -146,11 +149,11 @@ def test_disk_use_follows_what_lives() -> None:
     files_max = 0
     for number in range(1, 5001):
         one = message(number, BODY)
-        journal.published(one, [QUEUE_ID], 0)
+        journal.records.published(one, [QUEUE_ID], 0)
         if number % 100 == 0 and len(staying) < 20:
             staying.append(number)
         else:
-            journal.settled(QUEUE_ID, [one], "acked")
+            journal.records.settled(QUEUE_ID, [one], "acked")
         commit(journal, committer)
         files_max = max(files_max, len(disk.names()))
     assert files_max <= 12, "20 living messages of 600 bytes are two files"
@@ -161,17 +164,17 @@ def test_disk_use_follows_what_lives() -> None:
 def test_without_compaction_only_dead_files_at_the_beginning_go() -> None:
     disk, journal, committer = _open(JournalSettings(file_bytes=2048, compact_files_min=0))
     stays = message(1, BODY)
-    journal.published(stays, [QUEUE_ID], 0)
+    journal.records.published(stays, [QUEUE_ID], 0)
     for number in range(2, 50):
         one = message(number, BODY)
-        journal.published(one, [QUEUE_ID], 0)
-        journal.settled(QUEUE_ID, [one], "acked")
+        journal.records.published(one, [QUEUE_ID], 0)
+        journal.records.settled(QUEUE_ID, [one], "acked")
         commit(journal, committer)
     assert len(disk.names()) > 10
     assert segment_name(1) in disk.names()
-    journal.settled(QUEUE_ID, [stays], "acked")
+    journal.records.settled(QUEUE_ID, [stays], "acked")
     commit(journal, committer)
-    journal.published(message(50), [QUEUE_ID], 0)
+    journal.records.published(message(50), [QUEUE_ID], 0)
     commit(journal, committer)
     assert len([name for name in disk.names() if segment_number(name)]) == 1
 
@@ -179,7 +182,7 @@ def test_without_compaction_only_dead_files_at_the_beginning_go() -> None:
 def test_a_batch_larger_than_a_file_is_whole_in_one() -> None:
     disk, journal, committer = _open(JournalSettings(file_bytes=1000, compact_files_min=0))
     for number in range(1, 20):
-        journal.published(message(number, BODY), [QUEUE_ID], 0)
+        journal.records.published(message(number, BODY), [QUEUE_ID], 0)
     commit(journal, committer)
     disk.crash()
     assert kept_ids(recover(disk)) == list(range(1, 20))
@@ -189,9 +192,9 @@ def test_numbers_of_dead_messages_are_not_given_again() -> None:
     disk, journal, committer = _open(JournalSettings(file_bytes=300, compact_files_min=0))
     for number in range(1, 20):
         one = message(number)
-        journal.message_id = number
-        journal.published(one, [QUEUE_ID], 0)
-        journal.settled(QUEUE_ID, [one], "acked")
+        journal.records.message_id = number
+        journal.records.published(one, [QUEUE_ID], 0)
+        journal.records.settled(QUEUE_ID, [one], "acked")
         commit(journal, committer)
     disk.crash()
     kept = recover(disk).index.keepsake()
@@ -208,13 +211,13 @@ def test_many_bindings_do_not_keep_the_journal_busy() -> None:
     """Bindings that fill a file made it go with the next batch, and were written again: by every batch."""
     disk, journal, committer = _open(JournalSettings(file_bytes=4096, compact_files_min=2))
     for number in range(40):
-        journal.queue_changed({**QUEUE, "id": 10 + number, "name": f"queue {number}"})
-    before = journal.last_lsn
+        journal.records.queue_changed({**QUEUE, "id": 10 + number, "name": f"queue {number}"})
+    before = journal.records.last_lsn
     for _ in range(50):
-        journal.published(message(1, BODY), [QUEUE_ID], 0)
-        journal.settled(QUEUE_ID, [message(1)], "acked")
+        journal.records.published(message(1, BODY), [QUEUE_ID], 0)
+        journal.records.settled(QUEUE_ID, [message(1)], "acked")
         commit(journal, committer)
-    assert journal.last_lsn - before < 50 * 20, "not all 41 bindings with every batch"
+    assert journal.records.last_lsn - before < 50 * 20, "not all 41 bindings with every batch"
     assert sum(segment.written_bytes for segment in journal.segments) < 60_000
     assert len(recover(disk).index.queues) == 41
 
@@ -224,24 +227,24 @@ def test_what_is_known_of_a_page_is_written_again_although_its_size_was_damaged(
     disk, journal, committer = _open()
     page, behind = Page(1, 1, 1), Page(1, 2, 2)
     for each in (behind, page):
-        journal.page_opened(each, "q")
+        journal.records.page_opened(each, "q")
         each.count, each.size_bytes, each.durable = 1, 100, {QUEUE_ID: Share(1, 50)}
-        journal.paged(each)
+        journal.records.paged(each)
         commit(journal, committer)
     grew_at = disk.read(segment_name(1)).rindex(encode_grew(page))
     one = message(1)
     paged = PagedMessage(one.head, b"", 1, 0, 0, Account(), page, 1)
-    journal.page_attempted(QUEUE_ID, paged, 1, 0)
+    journal.records.page_attempted(QUEUE_ID, paged, 1, 0)
     commit(journal, committer)
     disk.write(segment_name(1), grew_at, b"\xff")
     disk.sync(segment_name(1))
     journal, committer, recovered = open_journal(disk, JournalSettings(file_bytes=8192, compact_files_min=0))
     assert recovered.damages
-    journal.published(message(2, bytes(9000)), [QUEUE_ID], 0)
+    journal.records.published(message(2, bytes(9000)), [QUEUE_ID], 0)
     commit(journal, committer)
-    journal.settled(QUEUE_ID, [message(2)], "acked")
+    journal.records.settled(QUEUE_ID, [message(2)], "acked")
     commit(journal, committer)
-    journal.published(message(3), [QUEUE_ID], 0)
+    journal.records.published(message(3), [QUEUE_ID], 0)
     commit(journal, committer)
     assert segment_name(1) not in disk.names()
 
@@ -249,15 +252,15 @@ def test_what_is_known_of_a_page_is_written_again_although_its_size_was_damaged(
 @pytest.mark.parametrize("retains", [True, False])
 def test_readers_know_a_transaction_from_what_the_broker_keeps_together(retains: bool) -> None:
     disk, journal, committer = _open(JournalSettings(file_bytes=65536, retains=retains))
-    journal.begin_group()
-    journal.published(message(1), [QUEUE_ID], 0)
-    journal.published(message(2), [QUEUE_ID], 0)
-    journal.end_group()
+    journal.records.begin_group()
+    journal.records.published(message(1), [QUEUE_ID], 0)
+    journal.records.published(message(2), [QUEUE_ID], 0)
+    journal.records.end_group()
     for numbers in ((3, 4), (5,)):
-        journal.begin_group(transactional=True)
+        journal.records.begin_group(transactional=True)
         for number in numbers:
-            journal.published(message(number), [QUEUE_ID], 0)
-        journal.end_group()
+            journal.records.published(message(number), [QUEUE_ID], 0)
+        journal.records.end_group()
     commit(journal, committer)
     events = [one for one in events_of("log", disk.read(segment_name(1)), []) if isinstance(one, Published)]
     assert [one.kept.message.id for one in events] == [1, 2, 3, 4, 5]
@@ -273,12 +276,12 @@ def test_readers_know_a_transaction_from_what_the_broker_keeps_together(retains:
 def test_a_group_that_broke_off_takes_nothing_else_with_it() -> None:
     """What others write afterwards is durable, and what the group had written so far, too."""
     disk, journal, committer = _open()
-    journal.begin_group(transactional=True)
-    journal.begin_group()
-    journal.published(message(1), [QUEUE_ID], 0)
-    journal.close_groups()
-    journal.close_groups()
-    lsn = journal.published(message(2), [QUEUE_ID], 0)
+    journal.records.begin_group(transactional=True)
+    journal.records.begin_group()
+    journal.records.published(message(1), [QUEUE_ID], 0)
+    journal.records.close_groups()
+    journal.records.close_groups()
+    lsn = journal.records.published(message(2), [QUEUE_ID], 0)
     commit(journal, committer)
     assert journal.durable_lsn >= lsn
     assert kept_ids(recover(disk)) == [1, 2]

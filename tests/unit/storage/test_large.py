@@ -350,7 +350,7 @@ def restart(disk: SimDisk) -> tuple[list[int], list[str], Bodies]:
     """What a start finds: messages on the queue, what is told, and the store."""
     journal, committer, recovered = open_journal(disk)
     bodies = Bodies(disk)
-    told = take_over(recovered.index, journal, bodies.store)
+    told = take_over(recovered.index, journal.records, bodies.store)
     commit(journal, committer)
     bodies.turn()
     return kept_ids(recovered), told, bodies
@@ -360,10 +360,10 @@ def disk_with_messages() -> tuple[SimDisk, list[int]]:
     """Messages 1 and 2 with large bodies, the second with a copy 3 of it; and a body that no message has."""
     bodies = Bodies()
     journal, committer, _ = open_journal(bodies.disk)
-    journal.queue_changed(dict(QUEUE))
+    journal.records.queue_changed(dict(QUEUE))
     one, two, nobody = (bodies.bring(b"x" * 10) for _ in range(3))
     for number, body in ((1, one), (2, two), (3, two)):
-        journal.published(large_message(number, body), [QUEUE_ID], 0)
+        journal.records.published(large_message(number, body), [QUEUE_ID], 0)
     commit(journal, committer)
     bodies.store.close()
     return bodies.disk, [one.number, two.number, nobody.number]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from artemis_py.storage.journal import segment_name
 from artemis_py.storage.page_codec import page_name
 from artemis_py.storage.pages import delete_leftovers
 from artemis_py.storage.quarantine import keep_copy
 from artemis_py.storage.recovery import recover
+from artemis_py.storage.segment_names import segment_name
 from tests.sim.disk import File, PowerCut, SimDisk
 from tests.sim.prepared import flip, prepare, records
 

@@ -25,16 +25,16 @@ def disk() -> SimDisk:
     """Messages of 1 KiB, most of them acknowledged ten at a time. The first stays, and with it all files."""
     disk = SimDisk(random.Random(1))
     journal, committer, _ = open_journal(disk, JournalSettings(compact_files_min=0))
-    journal.queue_changed(dict(QUEUE))
+    journal.records.queue_changed(dict(QUEUE))
     body = bytes(1024)
     held = []
-    journal.published(message(MESSAGES + 1, body), [QUEUE_ID], 0)
+    journal.records.published(message(MESSAGES + 1, body), [QUEUE_ID], 0)
     for number in range(1, MESSAGES + 1):
         one = message(number, body)
-        journal.published(one, [QUEUE_ID], 0)
+        journal.records.published(one, [QUEUE_ID], 0)
         held.append(one)
         if len(held) == 10 and number <= MESSAGES - LIVE:
-            journal.settled(QUEUE_ID, held, "acked")
+            journal.records.settled(QUEUE_ID, held, "acked")
             held.clear()
         if number % PER_BATCH == 0:
             commit(journal, committer)

@@ -16,9 +16,8 @@ from artemis_py.config.tables.entities import RetentionConfig
 from artemis_py.core.queue.entry import ACKED
 from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
 from artemis_py.paged import Page, Share
-from artemis_py.server import bodies as bodies_module
-from artemis_py.server import store as store_module
-from artemis_py.server.store import JournalStore
+from artemis_py.server import journal_store as store_module
+from artemis_py.server.journal_store import JournalStore
 from artemis_py.storage.disk import DiskError, FileDisk
 from artemis_py.storage.recovery import recover
 from artemis_py.storage.room import RESERVE_NAME
@@ -52,8 +51,7 @@ class NamedCommitter(SteppedCommitter):
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """What threads do is done when the test says so."""
-    for module in (store_module, bodies_module):
-        monkeypatch.setattr(module, "ThreadCommitter", NamedCommitter)
+    monkeypatch.setattr(store_module, "ThreadCommitter", NamedCommitter)
     monkeypatch.setattr(store_module, "_say", lambda line: None)
 
 
@@ -65,16 +63,16 @@ def _message(number: int, body: bytes | LargeBody) -> Message:
 def turn(store: JournalStore, *, inline: bool = False) -> None:
     """Make durable what a store was told, and let go what may."""
     for _ in range(2):
-        store.log.poll()
-        store.log.inline = inline
-        store.log.seal()
+        store.durability.poll()
+        store.durability.inline = inline
+        store.durability.seal()
         store.large.poll()  # type: ignore[union-attr]
-        store.large.seal(store.log.last_lsn, store.log.durable_lsn)  # type: ignore[union-attr]
-        for committer in (store._committer, store._reader, store.large._writer):  # type: ignore[union-attr]
+        store.large.seal(store.log.last_lsn, store.durability.durable_lsn)  # type: ignore[union-attr]
+        for committer in (store._committer, store._files.pages._reader, store.large._writer):  # type: ignore[union-attr]
             committer.stop()  # type: ignore[attr-defined]
             if committer.failure is not None:
                 raise committer.failure
-    store.log.poll()
+    store.durability.poll()
     store.large.poll()  # type: ignore[union-attr]
 
 
@@ -115,9 +113,9 @@ class Life:
         )
 
     def _live(self) -> None:
-        journal, pages = self.store.log, self.store.pages
+        log, pages = self.store.log, self.store.pages
         assert pages is not None
-        journal.queue_changed(dict(QUEUE))
+        log.queue_changed(dict(QUEUE))
         page: Page | None = None
         for number in range(1, MESSAGES + 1):
             body: bytes | LargeBody = bytes(200)
@@ -134,41 +132,41 @@ class Life:
             if number % 10 == 0:
                 page = Page(1, number, number)
                 pages.open(page, "q")
-                journal.page_opened(page, "q")
+                log.page_opened(page, "q")
             if page is not None:
                 pages.append(page, pages.encode(_message(number + 1000, b"paged"), number, [QUEUE_ID], 0), durable=True)
                 page.count, page.size_bytes = page.count + 1, page.size_bytes + 50
                 page.durable = {QUEUE_ID: Share(page.count, page.size_bytes)}
-                journal.paged(page)
+                log.paged(page)
             self.written.add(number)
-            if self._is_durable(journal.published(one, [QUEUE_ID], 0)):
+            if self._is_durable(log.published(one, [QUEUE_ID], 0)):
                 self.promised.add(number)
             if number % 9:
                 self.ended.add(number)
-                if self._is_durable(journal.settled(QUEUE_ID, [one], ACKED)):
+                if self._is_durable(log.settled(QUEUE_ID, [one], ACKED)):
                     self.settled.add(number)
             del one
         self._turn()
-        self.failure = self.failure or self.store.log.failure  # type: ignore[assignment]
+        self.failure = self.failure or self.store.durability.failure  # type: ignore[assignment]
 
     def _turn(self) -> None:
         turn(self.store, inline=self._inline)
 
     def _is_durable(self, lsn: int) -> bool:
         self._turn()
-        return lsn <= self.store.log.durable_lsn
+        return lsn <= self.store.durability.durable_lsn
 
     @property
     def left(self) -> list[str]:
         """What could still have been given up."""
         files = [path for path in self.root.rglob("*") if path.is_file() and path.stat().st_size]
-        journal = self.store._journal
+        journal = self.store._files.journal
         return [
             path.name
             for path in files
             if path.name == RESERVE_NAME
             or (path.is_relative_to(self.root / "kept") and path.suffix in {".log", ".body"})
-        ] + [*journal.spares._ready, *(segment.name for segment in journal.departure._waiting)]
+        ] + [*journal.files.spares._ready, *(segment.name for segment in journal.files.departure._waiting)]
 
     def close(self) -> None:
         """The process ends."""

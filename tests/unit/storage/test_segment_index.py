@@ -14,12 +14,14 @@ from artemis_py.paged import Page
 from artemis_py.storage import segment_index
 from artemis_py.storage.codec import BATCH, FILE_HEADER_BYTES, CodecError, decode_batch, decode_record
 from artemis_py.storage.disk import DiskError, FileDisk
-from artemis_py.storage.index import Index, Segment
-from artemis_py.storage.journal import Journal, segment_name
+from artemis_py.storage.index import Segment
+from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.journal_start import SegmentCare
 from artemis_py.storage.recovery import recover
 from artemis_py.storage.scan import Damage, whole_records
 from artemis_py.storage.segment_index import decode_index, encode_index, index_fields, index_name, index_of
+from artemis_py.storage.segment_names import segment_name
 from artemis_py.storage.sidecars import delete_orphans, delete_segment, index_beside, write_index
 from tests.unit.journal_readers.parts import ImmediateCommitter, Story, message
 
@@ -42,12 +44,8 @@ class IndexedJournal:
             self.disk,
             ImmediateCommitter(),
             JournalSettings(file_bytes=file_bytes, compact_files_min=3, compact_percentage=60),
-            recovered.index if recovered.segments else Index(),
-            recovered.segments,
-            recovered.next_lsn,
-            recovered.batch_number,
-            lambda name: delete_segment(self.disk, name),
-            closed=self._close,
+            start=recovered.start,
+            care=SegmentCare(retire=lambda name: delete_segment(self.disk, name), closed=self._close),
         )
         self.number = 0
 
@@ -58,7 +56,7 @@ class IndexedJournal:
 
     def turn(self, now_ms: int) -> None:
         """What was written becomes durable."""
-        self.journal.now_ms = now_ms
+        self.journal.records.now_ms = now_ms
         self.journal.poll()
         self.journal.seal()
         self.journal.poll()
@@ -66,7 +64,7 @@ class IndexedJournal:
     def send(self, address: str, body: bytes = b"", queue_ids: tuple[int, ...] = (1,)) -> int:
         """One message."""
         self.number += 1
-        self.journal.published(sent(self.number, address, body), list(queue_ids), 0)
+        self.journal.records.published(sent(self.number, address, body), list(queue_ids), 0)
         return self.number
 
     def bytes_of(self, number: int) -> bytes:
@@ -98,15 +96,15 @@ def test_the_journal_keeps_what_a_walk_finds(tmp_path: Path, rng: random.Random)
 def test_what_an_index_says(tmp_path: Path) -> None:
     shelf = IndexedJournal(tmp_path)
     journal = shelf.journal
-    journal.queue_changed({"id": 1, "name": "q", "address": "a"})
+    journal.records.queue_changed({"id": 1, "name": "q", "address": "a"})
     shelf.send("b")
     shelf.send("a")
     shelf.turn(2000)
-    journal.begin_group()
+    journal.records.begin_group()
     shelf.send("a")
-    journal.queue_deleted(1)
-    journal.end_group()
-    journal.published_run([sent(8, "run"), sent(9, "run")], 1, 0)
+    journal.records.queue_deleted(1)
+    journal.records.end_group()
+    journal.records.published_run([sent(8, "run"), sent(9, "run")], 1, 0)
     shelf.turn(1000)
     fields = index_of(shelf.bytes_of(1)).fields()
     end = len(shelf.bytes_of(1).rstrip(b"\0"))
@@ -129,15 +127,15 @@ def test_sessions_and_consumers_are_told_in_each_segment_that_names_them(tmp_pat
     story = Story(tmp_path)
     journal = story.journal
     story.turn(story.declare)
-    journal.session_opened(7, {"client": "127.0.0.1:5", "login": "me"})
-    consumer = journal.consumer_opened(7, 1, {"subscription": "s"})
+    journal.records.story.session_opened(7, {"client": "127.0.0.1:5", "login": "me"})
+    consumer = journal.records.story.consumer_opened(7, 1, {"subscription": "s"})
     found: list[dict[str, Any]] = []
     for number in range(1, 30):
         one = message(number, bytes(300))
         one.origin = 7
         story.turn(
-            lambda one=one: journal.published(one, [1], 0),  # type: ignore[misc]
-            lambda one=one: journal.delivered(1, [one], consumer),  # type: ignore[misc]
+            lambda one=one: journal.records.published(one, [1], 0),  # type: ignore[misc]
+            lambda one=one: journal.records.story.delivered(1, [one], consumer),  # type: ignore[misc]
         )
     for segment in journal.segments[:4]:
         assert segment.index is not None
@@ -157,10 +155,10 @@ def test_a_record_that_another_replaced_before_it_was_written_does_not_count(tmp
     """A page that grows twice in a turn says so once."""
     shelf = IndexedJournal(tmp_path)
     page = Page(1, 1, 1)
-    shelf.journal.page_opened(page, "a")
+    shelf.journal.records.page_opened(page, "a")
     for count in (1, 2, 3):
         page.count, page.size_bytes = count, 100 * count
-        shelf.journal.paged(page)
+        shelf.journal.records.paged(page)
     shelf.turn(1)
     index = shelf.journal.segments[0].index
     assert index is not None
@@ -180,11 +178,11 @@ def test_nothing_is_told_before_it_is_durable(tmp_path: Path) -> None:
 
 def test_copies_of_a_compaction_are_no_messages(tmp_path: Path) -> None:
     shelf = IndexedJournal(tmp_path)
-    shelf.journal.queue_changed({"id": 1, "name": "q", "address": "a"})
+    shelf.journal.records.queue_changed({"id": 1, "name": "q", "address": "a"})
     staying = shelf.send("a.stays")
     for number in range(200):
         sent_id = shelf.send("b", bytes(200))
-        shelf.journal.settled(1, [sent(sent_id, "b")], "acked")
+        shelf.journal.records.settled(1, [sent(sent_id, "b")], "acked")
         shelf.turn(number)
     assert shelf.journal.index.home[staying].number > 3
     assert "a.stays" not in (index_of(shelf.bytes_of(shelf.journal.index.home[staying].number)).addresses or [])

@@ -14,9 +14,10 @@ from artemis_py.core.queue.entry import ACKED
 from artemis_py.paged import Page
 from artemis_py.storage.committer import Commit, Write
 from artemis_py.storage.disk import DiskError, FileDisk, NoSpaceError
-from artemis_py.storage.journal import Journal, segment_number
+from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.pages import PageFiles
+from artemis_py.storage.segment_names import segment_number
 from artemis_py.storage.spares import Spares
 from artemis_py.storage.spill import SpillLog
 from tests.sim.committer import SteppedCommitter
@@ -76,12 +77,12 @@ def _files_after_drain(*, is_roomy: bool, left: int = 1 << 30) -> int:
     disk = TightDisk()
     settings = JournalSettings(file_bytes=2000, compact_files_min=10, compact_percentage=30)
     journal, committer, _ = open_journal(disk, settings)
-    journal.queue_changed(dict(QUEUE))
+    journal.records.queue_changed(dict(QUEUE))
     published = [message(number, bytes(200)) for number in range(1, 61)]
     for each in published:
-        journal.published(each, [QUEUE_ID], 0)
+        journal.records.published(each, [QUEUE_ID], 0)
         commit(journal, committer)
-    journal.settled(QUEUE_ID, published[1::2], ACKED)
+    journal.records.settled(QUEUE_ID, published[1::2], ACKED)
     disk.is_roomy, disk.left = is_roomy, left
     for _ in range(50):
         journal.seal()
@@ -106,14 +107,14 @@ def test_compaction_moves_little_at_a_time() -> None:
     disk = TightDisk()
     settings = JournalSettings(file_bytes=4 << 20, compact_files_min=2, compact_percentage=90)
     journal, committer, _ = open_journal(disk, settings)
-    journal.queue_changed(dict(QUEUE))
+    journal.records.queue_changed(dict(QUEUE))
     published = [message(number, bytes(100_000)) for number in range(1, 121)]
     for each in published:
-        journal.published(each, [QUEUE_ID], 0)
+        journal.records.published(each, [QUEUE_ID], 0)
         commit(journal, committer)
-    journal.settled(QUEUE_ID, [*published[:20], *published[60:80]], ACKED)
+    journal.records.settled(QUEUE_ID, [*published[:20], *published[60:80]], ACKED)
     written = committed = 0
-    while journal.has_pending or journal.wants_compaction:
+    while journal.has_pending or journal.compaction.is_wanted:
         written = max(written, _written_by_a_batch(disk, journal, committer))
         committed += 1
     assert committed > 1

@@ -1,0 +1,268 @@
+"""The files of a broker with persistence: their directories, threads, locks, and what a start tells.
+
+In which order they are opened is told in ``storage/open.py``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from artemis_py.config.settings import BrokerConfig
+from artemis_py.config.tables.entities import RetentionConfig
+from artemis_py.records import Keepsake
+from artemis_py.server.cursor_desk import CursorDesk
+from artemis_py.server.log_view import LogView
+from artemis_py.server.store import Store
+from artemis_py.server.surveyor import Surveyor
+from artemis_py.shown import warn
+from artemis_py.storage.absent import Places
+from artemis_py.storage.committer import ThreadCommitter
+from artemis_py.storage.cursors import Cursors
+from artemis_py.storage.disk import DirectoryLock, DiskError, FileDisk
+from artemis_py.storage.findings import damage_lines
+from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.log_id import LogId, log_id
+from artemis_py.storage.open import Disks, Keeping, OpenStore, StoreSettings, Workers, open_files
+from artemis_py.storage.private import open_to_others
+from artemis_py.storage.recovery import Recovered, weigh
+from artemis_py.storage.relief import Relief, make_room, rooms_of
+from artemis_py.storage.retained_log import RetainedLog
+from artemis_py.storage.retention import RetentionSettings, wall_clock_ms
+from artemis_py.storage.room import Room, is_full, space_of
+
+_PROGRESS_AFTER_S: Final = 1.0
+_CLOSE_S: Final = 10.0
+_PAGES_BYTES: Final = 12 << 20
+"""Of the reserve for a full disk: what pages may have taken in and not written, and a little more. Beside it there is
+room for two journal files: one to acknowledge in, and one for compaction.
+"""
+
+
+class JournalStore(Store):
+    """The directories of journal, pages and large bodies in use; one broker at a time may have them.
+
+    Raises DiskError or LockedError when they cannot be opened, and LossError when too much is lost: before that no file
+    and no directory is made or changed but in the journal directory its lock.
+    """
+
+    def __init__(
+        self, config: BrokerConfig, wake: Callable[[], None], look: Callable[[], None], open_files_max: int
+    ) -> None:
+        directory = Path(config.journal_directory)
+        if not config.create_journal_dir and not directory.is_dir():
+            raise DiskError(f"{directory} does not exist, and create-journal-dir is false")
+        open_disk = partial(FileDisk, data_only=config.journal_datasync, open_files_max=open_files_max)
+        self._disk = open_disk(directory)
+        with ExitStack() as opened:
+            opened.callback(self._disk.close)
+            self._locks: dict[Path, DirectoryLock] = {}
+            self._lock(directory, opened)
+            recovered = weigh(self._disk, _Progress(), places_of(config))
+            self._body_disk = open_disk(Path(config.large_messages_directory))
+            self._page_disk = open_disk(Path(config.paging_directory))
+            self._disks = (self._disk, self._body_disk, self._page_disk)
+            for disk in (self._body_disk, self._page_disk):
+                opened.callback(disk.close)
+                self._lock(disk.directory, opened)
+            self.rooms = rooms_of(self._disks, look, 2 * config.journal_file_size + _PAGES_BYTES)
+            self._disk.draws = self._page_disk.draws = True
+            self._open(config, wake, opened, recovered)
+            self._opened = opened.pop_all()
+
+    def _lock(self, directory: Path, opened: ExitStack) -> None:
+        """Keep others out of a directory, which may be one that is locked already. Raises LockedError or DiskError."""
+        place = directory.resolve()
+        if place not in self._locks:
+            lock = self._locks[place] = DirectoryLock(place)
+            opened.callback(lock.release)
+
+    def _open(self, config: BrokerConfig, wake: Callable[[], None], opened: ExitStack, recovered: Recovered) -> None:
+        self.report = _without_reserve(self.rooms) + _report(recovered, self._disk.directory)
+        self._watched: list[FileDisk] = []
+        """Directories that others write to by their paths, and that have to stay where they are all the same."""
+        self._retained: RetainedLog | None = None
+        cursors: Cursors | None = None
+        if config.journal_retention is not None:
+            cursors = _cursors(config, config.journal_retention, recovered)
+            self._retained = self._open_retained(config.journal_retention, cursors)
+        self._committer = _thread(wake, "committer", opened)
+        workers = Workers(
+            committer=self._committer,
+            page_reader=_thread(wake, "page reader", opened),
+            body_writer=_thread(wake, "body writer", opened),
+            body_reader=_thread(wake, "body reader", opened),
+        )
+        self._surveyor: Surveyor | None = None
+        keeping: Keeping | None = None
+        if self._retained is not None:
+            self._surveyor = Surveyor(self._retained.path_of, partial(self._surveyed, self._retained))
+            opened.callback(self._surveyor.stop)
+            keeping = self._retained.keeping(self._surveyor.add)
+            for segment in recovered.segments:
+                self._surveyor.add(segment.number)
+        disks = Disks(journal=self._disk, pages=self._page_disk, bodies=self._body_disk)
+        settings = StoreSettings(journal=_journal_settings(config), syncs_bodies=config.large_message_sync)
+        files = open_files(recovered, disks, workers, settings, say=_say, keeping=keeping)
+        self._files, self.pages, self.large = files, files.pages, files.large
+        self.log, self.durability = files.journal.records, files.journal
+        retention = None if self._retained is None else self._retained.retention
+        Relief(self._disk, files.journal, retention, lambda: self._committer.is_here, _say).offer(self.rooms)
+        directories = [self._disk.directory] + ([] if retention is None else [retention.directory])
+        identity = log_id(directories)
+        files.journal.damaged_places += len(identity.faults)
+        self._tell(files, directories, identity)
+        body_directories = [self._body_disk.directory, *directories]
+        self.log_view = LogView(files.journal, self._disk.directory, identity.text, body_directories, retention)
+        opened.callback(self.log_view.stop)
+        self.cursor_desk = CursorDesk(files.journal, retention, cursors, wall_clock_ms)
+
+    def _open_retained(self, kept: RetentionConfig, cursors: Cursors) -> RetainedLog:
+        settings = RetentionSettings(Path(kept.directory), kept.period_ms, kept.storage_limit)
+        retained = RetainedLog(self._disk, self._body_disk, settings, cursors)
+        self._watched.append(FileDisk(settings.directory))
+        return retained
+
+    def _tell(self, files: OpenStore, directories: Sequence[Path], identity: LogId) -> None:
+        """What a person should know of what was found."""
+        found = files.findings
+        self.report += [f"warning: {self._disk.directory}: {line}" for line in found.journal]
+        self.report += [f"warning: {self._page_disk.directory}: {line}" for line in found.pages]
+        self.report += open_to_others([*(disk.directory for disk in self._disks), *directories])
+        self.report += [f"warning: {fault}" for fault in identity.faults]
+        self.report += [f"warning: {self._body_disk.directory}: {line}" for line in found.bodies]
+
+    def keepsake(self) -> Keepsake:
+        return self._files.keepsake()
+
+    def directories(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(str(disk.directory) for disk in self._disks))
+
+    def open_files(self) -> int:
+        return sum(disk.open_files for disk in self._disks)
+
+    def make_room(self) -> None:
+        self._committer.later(self._make_room)
+
+    def _make_room(self) -> None:
+        """In the committer's thread."""
+        make_room(self.rooms)
+        for line in _without_reserve(self.rooms):
+            _say(line)
+
+    def give_way(self, is_busy: Callable[[], bool]) -> None:
+        if self._surveyor is not None:
+            self._surveyor.give_way(is_busy)
+
+    def look_after(self) -> None:
+        self._committer.later(self._look_after)
+
+    def _look_after(self) -> None:
+        self._disk.confirm_again()
+        for disk in (self._body_disk, self._page_disk, *self._watched):
+            disk.confirm_directory()
+        for lock in self._locks.values():
+            lock.confirm()
+
+    def _surveyed(self, retained: RetainedLog, number: int, fields: dict[str, Any], places: bytes) -> None:
+        """In the surveyor's thread."""
+        self._committer.later(partial(retained.put_beside, number, fields, places))
+
+    def close(self) -> None:
+        with self._opened:
+            self._write_out()
+
+    def _write_out(self) -> None:
+        deadline = time.monotonic() + _CLOSE_S
+        while self._files.has_pending and time.monotonic() <= deadline:
+            self._files.seal()
+            time.sleep(0.001)
+        self._files.journal.finish()
+
+
+def _thread(wake: Callable[[], None], name: str, opened: ExitStack) -> ThreadCommitter:
+    worker = ThreadCommitter(wake, name)
+    opened.callback(worker.stop)
+    return worker
+
+
+def _cursors(config: BrokerConfig, kept: RetentionConfig, recovered: Recovered) -> Cursors:
+    crowded = partial(_is_crowded, config, kept.directory)
+    return Cursors(recovered.index.cursors, wall_clock_ms, crowded, _say, kept.cursor_ttl_s)
+
+
+def places_of(config: BrokerConfig) -> Places:
+    """Where large bodies and pages of a broker with a journal are."""
+    return Places([Path(config.large_messages_directory)], [Path(config.paging_directory)])
+
+
+def _without_reserve(rooms: Sequence[Room]) -> list[str]:
+    """A line for each reserve that cannot be made."""
+    return [
+        f"warning: {fault}; nothing is kept in reserve, so a full disk would end the broker: see to it that the file"
+        " can be made, then start again"
+        for room in rooms
+        if (fault := room.take_fault())
+    ]
+
+
+def _journal_settings(config: BrokerConfig) -> JournalSettings:
+    return JournalSettings(
+        file_bytes=config.journal_file_size,
+        compact_files_min=config.journal_compact_min_files,
+        compact_percentage=config.journal_compact_percentage,
+        sync_transactional=config.journal_sync_transactional,
+        sync_non_transactional=config.journal_sync_non_transactional,
+        duplicate_ids_kept=config.id_cache_size,
+        retains=config.journal_retention is not None,
+        files_min=config.journal_min_files,
+        broker_name=config.name,
+    )
+
+
+def _report(recovered: Recovered, directory: Path) -> list[str]:
+    """What a person should know of the recovery."""
+    lines = damage_lines(recovered, str(directory))
+    if recovered.segments:
+        index = recovered.index
+        pages = index.pages.pages()
+        in_pages = f" and {sum(map(index.pages.left, pages))} in {len(pages)} pages" if pages else ""
+        lines.append(
+            f"recovered {len(index.home)} messages{in_pages} from {recovered.record_count} records in"
+            f" {len(recovered.segments)} journal files"
+        )
+    return lines
+
+
+def _is_crowded(config: BrokerConfig, directory: str) -> bool:
+    """Is the disk with the retained log so full that nobody may hold anything of it back?"""
+    return is_full(config.max_disk_usage, config.min_disk_free, space_of(directory))
+
+
+def _say(line: str) -> None:
+    warn(line)
+
+
+class _Progress:
+    """Says how far a long recovery is: a line that rewrites itself on a terminal, one line per tenth elsewhere."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self._told = -1
+
+    def __call__(self, done: int, total: int) -> None:
+        if time.monotonic() - self._started < _PROGRESS_AFTER_S:
+            return
+        tenths = done * 10 // total
+        if sys.stderr.isatty():
+            end = os.linesep if done == total else ""
+            print(f"\rrecovering: {done} of {total} journal files", end=end, file=sys.stderr, flush=True)
+        elif tenths != self._told:
+            self._told = tenths
+            warn(f"recovering: {done} of {total} journal files")

@@ -1,0 +1,25 @@
+"""The store that a configuration asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from artemis_py.config.settings import BrokerConfig
+from artemis_py.server.journal_store import JournalStore
+from artemis_py.server.store import Store
+from artemis_py.server.transient_store import TransientStore
+from artemis_py.storage.disk import OPEN_FILES_MAX
+
+
+def open_store(
+    config: BrokerConfig,
+    wake: Callable[[], None],
+    look: Callable[[], None] = lambda: None,
+    open_files_max: int = OPEN_FILES_MAX,
+) -> Store:
+    """Open it. ``wake`` is called by the disk's threads when something is done, and ``look`` when somebody should see
+    how full the disks are. Raises DiskError or LockedError.
+    """
+    if config.persistence_enabled:
+        return JournalStore(config, wake, look, open_files_max)
+    return TransientStore(config, wake, look)

@@ -1,0 +1,67 @@
+"""The files of a broker without persistence, which go with its process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from artemis_py.config.settings import BrokerConfig
+from artemis_py.records import Keepsake, MemoryLog
+from artemis_py.server.bodies import TransientBodies, TransientFolder, may_be_made, remove_leftovers
+from artemis_py.server.store import Store
+from artemis_py.shown import warn
+from artemis_py.storage.committer import ThreadCommitter
+from artemis_py.storage.pages import PageFiles
+from artemis_py.storage.spill import SpillLog
+
+
+class TransientStore(Store):
+    """What a broker without persistence needs of a disk: pages and large bodies, in folders that go with its process.
+    Where none can be made, everything stays in memory; that is said, and is no reason not to start.
+    """
+
+    def __init__(self, config: BrokerConfig, wake: Callable[[], None], look: Callable[[], None]) -> None:
+        with ExitStack() as opened:
+            self._bodies = TransientBodies(config, wake, look)
+            opened.callback(self._bodies.close)
+            self.large = self._bodies.store
+            self.report = list(self._bodies.report)
+            self.pages = None
+            self.log = self.durability = MemoryLog()
+            directory = Path(config.paging_directory)
+            self._folder = TransientFolder(directory, look)
+            opened.callback(self._folder.close)
+            self.folders = self._folder, self._bodies.folder
+            if may_be_made(directory):
+                self._open_pages(directory, wake, opened)
+            else:
+                self.report.append(
+                    f"warning: {directory} cannot be made: nothing is paged, all messages stay in memory"
+                )
+            self._opened = opened.pop_all()
+
+    def _open_pages(self, directory: Path, wake: Callable[[], None], opened: ExitStack) -> None:
+        remove_leftovers(directory)
+        writer, reader = ThreadCommitter(wake, "page writer"), ThreadCommitter(wake, "page reader")
+        for thread in (reader, writer):
+            opened.callback(thread.stop)
+        pages = PageFiles(self._folder, reader, warn)
+        self.pages = pages
+        self.log = self.durability = SpillLog(writer, pages, warn)
+
+    def keepsake(self) -> Keepsake:
+        return Keepsake()
+
+    def directories(self) -> tuple[str, ...]:
+        """None before something was paged, or a large body came: what stays in memory needs no disk."""
+        return tuple(str(folder.directory) for folder in self.folders if folder.is_made)
+
+    def make_room(self) -> None:
+        """Nothing to be done: pages wait until others were consumed, large bodies are refused."""
+
+    def look_after(self) -> None:
+        """Nothing to be done: what is here goes with the process."""
+
+    def close(self) -> None:
+        self._opened.close()

@@ -1,0 +1,198 @@
+"""Opens the files of a broker: journal, pages and large bodies, in the one order that loses nothing.
+
+The journal was read before (``recovery.weigh``), and nothing was changed by that. Here it is mended first. Then files
+go that nobody needs, and only then is anything written. What is missing is noted before the journal says that nobody
+needs it. The simulation opens its disks by this, too, with the power going at every operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from artemis_py.records import Keepsake
+from artemis_py.storage.absent import missing_pages
+from artemis_py.storage.body_recovery import take_over
+from artemis_py.storage.committer import Committer
+from artemis_py.storage.disk import Disk
+from artemis_py.storage.examination import REPAIRED_NAME
+from artemis_py.storage.given_up import GivenUp, note_given_up, read_given_up
+from artemis_py.storage.index import Segment
+from artemis_py.storage.journal import Journal
+from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.journal_start import JournalStart, SegmentCare
+from artemis_py.storage.large import LargeStore
+from artemis_py.storage.page_bodies import hold_bodies
+from artemis_py.storage.page_codec import page_name
+from artemis_py.storage.pages import PageFiles, delete_leftovers
+from artemis_py.storage.recovery import Recovered, accept
+from artemis_py.storage.retention import Mark
+from artemis_py.storage.sidecars import delete_orphans, delete_segment, write_index
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disks:
+    """Where the files are. Two of them may be the same."""
+
+    journal: Disk
+    pages: Disk
+    bodies: Disk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workers:
+    """Who works on the disks, each beside the others."""
+
+    committer: Committer
+    page_reader: Committer
+    body_writer: Committer
+    body_reader: Committer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keeping:
+    """What becomes of files that the broker needs no longer. Without arguments: they are deleted."""
+
+    retire_segment: Callable[[str], None] | None = None
+    """Takes over a segment, and what is beside it. By the committer."""
+    retire_body: Callable[[str], None] | None = None
+    """Takes over a large body. By the body writer."""
+    chores: Callable[[], None] | None = None
+    """For what ages. By the committer."""
+    indexed: Callable[[int], None] | None = None
+    """Is told of a segment that was closed and has its index beside it. By the committer."""
+    mark: Callable[[], Mark | None] | None = None
+    """Tells how far the files reach that were taken over. Asked when the journal has none itself."""
+    body_start_min: int = 1
+    """The lowest start whose large bodies cannot be among those that were taken over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreSettings:
+    """What broker.xml says."""
+
+    journal: JournalSettings
+    syncs_bodies: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What the parts are made by. Tests have parts of their own."""
+
+    journal: Callable[..., Journal] = Journal
+    pages: Callable[[Disk, Committer, Callable[[str], None]], PageFiles] = PageFiles
+
+
+@dataclass(slots=True)
+class Findings:
+    """What was found, a line each, by the directory that it is about."""
+
+    journal: list[str] = field(default_factory=list)
+    pages: list[str] = field(default_factory=list)
+    bodies: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenStore:
+    """The files in use."""
+
+    journal: Journal
+    pages: PageFiles
+    large: LargeStore
+    findings: Findings
+    last_stream: int
+
+    def keepsake(self) -> Keepsake:
+        """What the broker takes back. Nobody may keep it longer: it holds every message, and large ones their files."""
+        return replace(self.journal.index.keepsake(), stream=self.last_stream)
+
+    @property
+    def has_pending(self) -> bool:
+        """Is something not written yet, that can still be written?"""
+        if self.journal.failure is not None or self.large.failure is not None:
+            return False
+        return self.journal.has_pending or self.large.has_pending
+
+    def seal(self) -> None:
+        """Take note of what has become durable, and hand over what was gathered."""
+        self.journal.poll()
+        self.journal.seal()
+        self.large.poll()
+        self.large.seal(self.journal.records.last_lsn, self.journal.durable_lsn)
+
+
+def open_files(
+    recovered: Recovered,
+    disks: Disks,
+    workers: Workers,
+    settings: StoreSettings,
+    *,
+    say: Callable[[str], None],
+    keeping: Keeping | None = None,
+    parts: Parts | None = None,
+) -> OpenStore:
+    """Open what ``weigh`` has found whole enough. ``say`` is told later of damage in pages. Raises DiskError."""
+    keeping, parts = keeping or Keeping(), parts or Parts()
+    accept(disks.journal, recovered)
+    given_up = read_given_up(disks.journal)
+    findings = Findings([] if given_up.fault is None else [given_up.fault])
+    is_unsure = not recovered.tells_all or given_up.fault is not None
+    page_index = recovered.index.pages
+    findings.pages += delete_leftovers(disks.pages, page_index.pages(), keep=is_unsure, given_up=given_up.names)
+    delete_orphans(disks.journal)
+    start = recovered.start if recovered.segments or keeping.mark is None else _behind(recovered, keeping.mark())
+    pages = parts.pages(disks.pages, workers.page_reader, say)
+    care = SegmentCare(
+        retire=keeping.retire_segment or partial(delete_segment, disks.journal),
+        closed=partial(_write_index, disks.journal, keeping.indexed),
+        chores=keeping.chores,
+    )
+    journal = parts.journal(disks.journal, workers.committer, settings.journal, start=start, care=care, pages=pages)
+    large = LargeStore(
+        disks.bodies,
+        workers.body_writer,
+        workers.body_reader,
+        syncs=settings.syncs_bodies,
+        retire=keeping.retire_body,
+        start_min=max(keeping.body_start_min, given_up.start + 1),
+    )
+    store = OpenStore(journal, pages, large, findings, given_up.stream)
+    _take_back(store, disks, given_up, is_unsure=is_unsure)
+    disks.journal.delete(REPAIRED_NAME)
+    return store
+
+
+def _behind(recovered: Recovered, mark: Mark | None) -> JournalStart:
+    """With retained files and no journal, go on with their numbers."""
+    if mark is None:
+        return recovered.start
+    recovered.index.message_id_max = mark.batch.message_id
+    recovered.index.queue_id_max = mark.batch.queue_id
+    return replace(
+        recovered.start, next_lsn=mark.lsn + 1, batch_number=mark.batch.number, segment_number=mark.number + 1
+    )
+
+
+def _write_index(disk: Disk, indexed: Callable[[int], None] | None, segment: Segment) -> None:
+    """A segment was closed: its index need not stay in memory when it is on the disk."""
+    if segment.index is not None and write_index(disk, segment.index):
+        segment.index = None
+        if indexed is not None:
+            indexed(segment.number)
+
+
+def _take_back(store: OpenStore, disks: Disks, given_up: GivenUp, *, is_unsure: bool) -> None:
+    """The large bodies that messages need are in use again, the others go. What is missing is noted before the journal
+    says that nobody needs it.
+    """
+    index, records, large = store.journal.index, store.journal.records, store.large
+    told = hold_bodies(disks.pages, index.pages, records, large)
+    missing = missing_pages(index, disks.pages.names())
+    is_unsure = is_unsure or any(
+        page.has_large and (page.damaged or page_name(page.stream, page.number) in missing)
+        for page in index.pages.pages()
+    )
+    told += take_over(index, records, large, keep_unused=is_unsure, given_up=given_up.names)
+    store.findings.bodies += told
+    note_given_up(disks.journal, large.given_up.union(missing))

@@ -1,0 +1,100 @@
+"""What gives way when a file system is full: files made ahead, the history that is retained, segments on their way out.
+
+History goes before a message that somebody waits for cannot be acknowledged, and that is before the reserve is used up.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from artemis_py.storage.disk import DiskError, FileDisk
+from artemis_py.storage.journal import Journal
+from artemis_py.storage.retention import Retention
+from artemis_py.storage.room import Room
+from artemis_py.storage.sidecars import delete_segment
+
+
+def rooms_of(disks: Sequence[FileDisk], look: Callable[[], None], bytes_max: int) -> tuple[Room, ...]:
+    """Give each disk the room of its file system, with a reserve of so many bytes. Raises DiskError."""
+    rooms: dict[int, Room] = {}
+    for disk in disks:
+        number = _file_system(disk.directory)
+        if number not in rooms:
+            rooms[number] = Room(disk.directory, look, bytes_max)
+        disk.room = rooms[number]
+    return tuple(rooms.values())
+
+
+def _file_system(directory: Path) -> int:
+    try:
+        return os.stat(directory).st_dev
+    except OSError as error:
+        raise DiskError(f"{directory}: {error.strerror}") from None
+
+
+class Relief:
+    """Finds room for a journal on ``disk``. ``is_here`` tells whether the caller is in the committer's thread: files go
+    there alone. ``say`` is told what went.
+    """
+
+    def __init__(
+        self,
+        disk: FileDisk,
+        journal: Journal,
+        retention: Retention | None,
+        is_here: Callable[[], bool],
+        say: Callable[[str], None],
+    ) -> None:
+        self._disk = disk
+        self._journal = journal
+        self._retention = retention
+        self._is_here = is_here
+        self._say = say
+
+    def offer(self, rooms: Sequence[Room]) -> None:
+        """Tell each file system what can go when a write that must not fail finds no room there. Raises DiskError."""
+        retention = self._retention
+        for room in rooms:
+            if room is self._disk.room:
+                room.sources.append(self._in_thread(self._journal.files.spares.give_up))
+            if retention is not None and _file_system(retention.directory) == _file_system(room.directory):
+                room.sources.append(self._in_thread(partial(self._give_up_history, retention, room)))
+            if retention is not None and room is self._disk.room:
+                room.sources.append(self._in_thread(partial(self._give_up_waiting, retention, room)))
+
+    def _in_thread(self, source: Callable[[], bool]) -> Callable[[], bool]:
+        """A batch that finds no room outside of the committer's thread is handed over to it."""
+        return lambda: self._is_here() and source()
+
+    def _give_up_history(self, retention: Retention, room: Room) -> bool:
+        name = retention.give_up_oldest()
+        if name is None:
+            return False
+        self._say(f"warning: the disk of {room.directory} has no room: {name} was removed from the retained log")
+        return True
+
+    def _give_up_waiting(self, retention: Retention, room: Room) -> bool:
+        """A segment that waits to be retained elsewhere: older ones go there, so that it finds room; else it goes."""
+        departure = self._journal.files.departure
+        if not departure.waits:
+            return False
+        if self._give_up_history(retention, room):
+            departure.retry()
+            return True
+        name = departure.abandon(partial(delete_segment, self._disk))
+        if name is not None:
+            self._say(f"warning: the disk of {room.directory} has no room: {name} was removed and is not retained")
+        return name is not None
+
+
+def make_room(rooms: Sequence[Room]) -> None:
+    """Let files go until each file system has its reserve again, or nothing is left that can go. In the committer's
+    thread.
+    """
+    for room in rooms:
+        room.refill()
+        while room.is_short and room.give_up():
+            room.refill()

@@ -1,0 +1,74 @@
+"""A broker's files on a simulated disk, opened as a broker opens them, with threads that work when they are told to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from artemis_py.storage.committer import Committer
+from artemis_py.storage.disk import Disk
+from artemis_py.storage.journal import Journal
+from artemis_py.storage.journal_settings import JournalSettings
+from artemis_py.storage.open import Disks, Keeping, Parts, StoreSettings, Workers, open_files
+from artemis_py.storage.recovery import weigh
+from artemis_py.storage.story import LogStory
+from tests.sim.committer import SteppedCommitter
+from tests.sim.disk import SimDisk
+from tests.sim.paging import WitnessedPages
+from tests.sim.retained import Archive
+from tests.sim.witness import WitnessedRecords, WitnessedStory
+
+
+def _pages(disk: Disk, reader: Committer, say: Callable[[str], None]) -> WitnessedPages:
+    pages = WitnessedPages(disk, reader, say)
+    pages.watch()
+    return pages
+
+
+def _journal(disk: Disk, *told: Any, pages: WitnessedPages, **named: Any) -> Journal:
+    journal = Journal(disk, *told, pages=pages, make_records=WitnessedRecords, **named)
+    records = journal.records
+    assert isinstance(records, WitnessedRecords)
+    records.watch(pages, disk)
+    if isinstance(records.story, LogStory):
+        records.story = WitnessedStory(records, "")
+        records.story.witness = records
+    return journal
+
+
+class SimStore:
+    """Everything on one disk. ``archive`` gets the segments that retire. The threads call ``wake``."""
+
+    def __init__(self, disk: SimDisk, settings: JournalSettings, archive: Archive | None = None) -> None:
+        self.disk = disk
+        self.wake: Callable[[], None] = lambda: None
+        self.told: list[str] = []
+        self.committer, self.reader = SteppedCommitter(self._wake), SteppedCommitter(self._wake)
+        self.bodies = [SteppedCommitter(self._wake), SteppedCommitter(self._wake)]
+        """What writes large bodies, and what reads them."""
+        self.recovered = weigh(disk)
+        self.files = open_files(
+            self.recovered,
+            Disks(journal=disk, pages=disk, bodies=disk),
+            Workers(
+                committer=self.committer,
+                page_reader=self.reader,
+                body_writer=self.bodies[0],
+                body_reader=self.bodies[1],
+            ),
+            StoreSettings(journal=settings),
+            say=self.told.append,
+            keeping=None if archive is None else Keeping(retire_segment=partial(archive.retire, disk)),
+            parts=Parts(journal=_journal, pages=_pages),
+        )
+
+    def _wake(self) -> None:
+        self.wake()
+
+    @property
+    def records(self) -> WitnessedRecords:
+        """The records, which note what they are told."""
+        records = self.files.journal.records
+        assert isinstance(records, WitnessedRecords)
+        return records

@@ -1,0 +1,78 @@
+"""The power goes while a broker opens its files: what the next opening finds is what this one would have found."""
+
+from __future__ import annotations
+
+import copy
+import random
+
+from artemis_py.records import Keepsake
+from tests.sim.disk import File, PowerCut, SimDisk
+from tests.sim.opening import SimStore
+from tests.sim.projection import Projection
+from tests.sim.world import DUPLICATE_IDS_KEPT, CrashWorld
+
+STARTS = 40
+
+
+class Crashed(CrashWorld):
+    """A world that remembers what each crash left."""
+
+    left: dict[str, File]
+
+    def recover(self) -> SimStore:
+        self.left = copy.deepcopy(self.disk.files)
+        return super().recover()
+
+
+def _on_queues(kept: Keepsake) -> dict[int, list[tuple[int, int, int]]]:
+    return {
+        queue_id: [(one.message.id, one.attempts, one.due_ms) for one in found]
+        for queue_id, found in kept.messages.items()
+    }
+
+
+def _in_pages(kept: Keepsake) -> dict[tuple[int, int], tuple[int, int]]:
+    return {
+        (stream.number, page.number): (page.kept_count, page.kept_bytes)
+        for stream in kept.streams
+        for page in stream.pages
+    }
+
+
+def _cut_each(left: dict[str, File], world: CrashWorld) -> int:
+    """Let the power go at the first operation of an opening, the second, ... Returns how many there are."""
+    disk = SimDisk(random.Random(1))
+    disk.files = copy.deepcopy(left)
+    whole = SimStore(disk, world.settings).files
+    kept, cuts = whole.keepsake(), 0
+    while True:
+        disk = SimDisk(random.Random(cuts))
+        disk.files = copy.deepcopy(left)
+        disk.cut_at = cuts + 1
+        try:
+            SimStore(disk, world.settings)
+        except PowerCut:
+            disk.crash()
+        else:
+            return cuts
+        found = SimStore(disk, world.settings)
+        assert all(damage.torn for damage in found.recovered.damages)
+        assert not found.files.large.given_up
+        again = found.files.keepsake()
+        assert _on_queues(again) == _on_queues(kept), f"cut at operation {cuts + 1}"
+        assert _in_pages(again) == _in_pages(kept), f"cut at operation {cuts + 1}"
+        assert (again.message_id, again.queue_id) == (kept.message_id, kept.queue_id)
+        cuts += 1
+
+
+def test_the_power_may_go_at_each_operation_of_an_opening(rng: random.Random) -> None:
+    cuts = 0
+    for _ in range(STARTS):
+        seed = rng.getrandbits(32)
+        world = Crashed(seed, steps=80, large=True)
+        world.live(world.open(), Projection(DUPLICATE_IDS_KEPT))
+        try:
+            cuts += _cut_each(world.left, world)
+        except AssertionError as error:
+            raise AssertionError(f"Crashed({seed}, steps=80, large=True): {error}") from error
+    assert cuts > STARTS
