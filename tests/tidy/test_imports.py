@@ -29,12 +29,12 @@ def test_core_has_no_clock_and_asyncio_and_spark_have_one_home() -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("artemis_py.core.queue.queue", "from artemis_py.stomp.frames import Frame"),
-        ("artemis_py.core.queue.queue", "import artemis_py.server.turns"),
-        ("artemis_py.core.queue.queue", "from artemis_py.storage import codec"),
-        ("artemis_py.core.queue.queue", "from artemis_py import storage"),
-        ("artemis_py.core.queue.queue", "from ..storage import codec"),
-        ("artemis_py.storage.codec", "def late():\n    from artemis_py.core.queue.queue import Queue"),
+        ("artemis_py.core.queue", "from artemis_py.stomp.frames import Frame"),
+        ("artemis_py.core.queue", "import artemis_py.server.turns"),
+        ("artemis_py.core.queue", "from artemis_py.storage import codec"),
+        ("artemis_py.core.queue", "from artemis_py import storage"),
+        ("artemis_py.core.queue", "from ..storage import codec"),
+        ("artemis_py.storage.codec", "def late():\n    from artemis_py.core.queue import Queue"),
         ("artemis_py.selector", "from artemis_py.config.settings import BrokerConfig"),
         ("artemis_py.errors", "from artemis_py.selector import Selector"),
         ("artemis_py.metrics", "from artemis_py.management.table import TABLE"),
@@ -52,9 +52,9 @@ def test_an_import_upward_is_found(module: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("artemis_py.core.queue.queue", "from artemis_py.core.queue.entry import Entry"),
-        ("artemis_py.core.queue.queue", "from artemis_py.message import Message"),
-        ("artemis_py.core.queue.queue", "from .entry import Entry"),
+        ("artemis_py.core.queue", "from artemis_py.core.queue.entry import Entry"),
+        ("artemis_py.core.queue", "from artemis_py.message import Message"),
+        ("artemis_py.core.queue", "from .entry import Entry"),
         ("artemis_py.config.reader", "from artemis_py.selector import compile_selector"),
         ("artemis_py.message", "from artemis_py.units import parse_bytes"),
         ("artemis_py.server.turns", "import os\nfrom artemis_py.stomp import session"),
@@ -98,7 +98,7 @@ def test_folders_that_import_each_other_are_found() -> None:
 
 @pytest.mark.parametrize("banned", sorted(CORE_MAY_NOT_IMPORT))
 def test_a_banned_import_in_core_is_found(banned: str) -> None:
-    assert banned_imports({"artemis_py.core.queue.queue": f"import {banned}"})
+    assert banned_imports({"artemis_py.core.queue": f"import {banned}"})
     assert banned_imports({"artemis_py.core.order.fifo": f"def late():\n    from {banned} import anything"})
 
 
@@ -107,7 +107,7 @@ def test_asyncio_outside_its_home_is_found() -> None:
     assert banned_imports({"artemis_py.server.tcp": "import asyncio"}) == []
 
 
-@pytest.mark.parametrize("module", ["artemis_py.core.queue.queue", "artemis_py.cli.main", "artemis_py.storage.reader"])
+@pytest.mark.parametrize("module", ["artemis_py.core.queue", "artemis_py.cli.main", "artemis_py.storage.reader"])
 def test_spark_outside_the_pipeline_is_found(module: str) -> None:
     assert len(banned_imports({module: "def late():\n    from pyspark.sql import SparkSession"})) == 1
     assert len(banned_imports({module: "import pyarrow as pa"})) == 1
