@@ -12,6 +12,8 @@ FRAMES_AT_ONCE: Final = 1024
 """The most frames that are read before they are carried out."""
 BYTES_PER_UNIT: Final = 1024
 """Received bytes cost one unit of the turn's budget for each so many, whatever they are."""
+NO_FRAMES: Final[list[tuple[AnyFrame, bytes]]] = []
+"""In the place of an empty list of its own for each connection that is idle. Nobody adds to it."""
 
 
 @final
@@ -23,7 +25,7 @@ class Input:
     def __init__(self, parser: Parser, budget: Budget) -> None:
         self.parser = parser
         self._budget = budget
-        self.frames: list[tuple[AnyFrame, bytes]] = []
+        self.frames = NO_FRAMES
         """Frames to be carried out next, each with its body."""
 
     @property
@@ -42,7 +44,7 @@ class Input:
         self._pay()
         if self.frames:
             self.frames.extend(found)
-        else:
+        elif found:
             self.frames = found
 
     def read_on(self, stop_at: int) -> bool:

@@ -13,7 +13,7 @@ from artemis_py.stomp.session.acknowledging import Acknowledging
 from artemis_py.stomp.session.errand import Errand
 from artemis_py.stomp.session.greeting import greet, introduce
 from artemis_py.stomp.session.heartbeat import Pulse
-from artemis_py.stomp.session.input import Input
+from artemis_py.stomp.session.input import NO_FRAMES, Input
 from artemis_py.stomp.session.publishing import Publishing
 from artemis_py.stomp.session.state import SessionState
 from artemis_py.stomp.session.subscriptions import Subscriptions
@@ -150,7 +150,7 @@ class Session:
             state.note_written()
             if state.blocked_by is not None or budget.left <= state.stop_at:
                 break
-        self._input.frames = frames[position:] if self._phase == _OPEN and position < count else []
+        self._input.frames = frames[position:] if self._phase == _OPEN and position < count else NO_FRAMES
 
     def unblock(self, now_ms: int, stop_at: int = 0) -> None:
         """Go on with what had to wait, if it need not wait any more."""
@@ -297,7 +297,7 @@ class Session:
         self._publishing.forget()
         self.state.blocked_by = None
         self.state.unfinished.clear()  # it goes on; nobody here waits for it
-        self._input.frames = []
+        self._input.frames = NO_FRAMES
         self.service.traffic.sessions_open -= 1
         self.state.broker.quota.disconnected(self.state.user or "")
         failure = failure or other
