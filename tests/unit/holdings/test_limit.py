@@ -29,7 +29,8 @@ from artemis_py.core.holdings import (
 from artemis_py.message import Account
 from artemis_py.server.connection import Connection
 from artemis_py.server.http.memory_routes import CONNECTIONS_SHOWN
-from artemis_py.server.memory_guard import CUT_OFF_BYTES_MIN, LIGHT_BYTES, NOTHING, MemoryGuard, Weight
+from artemis_py.server.memory_guard import CUT_OFF_BYTES_MIN, MemoryGuard
+from artemis_py.server.weight import LIGHT_BYTES, NOTHING, Weight
 from tests.unit.holdings.stage import Client, Stage, frame
 
 LIMIT = 1_000_000
