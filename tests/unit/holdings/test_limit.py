@@ -247,7 +247,7 @@ def test_http_connections_that_make_room_for_others(stage: Stage) -> None:
     """Those that go for others are counted no longer."""
     service = stage.server._http_services[0]
     clients = [stage.client(http=True) for _ in range(service.limits.connections_max + 10)]
-    stage.until(lambda: service._count == len(clients), "all were accepted")
+    stage.until(lambda: service.connections_total == len(clients), "all were accepted")
     assert stage.broker.holdings.of(HTTP) == service.connections_open * HTTP_CONNECTION_BYTES
     for client in clients:
         client.close()
