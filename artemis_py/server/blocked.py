@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, final
+from typing import final
 
+from artemis_py.server.client import Client
 from artemis_py.stomp.service import Awaited
-
-if TYPE_CHECKING:
-    from artemis_py.server.connection import Connection
 
 
 @final
@@ -19,22 +17,22 @@ class Blocked:
     __slots__ = ("_awaited", "_waiting")
 
     def __init__(self) -> None:
-        self._awaited: dict[Connection, Awaited] = {}
-        self._waiting: dict[Awaited, dict[Connection, None]] = {}
+        self._awaited: dict[Client, Awaited] = {}
+        self._waiting: dict[Awaited, dict[Client, None]] = {}
 
     def __len__(self) -> int:
         return len(self._awaited)
 
-    def __iter__(self) -> Iterator[Connection]:
+    def __iter__(self) -> Iterator[Client]:
         return iter(self._awaited)
 
-    def add(self, connection: Connection, awaited: Awaited) -> None:
+    def add(self, connection: Client, awaited: Awaited) -> None:
         """A connection waits, behind those that do already."""
         self.discard(connection)
         self._awaited[connection] = awaited
         self._waiting.setdefault(awaited, {})[connection] = None
 
-    def discard(self, connection: Connection) -> None:
+    def discard(self, connection: Client) -> None:
         """A connection waits no more, if it did."""
         awaited = self._awaited.pop(connection, None)
         if awaited is None:
@@ -53,7 +51,7 @@ class Blocked:
         """What is waited for and has come, what was served longest ago first."""
         return [awaited for awaited in self._waiting if awaited.may_go_on]
 
-    def waiting_for(self, awaited: Awaited) -> Iterator[Connection]:
+    def waiting_for(self, awaited: Awaited) -> Iterator[Client]:
         """Those that wait for it now, one by one, as long as it lets them go on. Each waits no more; this is the last
         that is served in the next turn.
         """
@@ -68,7 +66,7 @@ class Blocked:
             self.discard(connection)
             yield connection
 
-    def next_of(self, count: int) -> list[Connection]:
+    def next_of(self, count: int) -> list[Client]:
         """Some of all that wait, others with each call until it was everybody's turn."""
         chosen = list(islice(self._awaited, count))
         for connection in chosen:

@@ -1,35 +1,21 @@
-"""One STOMP socket: bytes between the loop and a session, at the times the turn says."""
+"""One STOMP connection: bytes between its socket and its session, at the times the turn says."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from os import readv
-from select import poll
-from time import perf_counter_ns
-from typing import Any, Final, cast
+from typing import Any, Final, cast, final
 
-from artemis_py.errors import StorageError
-from artemis_py.server.memory_guard import LIGHT_BYTES, NOTHING, Weight
-from artemis_py.server.outflow import HIGH_BYTES, Outflow
-from artemis_py.server.transports import break_cycle
+from artemis_py.server.client_socket import WRITE_HIGH_BYTES, WRITE_LOW_BYTES, ClientSocket
 from artemis_py.server.turns import Turns
-from artemis_py.shown import warn
+from artemis_py.server.weight import LIGHT_BYTES, NOTHING, Weight
 from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.session import Session
-from artemis_py.stomp.wire.outbound import Part
 
-WRITE_HIGH_BYTES: Final = 262144
-"""How much may wait in memory for a client to read before its consumers are given no more."""
-WRITE_LOW_BYTES: Final = 65536
 INBOX_BYTES_MAX: Final = 65536
 """While so much waits for the connection's turn nothing more is read."""
-LINGER_MS: Final = 2000
-"""How long a closing connection waits for the client to read the last frames and close its side; else the ERROR
-could be lost to a reset.
-"""
 
 
+@final
 class Acceptance:
     """What the connections of one listening socket share."""
 
@@ -59,29 +45,16 @@ class Acceptance:
         return Connection(self)
 
 
+@final
 class Connection(asyncio.BufferedProtocol):
-    """Reads into the one shared buffer, keeps what came for the turn, and writes what the session lets go."""
+    """Reads into the one shared buffer, keeps what came for the turn, and writes what the session lets go. It is the
+    ``Client`` of the turns.
+    """
 
     __slots__ = (
-        "_acceptance",
-        "_counted",
-        "_descriptor",
-        "_dirty",
-        "_eof",
-        "_flow",
-        "_inbox",
-        "_is_held",
-        "_reads",
-        "_transport",
-        "_turns",
-        "credit",
-        "in_line",
-        "linger_until_ms",
-        "period",
-        "session",
-        "weight",
-        "writable",
-    )
+        "_acceptance", "_counted", "_eof", "_inbox", "_is_held", "_turns", "credit", "in_line", "is_dirty", "period",
+        "session", "socket", "weight",
+    )  # fmt: skip
 
     def __init__(self, acceptance: Acceptance) -> None:
         self._acceptance = acceptance
@@ -90,32 +63,23 @@ class Connection(asyncio.BufferedProtocol):
         self._counted = False
         self._is_held = False
         """Is it in the account of what clients make the broker hold?"""
-        self._dirty = False
         self._eof = False
-        self._descriptor = -1
-        """The socket, where its bytes are the client's own; -1 otherwise."""
-        self._flow: Outflow | None = None
-        """What waits behind a large body that is being sent. Nobody is given room meanwhile."""
-        self._transport: asyncio.Transport | None = None
-        self._reads = True
+        self.is_dirty = False
         self.in_line = False
-        """Does it wait for its turn, with input? ``credit`` and ``period`` are what the rota knows of it."""
         self.credit = 0
         self.period = 0
-        self.writable = True
-        self.linger_until_ms = 0
         self.weight = NOTHING
-        """What it makes the broker hold, as it was weighed last."""
+        self.socket = ClientSocket()
         self.session = Session(acceptance.service, acceptance.next_origin(), acceptance.turns.clock_ms(), self)
 
     # ---- called by the loop ----------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
+        self.socket.transport = cast(asyncio.Transport, transport)
         try:
-            self._begin(self._transport)
+            self._begin(self.socket.transport)
         except Exception as error:
-            self._turns.cut_off(self, "accept", error)
+            self._turns.isolation.cut_off(self, "accept", error)
 
     def _begin(self, transport: asyncio.Transport) -> None:
         turns = self._turns
@@ -125,21 +89,19 @@ class Connection(asyncio.BufferedProtocol):
         self._is_held = True
         transport.set_write_buffer_limits(WRITE_HIGH_BYTES, WRITE_LOW_BYTES)
         self.session.state.address = _shown_address(transport.get_extra_info("peername"))
-        sock = transport.get_extra_info("socket")
-        if sock is not None and transport.get_extra_info("sslcontext") is None:
-            self._descriptor = sock.fileno()
+        self.socket.set_up(transport)
         acceptance = self._acceptance
         now_ms = turns.clock_ms()
         refusal = acceptance.why_full()
         if refusal is not None:
             self.session.kick(refusal, now_ms)
-            self.mark_dirty()
+            turns.output.mark_dirty(self)
             turns.schedule()
             return
         self._counted = True
         acceptance.open_count += 1
         if acceptance.handshake_ms > 0:
-            self._watch(turns.broker.clock.steady_ms(now_ms) + acceptance.handshake_ms)
+            turns.watches.add(self, turns.broker.clock.steady_ms(now_ms) + acceptance.handshake_ms)
             turns.schedule()
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -152,77 +114,45 @@ class Connection(asyncio.BufferedProtocol):
         if self._inbox:
             self._inbox += data
             if len(self._inbox) >= INBOX_BYTES_MAX:
-                self._let_read(reads=False)
+                self.socket.let_read(reads=False)
             return
         self._inbox = data
         if not self.in_line:
-            turns.rota.add(self)
+            turns.input.rota.add(self)
         turns.arrived(self)
-
-    def poll(self, wait_ns: int) -> bool:
-        """Look for bytes in the socket for ``wait_ns`` nanoseconds, past the event loop; True when some came."""
-        transport = self._transport
-        if transport is None or self._descriptor < 0 or not transport.is_reading():
-            return False
-        buffer = [self._turns.read_buffer]
-        until_ns = perf_counter_ns() + wait_ns
-        while True:
-            try:
-                count = readv(self._descriptor, buffer)
-            except BlockingIOError:
-                if perf_counter_ns() > until_ns:
-                    return False
-                continue
-            except OSError:
-                return False  # the loop will find it, too
-            if count:
-                turns = self._turns
-                self._inbox = bytes(turns.read_buffer[:count])
-                turns.stats.bytes_in += count
-                turns.rota.add(self)
-            return count > 0
 
     def eof_received(self) -> bool:
         """The client closed its sending side; what it sent is still carried out and answered."""
         self._eof = True
         if not self.in_line:
-            self._turns.rota.add(self)
+            self._turns.input.rota.add(self)
         self._turns.schedule()
         return True
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget_socket()
-        self._turns.lost.append(self)
+        self._turns.input.lost.append(self)
         self._turns.schedule()
 
     def _forget_socket(self) -> None:
         """The socket is gone, or nobody will use it any more; may be called twice."""
-        if self._transport is not None:
-            break_cycle(self._transport)
-        self._transport = None
-        self._descriptor = -1
-        self._flow = None
-        self.writable = False
+        self.socket.forget()
         if self._counted:
             self._counted = False
             self._acceptance.open_count -= 1
         self._turns.stats.connections.discard(self)
 
     def pause_writing(self) -> None:
-        if self._flow is not None:
-            self._flow.is_paused = True
-        self.writable = False
+        self.socket.pause()
 
     def resume_writing(self) -> None:
-        if self._flow is not None:
-            self._flow.is_paused = False
-            self.mark_dirty()
-        else:
-            self.writable = True
+        if self.socket.resume():
             try:
                 self.session.subscriptions.make_room()
             except Exception as error:
-                self._turns.cut_off(self, "room", error)
+                self._turns.isolation.cut_off(self, "room", error)
+        else:
+            self._turns.output.mark_dirty(self)
         self._turns.schedule()
 
     # ---- called in a turn ------------------------------------------------------------------------
@@ -240,18 +170,28 @@ class Connection(asyncio.BufferedProtocol):
             return "closing"
         if session.blocked_by is not None:
             return "blocked"
-        if not self.writable and (self._flow is None or self._flow.is_paused):
+        if self.socket.is_stalled:
             return "stalled"
         return "open" if session.is_open else "new"
+
+    def poll(self, wait_ns: int) -> bool:
+        """Look for bytes in the socket for ``wait_ns`` nanoseconds, past the event loop; True when some came."""
+        turns = self._turns
+        count = self.socket.receive(turns.read_buffer, wait_ns)
+        if count:
+            self._inbox = bytes(turns.read_buffer[:count])
+            turns.stats.bytes_in += count
+            turns.input.rota.add(self)
+        return count > 0
 
     def read(self, now_ms: int, stop_at: int) -> bool:
         """Let the session carry out what arrived until the turn's budget is down to ``stop_at``; True when there is
         more. Nothing is read meanwhile.
         """
         data, self._inbox = self._inbox, b""
-        session = self.session
+        turns, session = self._turns, self.session
         if session.is_closing:
-            self.mark_dirty()
+            turns.output.mark_dirty(self)
             return False
         state = session.state
         was_open, was_blocked = session.is_open, state.blocked_by is not None
@@ -262,57 +202,35 @@ class Connection(asyncio.BufferedProtocol):
         elif session.has_more:
             session.pulse.note_alive(now_ms)
             session.go_on(now_ms, stop_at)
-        if state.blocked_by is not None and not was_blocked:
-            self._turns.blocked.add(self, state.blocked_by)
+        if session.blocked_by is not None and not was_blocked:
+            turns.input.blocked.add(self, session.blocked_by)
         has_more = session.has_more
-        self._let_read(reads=state.blocked_by is None and not has_more)
-        self.mark_dirty()
+        self.socket.let_read(reads=session.blocked_by is None and not has_more)
+        turns.output.mark_dirty(self)
         return has_more
-
-    def _let_read(self, *, reads: bool) -> None:
-        """Read from the socket, or leave what comes with the client."""
-        transport = self._transport
-        if reads != self._reads and transport is not None and not transport.is_closing():
-            self._reads = reads
-            if reads:
-                transport.resume_reading()
-            else:
-                transport.pause_reading()
-
-    def ask_whether_gone(self) -> None:
-        """A socket that is not read tells nobody that its connection is dead: ask it, and close if so."""
-        if self._transport is None or self._descriptor < 0:
-            return
-        state = poll()
-        state.register(self._descriptor, 0)  # errors and the end of both directions are always told
-        if state.poll(0):
-            self._transport.abort()
 
     def unblock(self, now_ms: int, stop_at: int) -> None:
         """Let a sender go on if what it waits for is there."""
-        session = self.session
+        turns, session = self._turns, self.session
         session.unblock(now_ms, stop_at)
         if session.blocked_by is not None:
-            self._turns.blocked.add(self, session.blocked_by)
+            turns.input.blocked.add(self, session.blocked_by)
             return
         if session.has_more:
             if not self.in_line:
-                self._turns.rota.add(self)
+                turns.input.rota.add(self)
         else:
-            self._let_read(reads=not self._inbox)
-        self.mark_dirty()
+            self.socket.let_read(reads=not self._inbox)
+        turns.output.mark_dirty(self)
 
     def weigh(self) -> None:
         """Find out what the connection makes the broker hold, and tell if that has changed."""
         if not self._is_held:
             return
-        transport, flow, before = self._transport, self._flow, self.weight
+        before = self.weight
         input_bytes, output_bytes, kept_bytes = self.session.held_bytes
         input_bytes += len(self._inbox)
-        if transport is not None:
-            output_bytes += transport.get_write_buffer_size()
-        if flow is not None:
-            output_bytes += flow.waiting_bytes
+        output_bytes += self.socket.unsent_bytes
         if input_bytes + output_bytes + kept_bytes <= LIGHT_BYTES:
             if before is NOTHING:
                 return
@@ -329,160 +247,74 @@ class Connection(asyncio.BufferedProtocol):
             self.session.out.clear()
             self.cut()
         else:
-            self.mark_dirty()
+            self._turns.output.mark_dirty(self)
             self._turns.schedule()
         self.weigh()
 
-    def mark_dirty(self) -> None:
-        """Flush this connection at the end of the turn."""
-        if not self._dirty:
-            self._dirty = True
-            self._turns.dirty.append(self)
-
     def flush(self, durable_lsn: int, now_ms: int) -> None:
         """Write what may leave, and close when the session is over and everything is written."""
-        self._dirty = False
-        transport = self._transport
-        if transport is None:
+        self.is_dirty = False
+        turns, session, socket = self._turns, self.session, self.socket
+        if socket.transport is None:
             return
-        session = self.session
         segments = session.out.segments
         parts = session.out.take(durable_lsn) if segments and segments[0][0] <= durable_lsn else []
-        if self._flow is not None:
-            self._flow_on(self._flow, transport, parts)
-        elif parts:
-            try:
-                data = b"".join(parts)  # type: ignore[arg-type]
-            except TypeError:  # a large body is among them; asking each part beforehand would cost every frame
-                self._begin_flow(transport, parts)
-            else:
-                self._turns.stats.bytes_out += len(data)
-                transport.write(data)
-                if transport.get_write_buffer_size() > session.service.limits.unsent_bytes_max:
-                    self._give_up_on_unread(now_ms)
+        flow = socket.flow
+        if parts or flow is not None:
+            turns.stats.bytes_out += socket.send(parts, session, turns.large, now_ms)
+            if flow is not None and socket.flow is None:  # it has ended, and consumers may have more
+                turns.schedule()
         self.weigh()
         if self._eof or session.is_closing:
             self._end(now_ms)
 
     def _end(self, now_ms: int) -> None:
         """The client sends nothing more, or the session is over: close once everything is written."""
-        session = self.session
+        turns, session, socket = self._turns, self.session, self.socket
         if self._eof and not session.is_closing and session.blocked_by is None and not self.in_line:
             session.lost(now_ms)
-        if session.is_closing and not session.out:
-            self._close(now_ms)
-
-    def _begin_flow(self, transport: asyncio.Transport, parts: list[Part]) -> None:
-        """From here on everything goes through the flow, and little at a time: many clients may be slow at once."""
-        assert self._turns.large is not None
-        flow = self._flow = Outflow(self._turns.large, self)
-        flow.is_paused = not self.writable
-        self.writable = False
-        transport.set_write_buffer_limits(HIGH_BYTES)
-        self._flow_on(flow, transport, parts)
-
-    def _flow_on(self, flow: Outflow, transport: asyncio.Transport, parts: list[Part]) -> None:
-        """Send what the client takes, and end the flow when nothing is left of it."""
-        flow.add(parts)
-        self._turns.stats.bytes_out += flow.pump(transport)
-        if flow.failure is not None and not transport.is_closing():
-            warn(f"warning: a large body cannot be read, its reader is cut off: {flow.failure}")
-            transport.abort()
-        elif flow.is_done:
-            self._flow = None
-            self.linger_until_ms = 0
-            transport.set_write_buffer_limits(WRITE_HIGH_BYTES, WRITE_LOW_BYTES)
-            self.writable = not flow.is_paused
-            if self.writable:
-                self.session.subscriptions.make_room()
-            self._turns.schedule()
-        elif flow.waiting_bytes > self.session.service.limits.unsent_bytes_max:
-            transport.abort()  # no ERROR can be told in the middle of a frame
-
-    def _give_up_on_unread(self, now_ms: int) -> None:
-        """The client does not read: it gets an ERROR behind what waits, and the linger time to take it."""
-        limit = self.session.service.limits.unsent_bytes_max
-        reason = f"More than {limit} bytes wait for this client to read (maxUnsentBytes of the acceptor)"
-        self.session.kick(reason, now_ms)
-        if self._transport is not None:
-            self._transport.write(b"".join(self.session.out.take(0)))  # type: ignore[arg-type]
-
-    def _close(self, now_ms: int) -> None:
-        """Say that no more comes, and wait a little for the client to close: closing at once could reset the
-        connection. What flows still has its time, as long as the client takes some of it.
-        """
-        transport = self._transport
-        if transport is None:
+        if not session.is_closing or session.out:
             return
-        if self._eof and self._flow is None:
-            transport.close()
-            return
-        if self.linger_until_ms:
-            return
-        self.linger_until_ms = self._turns.broker.clock.steady_ms(now_ms) + LINGER_MS
-        if self._flow is None:
-            try:
-                transport.write_eof()
-            except OSError:  # the client has gone before: with a reset, if it had not read everything
-                transport.abort()
-                return
-        self._watch(self.linger_until_ms)
-
-    def _watch(self, due_ms: int) -> None:
-        self._turns.watches.add(self, due_ms)
+        if socket.close(turns.broker.clock.steady_ms(now_ms), has_left=self._eof):
+            turns.watches.add(self, socket.linger_until_ms)
 
     def _watch_beats(self, now_ms: int) -> None:
+        turns = self._turns
         beat_ms = self.session.next_beat_ms()
         if beat_ms is None:
-            self._turns.watches.forget(self)
+            turns.watches.forget(self)
         else:
-            self._watch(max(beat_ms, self._turns.broker.clock.steady_ms(now_ms) + 1))
+            turns.watches.add(self, max(beat_ms, turns.broker.clock.steady_ms(now_ms) + 1))
 
     def look(self, now_ms: int) -> None:
         """A time has come that was watched: heart-beats, a handshake that never came, a linger that is over."""
-        transport = self._transport
-        session = self.session
-        if transport is None:
+        turns, session, socket = self._turns, self.session, self.socket
+        if socket.transport is None:
             return
-        if self.linger_until_ms:
-            if self._flow is None or not self._flow.has_moved():
-                transport.abort()
-                return
-            self.linger_until_ms = self._turns.broker.clock.steady_ms(now_ms) + LINGER_MS
-            self._watch(self.linger_until_ms)
+        if socket.linger_until_ms:
+            if socket.linger_on(socket.transport, turns.broker.clock.steady_ms(now_ms)):
+                turns.watches.add(self, socket.linger_until_ms)
         elif session.is_open:
             if self.in_line:
                 session.pulse.note_alive(now_ms)  # what came is not carried out yet, but came
             session.beat(now_ms)
             self._watch_beats(now_ms)
-            self.mark_dirty()
+            turns.output.mark_dirty(self)
         elif not session.is_closing:
             limit_ms = self._acceptance.handshake_ms
             session.kick(f"No CONNECT frame within {limit_ms} ms (handshakeTimeout of the acceptor)", now_ms)
-            self.mark_dirty()
-
-    def leave(self, now_ms: int, *, failed: bool = True) -> None:
-        """The client is gone: the session ends, whatever breaks off in that; see ``Session.lost``."""
-        try:
-            self.session.lost(now_ms, failed=failed)
-        except StorageError:
-            raise
-        except Exception as error:
-            self._turns.stats.faults.note(self.peer, "lost", error)
-            self._turns.broker.step_broke_off(now_ms)
+            turns.output.mark_dirty(self)
 
     def lost(self, now_ms: int) -> None:
         """The socket is gone: the session ends, nothing waits to be sent any more, and nothing of it or of the turns
         leads back here. May be called twice.
         """
-        self.leave(now_ms)
         turns, session = self._turns, self.session
+        turns.isolation.end_session(session, now_ms)
         session.out.clear()
         session.state.owner = None
         self._inbox = b""
-        turns.waiting.discard(self)
-        turns.blocked.discard(self)
-        turns.watches.forget(self)
+        turns.forget(self)
         if self._is_held:
             self._is_held = False
             turns.guard.went(self)
@@ -493,34 +325,26 @@ class Connection(asyncio.BufferedProtocol):
         that.
         """
         self.lost(now_ms)
-        transport = self._transport
+        transport = self.socket.transport
         self._forget_socket()
         if transport is not None:
-            self._end_socket(transport.abort, transport.close)
+            self._turns.isolation.end_socket(self.peer, transport.abort, transport.close)
 
     def shut(self, now_ms: int) -> None:
         """The broker stops: what is unsettled stays unsettled and counts as no attempt, the socket closes when
         everything written has left.
         """
-        self.leave(now_ms, failed=False)
-        if self._transport is not None:
-            self._end_socket(self._transport.close, self._transport.abort)
+        isolation = self._turns.isolation
+        isolation.end_session(self.session, now_ms, failed=False)
+        transport = self.socket.transport
+        if transport is not None and not isolation.end_socket(self.peer, transport.close, transport.abort):
+            self._forget_socket()
 
     def cut(self) -> None:
         """Close without waiting for what is not written."""
-        transport = self._transport
-        if transport is not None:
-            self._end_socket(transport.abort, transport.close)
-
-    def _end_socket(self, *ways: Callable[[], None]) -> None:
-        """Close the socket by the first of these ways that works."""
-        for way in ways:
-            try:
-                way()
-                return
-            except Exception as error:
-                self._turns.stats.faults.note(self.peer, "end", error)
-        self._forget_socket()
+        transport = self.socket.transport
+        if transport is not None and not self._turns.isolation.end_socket(self.peer, transport.abort, transport.close):
+            self._forget_socket()
 
 
 def _shown_address(peer: tuple[Any, ...] | None) -> str:

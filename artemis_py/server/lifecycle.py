@@ -264,7 +264,7 @@ class Server:
     def _look_at_blocked(self) -> None:
         if not self._is_stopping:
             self._loop.call_later(_LOOK_AT_BLOCKED_S, self._look_at_blocked)
-            self.turns.look_at_blocked()
+            self.turns.input.look_at_blocked()
 
     def _look_at_disk(self) -> None:
         if self._is_stopping:

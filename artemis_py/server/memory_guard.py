@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from heapq import nlargest
-from typing import TYPE_CHECKING, Final, NamedTuple, final
+from typing import Final, final
 
 from artemis_py.core.clock import Clock
 from artemis_py.core.holdings import CONNECTION_BYTES, CONNECTIONS, INPUT, OUTPUT, SETTING, TRANSACTIONS, Holdings
-
-if TYPE_CHECKING:
-    from artemis_py.server.connection import Connection
+from artemis_py.server.client import Client
+from artemis_py.server.weight import NOTHING, Weight
 
 log = logging.getLogger(__name__)
 
@@ -28,24 +27,6 @@ _TELL_EVERY_MS: Final = 10_000
 
 
 @final
-class Weight(NamedTuple):
-    """What one connection makes the broker hold: frames that are not finished, frames that it does not read, and open
-    transactions. In bytes.
-    """
-
-    input_bytes: int = 0
-    output_bytes: int = 0
-    transaction_bytes: int = 0
-
-
-NOTHING: Final = Weight()
-LIGHT_BYTES: Final = 1024
-"""Up to this much is part of what every connection counts for (``CONNECTION_BYTES``): a sender that waits for a receipt
-moves nothing in the account.
-"""
-
-
-@final
 class MemoryGuard:
     """Keeps the account for connections, and relieves the broker at its limit.
 
@@ -56,7 +37,7 @@ class MemoryGuard:
     def __init__(self, holdings: Holdings, clock: Clock) -> None:
         self.holdings = holdings
         self._clock = clock
-        self._holders: dict[Connection, None] = {}
+        self._holders: dict[Client, None] = {}
         """Those that hold anything, the one weighed longest ago first."""
         self._looked_ms = 0
         self._told_ms = -_TELL_EVERY_MS
@@ -67,12 +48,12 @@ class MemoryGuard:
         """A connection was accepted."""
         self.holdings.move(CONNECTIONS, CONNECTION_BYTES)
 
-    def went(self, connection: Connection) -> None:
+    def went(self, connection: Client) -> None:
         """A connection that came is gone."""
         self.holdings.move(CONNECTIONS, -CONNECTION_BYTES)
         self.weighed(connection, connection.weight, NOTHING)
 
-    def weighed(self, connection: Connection, before: Weight, after: Weight) -> None:
+    def weighed(self, connection: Client, before: Weight, after: Weight) -> None:
         """What a connection holds has changed."""
         move = self.holdings.move
         move(INPUT, after.input_bytes - before.input_bytes)
@@ -82,7 +63,7 @@ class MemoryGuard:
         if after != NOTHING:
             self._holders[connection] = None
 
-    def look(self, now_ms: int, broke_off: Callable[[Connection, str, Exception], None]) -> None:
+    def look(self, now_ms: int, broke_off: Callable[[Client, str, Exception], None]) -> None:
         """Once a turn: weigh some connections again now and then, and relieve the broker when it holds too much. Of a
         connection for which that fails ``broke_off`` is told.
         """
@@ -95,14 +76,14 @@ class MemoryGuard:
         if self.holdings.is_full:
             self._relieve(now_ms, broke_off)
 
-    def _weigh(self, connections: list[Connection], broke_off: Callable[[Connection, str, Exception], None]) -> None:
+    def _weigh(self, connections: list[Client], broke_off: Callable[[Client, str, Exception], None]) -> None:
         for connection in connections:
             try:
                 connection.weigh()
             except Exception as error:
                 broke_off(connection, "weigh", error)
 
-    def _relieve(self, now_ms: int, broke_off: Callable[[Connection, str, Exception], None]) -> None:
+    def _relieve(self, now_ms: int, broke_off: Callable[[Client, str, Exception], None]) -> None:
         holdings = self.holdings
         if not self._are_the_cause():  # a client may have read since it was weighed: it holds no more than was found
             return
@@ -122,7 +103,7 @@ class MemoryGuard:
         holdings = self.holdings
         return _SHARE * (holdings.of(INPUT) + holdings.of(OUTPUT)) >= holdings.bytes_max
 
-    def _cut_off(self, connection: Connection, now_ms: int) -> None:
+    def _cut_off(self, connection: Client, now_ms: int) -> None:
         holdings = self.holdings
         held_bytes = _unread_bytes(connection)
         reason = (
@@ -133,7 +114,7 @@ class MemoryGuard:
         self._tell(connection, held_bytes, now_ms)
         connection.cut_off(reason, now_ms)
 
-    def _tell(self, connection: Connection, held_bytes: int, now_ms: int) -> None:
+    def _tell(self, connection: Client, held_bytes: int, now_ms: int) -> None:
         """One line in a while: thousands may go at once."""
         steady_ms = self._clock.steady_ms(now_ms)
         if steady_ms - self._told_ms < _TELL_EVERY_MS:
@@ -149,11 +130,11 @@ class MemoryGuard:
         self._told_ms = steady_ms
         self._untold_count = 0
 
-    def largest(self, count: int) -> list[Connection]:
+    def largest(self, count: int) -> list[Client]:
         """The connections that hold most, as they were weighed last."""
         return nlargest(count, self._holders, key=lambda connection: sum(connection.weight))
 
 
-def _unread_bytes(connection: Connection) -> int:
+def _unread_bytes(connection: Client) -> int:
     weight = connection.weight
     return weight.input_bytes + weight.output_bytes

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from artemis_py.core.budget import TURN_UNITS, Budget
-
-if TYPE_CHECKING:
-    from artemis_py.server.connection import Connection
+from artemis_py.server.client import Client
 
 INPUT_SHARE: Final = 4
 """One part in so many of a turn is for input; the others are for what it brings forth, and keep a turn short for who
@@ -30,18 +28,18 @@ class Rota:
     """
 
     def __init__(self) -> None:
-        self._new: list[Connection] = []
-        self._waiting: deque[Connection] = deque()
+        self._new: list[Client] = []
+        self._waiting: deque[Client] = deque()
         self._period = 0
         """How often nobody was waiting."""
 
     def __len__(self) -> int:
         return len(self._new) + len(self._waiting)
 
-    def __iter__(self) -> Iterator[Connection]:
+    def __iter__(self) -> Iterator[Client]:
         return chain(self._new, self._waiting)
 
-    def add(self, connection: Connection) -> None:
+    def add(self, connection: Client) -> None:
         """A connection has input; it is not in the line yet."""
         connection.in_line = True
         if connection.period != self._period:
@@ -49,7 +47,7 @@ class Rota:
             connection.credit = 0
         self._new.append(connection)
 
-    def serve(self, budget: Budget, read: Callable[[Connection, int], bool]) -> None:
+    def serve(self, budget: Budget, read: Callable[[Client, int], bool]) -> None:
         """One turn. ``read(connection, stop_at)`` carries input out until the budget is down to ``stop_at``, at least a
         little, and says whether there is more.
         """
@@ -77,9 +75,7 @@ class Rota:
         if not self:
             self._period += 1
 
-    def _serve_one(
-        self, connection: Connection, budget: Budget, quantum: int, read: Callable[[Connection, int], bool]
-    ) -> bool:
+    def _serve_one(self, connection: Client, budget: Budget, quantum: int, read: Callable[[Client, int], bool]) -> bool:
         """Give a connection its share; False when it has to wait because of what it spent before."""
         connection.credit += quantum
         if connection.credit <= 0:

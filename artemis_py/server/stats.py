@@ -10,7 +10,7 @@ from artemis_py.stomp.service import Traffic
 
 if TYPE_CHECKING:
     from artemis_py.records import Durability
-    from artemis_py.server.connection import Connection
+    from artemis_py.server.client import Client
     from artemis_py.server.cursor_desk import CursorDesk, CursorView
     from artemis_py.server.descriptors import Descriptors
     from artemis_py.server.listener import Listener
@@ -30,7 +30,7 @@ class ServerStats:
         """How often the wall clock was set, by direction."""
         self.faults = faults or Faults()
         """Steps of connections that broke off."""
-        self.connections: set[Connection] = set()
+        self.connections: set[Client] = set()
         self.connections_total = 0
         self.bytes_in = 0
         self.bytes_out = 0

@@ -10,42 +10,37 @@
 A turn runs when something happened: bytes arrived, a socket took what was written, a time came. Nothing in it awaits.
 
 No connection's failure leaves its own step: whatever a step raises ends the connection that it was done for
-(``cut_off``), and the lists go on. What belongs to no connection ends the broker (``on_failure``).
+(``Isolation``), and the lists go on. What belongs to no connection ends the broker (``on_failure``).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Sized
 from os import sched_getaffinity
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Final
+from typing import Final, final
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.budget import TURN_UNITS
 from artemis_py.core.events import Event
-from artemis_py.core.queue.consumer import Consumer
 from artemis_py.errors import ArtemisError, StorageError
 from artemis_py.records import Durability
-from artemis_py.server.blocked import Blocked
+from artemis_py.server.client import Client
 from artemis_py.server.faults import TurnError, shown
+from artemis_py.server.isolation import Isolation
 from artemis_py.server.memory_guard import MemoryGuard
-from artemis_py.server.rota import Rota
 from artemis_py.server.stats import ServerStats
+from artemis_py.server.turn_input import TurnInput
+from artemis_py.server.turn_output import TurnOutput
+from artemis_py.server.wakeup import Wakeup
 from artemis_py.server.watches import Watches
 from artemis_py.storage.large import LargeStore
-
-if TYPE_CHECKING:
-    from artemis_py.server.connection import Connection
 
 READ_BYTES_MAX: Final = 65536
 """How much of one connection is read at once. One buffer serves all: a bigger one makes malloc return memory after each
 read.
 """
-
-UNBLOCK_UNITS: Final = 256
-"""What a sender that waited for room may spend when it goes on; the rest waits in the line."""
 
 ATTEND_NS: Final = 60_000
 """How long a turn that waited for the disk looks for the sender's next frame. Not done where it would take the only
@@ -55,17 +50,16 @@ ATTEND_NS_MAX: Final = 1_000_000
 """After this much time with one sender the event loop sees to all others."""
 
 
-_ASKED_MAX: Final = 256
-"""How many blocked connections are asked at once whether they are still there."""
-
-
 def _raise(failure: ArtemisError) -> None:
     raise failure
 
 
+@final
 class Turns:
     """Runs turns on an event loop. ``clock_ms`` gives the date in epoch milliseconds, read once a turn; who gives it
     also tells ``broker.clock`` when the wall clock was set (``server/clocks.py``).
+
+    ``schedule`` has a turn run as soon as the loop has collected what is ready.
     """
 
     def __init__(
@@ -82,83 +76,64 @@ class Turns:
         self.stats = stats
         self.clock_ms = clock_ms
         self.read_buffer = memoryview(bytearray(READ_BYTES_MAX))
-        self.rota = Rota()
-        """Who has input."""
         self.units = TURN_UNITS
         """What a turn may spend."""
-        self.lost: list[Connection] = []
-        self.blocked = Blocked()
-        """Senders that wait for room."""
-        self.dirty: list[Connection] = []
-        self.waiting: set[Connection] = set()
-        """Connections with output that depends on a record not durable yet."""
         self.on_failure: Callable[[ArtemisError], None] = _raise
         self.tell: Callable[[list[Event], int], None] | None = None
         """Who is told what happened, once a turn (the operational log)."""
-        self._loop = loop
-        self._durability = durability
-        self._durable_lsn = durability.durable_lsn
-        self._scheduled = False
-        self._turn_ms = 0
-        """The date of the turn that runs, which is the same for all of its steps; 0 between turns."""
-        self._at_hand: Sized | None = getattr(loop, "_ready", None) if isinstance(loop, asyncio.BaseEventLoop) else None
-        """What asyncio's own loop will call in this round; None for another loop."""
-        self._attends = len(sched_getaffinity(0)) > 1
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_due_ms = 0
+        self._wakeup = Wakeup(loop, broker.clock, self.run)
+        self.schedule = self._wakeup.schedule
+        self.isolation = Isolation(broker, stats, clock_ms, self.schedule)
+        self.input = TurnInput(broker.budget, self.isolation)
+        self.output = TurnOutput(broker, durability, self.isolation)
         self.guard = MemoryGuard(broker.holdings, broker.clock)
         self.watches = Watches()
         """Connections to look at again at some time (heart-beats, handshake, lingering)."""
+        self._durability = durability
+        self._at_hand: Sized | None = getattr(loop, "_ready", None) if isinstance(loop, asyncio.BaseEventLoop) else None
+        """What asyncio's own loop will call in this round; None for another loop."""
+        self._attends = len(sched_getaffinity(0)) > 1
         self._origin = 0
-        self._has_ended = False
-        self._awaiting: deque[tuple[int, Callable[[], None]]] = deque()
-        """Who waits for what to be durable, in the order of lsn."""
 
     def next_origin(self) -> int:
         """A number that no connection has had."""
         self._origin += 1
         return self._origin
 
-    def schedule(self) -> None:
-        """Have a turn run as soon as the loop has collected what is ready."""
-        if not self._scheduled and not self._has_ended:
-            self._scheduled = True
-            self._loop.call_soon(self.run)
-
-    def arrived(self, connection: Connection) -> None:
+    def arrived(self, connection: Client) -> None:
         """Bytes came: have a turn run, at once if the loop has nothing else at hand that it could collect."""
-        if self._at_hand is None or self._at_hand or self._scheduled:
+        if self._at_hand is None or self._at_hand or self._wakeup.is_due:
             self.schedule()
         else:
             self.run()
             if self._durability.was_inline and self._attends:
                 self._attend(connection)
 
-    def _attend(self, connection: Connection) -> None:
+    def _attend(self, connection: Client) -> None:
         """A sender that waits for each receipt answers within microseconds: look for its next frame a moment longer,
         which is quicker than to sleep and be woken. Only while nothing else is at hand, and not for long.
         """
         until_ns = perf_counter_ns() + ATTEND_NS_MAX
-        while not self._at_hand and not self._scheduled and self._polls(connection):
+        while not self._at_hand and not self._wakeup.is_due and self._polls(connection):
             self.run()
             if not self._durability.was_inline or perf_counter_ns() > until_ns:
                 return
 
-    def _polls(self, connection: Connection) -> bool:
+    def _polls(self, connection: Client) -> bool:
         try:
             return connection.poll(ATTEND_NS)
         except Exception as error:
-            self.cut_off(connection, "poll", error)
+            self.isolation.cut_off(connection, "poll", error)
             return False
 
     def run(self) -> None:
         """One turn. What breaks off in a step that is nobody's own is told to ``on_failure``; no turn follows."""
-        self._scheduled = False
-        if self._has_ended:
+        self._wakeup.is_due = False
+        if self._wakeup.has_ended:
             return
         try:
-            self._turn_ms = self.clock_ms()
-            self._run(self._turn_ms)
+            now_ms = self.isolation.turn_ms = self.clock_ms()
+            self._run(now_ms)
         except StorageError as error:
             self._fail(error)
         except Exception as error:
@@ -166,10 +141,10 @@ class Turns:
             failure.__cause__ = error
             self._fail(failure)
         finally:
-            self._turn_ms = 0
+            self.isolation.turn_ms = 0
 
     def _fail(self, failure: ArtemisError) -> None:
-        self._has_ended = True
+        self._wakeup.has_ended = True
         self.on_failure(failure)
 
     def _run(self, now_ms: int) -> None:
@@ -182,51 +157,35 @@ class Turns:
         if failure is not None:
             self._fail(failure)
             return
-        durability.inline = len(self.rota) <= 1 and not self.waiting
-        self._read(now_ms)
+        arrivals, output = self.input, self.output
+        durability.inline = len(arrivals.rota) <= 1 and not output.waiting
+        arrivals.read(now_ms)
         broker.take_in()
-        self._take_in(now_ms)
+        arrivals.take_in(now_ms)
         broker.tick(now_ms)
         self._beat(now_ms)
         broker.dispatch(now_ms)
-        served = self._write_messages()
+        served = output.write_messages()
         broker.end_turn()
         durability.seal()
         if self.large is not None:
             self.large.seal(broker.log.last_lsn, durability.durable_lsn)
-        self._flush(now_ms)
-        self.guard.look(now_ms, self.cut_off)
-        self._make_room(served)
+        output.flush(now_ms)
+        self.guard.look(now_ms, self.isolation.cut_off)
+        output.make_room(served)
         if self.tell is not None and not broker.happenings.is_empty:
             self.tell(broker.happenings.take(), broker.clock.steady_ms(now_ms))
-        if self._has_more and not self._scheduled:
-            self._scheduled = True
-            self._loop.call_soon(self._loop.call_soon, self.run)  # behind what arrived meanwhile
-        self._set_timer(now_ms)
+        if self._has_more:
+            self._wakeup.schedule_behind()
+        self._wakeup.set_timer(broker.next_due_ms(), self.watches.next_due_ms(), now_ms)
         self.stats.turn_took(perf_counter_ns() - started_ns)
 
     @property
     def _has_more(self) -> bool:
         """Is there work for another turn already?"""
-        if self.broker.has_ready or self.rota:
-            return True
-        if self.blocked and self.blocked.has_ready:
+        if self.broker.has_ready or self.input.has_ready:
             return True
         return self.large is not None and self.large.has_released
-
-    def cut_off(self, connection: Connection, step: str, error: Exception) -> None:
-        """A step of this connection broke off: it ends, is told and counted. Raises the error when the disk failed, for
-        which no connection can stand.
-        """
-        if isinstance(error, StorageError):
-            raise error
-        self.stats.faults.note(connection.peer, step, error)
-        now_ms = self._turn_ms or self.clock_ms()
-        self.broker.step_broke_off(now_ms)
-        connection.fail(now_ms)
-        self.schedule()
-
-    # ---- input -----------------------------------------------------------------------------------
 
     def _poll_large(self) -> ArtemisError | None:
         """Take note of large bodies that were written, and of pieces of them that were read."""
@@ -234,142 +193,34 @@ class Turns:
             return None
         self.large.poll()
         for piece in self.large.take_fetched():
-            reader: Connection = piece.owner  # type: ignore[assignment]
-            reader.mark_dirty()
+            reader: Client = piece.owner  # type: ignore[assignment]
+            self.output.mark_dirty(reader)
         return self.large.failure
-
-    def _read(self, now_ms: int) -> None:
-        def read(connection: Connection, stop_at: int) -> bool:
-            try:
-                return connection.read(now_ms, stop_at)
-            except Exception as error:
-                self.cut_off(connection, "read", error)
-                return False
-
-        self.rota.serve(self.broker.budget, read)
-
-    def _take_in(self, now_ms: int) -> None:
-        if self.lost:
-            lost, self.lost = self.lost, []
-            for connection in lost:
-                if connection.in_line:
-                    self.lost.append(connection)  # what came of it is carried out before
-                else:
-                    connection.lost(now_ms)
-        if self.blocked:
-            self._let_blocked_go_on(now_ms)
-
-    def _let_blocked_go_on(self, now_ms: int) -> None:
-        """Senders whose wait is over go on, at least one of them, until the turn's budget is spent."""
-        budget = self.broker.budget
-        for awaited in self.blocked.ready():
-            for connection in self.blocked.waiting_for(awaited):
-                try:
-                    connection.unblock(now_ms, budget.left - UNBLOCK_UNITS)
-                except Exception as error:
-                    self.cut_off(connection, "unblock", error)
-                if budget.is_spent:
-                    return
-
-    def look_at_blocked(self) -> None:
-        """Find senders that wait for room and are gone, some of them at a time; to be called now and then."""
-        for connection in self.blocked.next_of(_ASKED_MAX):
-            try:
-                connection.ask_whether_gone()
-            except Exception as error:
-                self.cut_off(connection, "unblock", error)
-
-    # ---- output ----------------------------------------------------------------------------------
-
-    def _write_messages(self) -> list[Consumer]:
-        served = self.broker.take_outgoing()
-        for consumer in served:
-            consumer.listed = False
-            connection: Connection = consumer.owner  # type: ignore[assignment]
-            try:
-                connection.session.write_messages(consumer)
-                connection.mark_dirty()
-            except Exception as error:
-                self.cut_off(connection, "write", error)
-        return served
-
-    def _flush(self, now_ms: int) -> None:
-        durable_lsn = self._durability.durable_lsn
-        if durable_lsn != self._durable_lsn:
-            self._durable_lsn = durable_lsn
-            for connection in self.waiting:
-                connection.mark_dirty()
-            self.waiting.clear()
-            while self._awaiting and self._awaiting[0][0] <= durable_lsn:
-                self._tell_durable(self._awaiting.popleft()[1])
-        dirty, self.dirty = self.dirty, []
-        for connection in dirty:
-            try:
-                connection.flush(durable_lsn, now_ms)
-            except Exception as error:
-                self.cut_off(connection, "flush", error)
-            if connection.session.out.segments:
-                self.waiting.add(connection)
-
-    def _tell_durable(self, call: Callable[[], None]) -> None:
-        try:
-            call()
-        except Exception as error:
-            self.stats.faults.note("", "answer", error)
-
-    def _make_room(self, served: list[Consumer]) -> None:
-        """Consumers whose client took what was written may be sent a turn's worth again."""
-        for consumer in served:
-            connection: Connection = consumer.owner  # type: ignore[assignment]
-            try:
-                if connection.writable and not consumer.closed:
-                    connection.session.subscriptions.make_room_for(consumer)
-            except Exception as error:
-                self.cut_off(connection, "room", error)
-
-    def when_durable(self, lsn: int, call: Callable[[], None]) -> None:
-        """Have ``call`` called when everything up to the lsn of a record just written survives a crash. A turn comes
-        soon, so that it gets there.
-        """
-        self._awaiting.append((lsn, call))
-        self.schedule()
-
-    # ---- time ------------------------------------------------------------------------------------
 
     def _beat(self, now_ms: int) -> None:
         for connection in self.watches.pop_due(self.broker.clock.steady_ms(now_ms)):
             try:
                 connection.look(now_ms)
             except Exception as error:
-                self.cut_off(connection, "beat", error)
+                self.isolation.cut_off(connection, "beat", error)
 
-    def _set_timer(self, now_ms: int) -> None:
-        due_ms = self.broker.next_due_ms()
-        watch_ms = self.watches.next_due_ms()
-        if watch_ms is not None:
-            watched_ms = self.broker.clock.date_ms(watch_ms)
-            due_ms = watched_ms if due_ms is None else min(due_ms, watched_ms)
-        if due_ms is None:
-            return
-        steady_due_ms = self.broker.clock.steady_ms(due_ms)
-        if self._timer is not None:
-            if self._timer_due_ms == steady_due_ms:
-                return
-            self._timer.cancel()
-        self._timer_due_ms = steady_due_ms
-        self._timer = self._loop.call_later(max(due_ms - now_ms, 0) / 1000, self._wake)
-
-    def _wake(self) -> None:
-        self._timer = None
+    def when_durable(self, lsn: int, call: Callable[[], None]) -> None:
+        """Have ``call`` called when everything up to the lsn of a record just written survives a crash. A turn comes
+        soon, so that it gets there.
+        """
+        self.output.when_durable(lsn, call)
         self.schedule()
+
+    def forget(self, connection: Client) -> None:
+        """A connection is gone: no part of a turn refers to it any more."""
+        self.output.forget(connection)
+        self.input.forget(connection)
+        self.watches.forget(connection)
 
     def stop(self) -> None:
         """No more turns by the clock."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._wakeup.stop()
 
     def end(self) -> None:
         """No more turns, whoever asks: the store may be closed now."""
-        self.stop()
-        self._has_ended = True
+        self._wakeup.end()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
-if TYPE_CHECKING:
-    from artemis_py.server.connection import Connection
+from artemis_py.server.client import Client
 
 _SLACK: Final = 64
 """So many void wishes are not worth a sorting."""
@@ -26,12 +25,12 @@ class Watches:
         self._heap: list[tuple[int, int]] = []
         """Due time and number of a connection; void when it is not the wish of that connection any more."""
         self._wishes: dict[int, int] = {}
-        self._connections: dict[int, Connection] = {}
+        self._connections: dict[int, Client] = {}
 
     def __len__(self) -> int:
         return len(self._heap)
 
-    def add(self, connection: Connection, due_ms: int) -> None:
+    def add(self, connection: Client, due_ms: int) -> None:
         """Look at a connection at ``due_ms``; what it wished for before is void."""
         origin = connection.session.state.origin
         self._connections[origin] = connection
@@ -41,7 +40,7 @@ class Watches:
         heappush(self._heap, (due_ms, origin))
         self._tidy()
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: Client) -> None:
         """A connection wishes for nothing any more."""
         origin = connection.session.state.origin
         if self._wishes.pop(origin, None) is not None:
@@ -52,10 +51,10 @@ class Watches:
         """When the first wish is due, or None. It may be a void one."""
         return self._heap[0][0] if self._heap else None
 
-    def pop_due(self, now_ms: int) -> list[Connection]:
+    def pop_due(self, now_ms: int) -> list[Client]:
         """The connections whose time has come."""
         heap, wishes = self._heap, self._wishes
-        due: list[Connection] = []
+        due: list[Client] = []
         while heap and heap[0][0] <= now_ms:
             due_ms, origin = heappop(heap)
             if wishes.get(origin) == due_ms:

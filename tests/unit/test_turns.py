@@ -113,7 +113,7 @@ def test_a_connection_that_breaks_off_while_it_is_attended_ends_alone(stage: Soc
     """Past the event loop, too: with nothing else at hand the turn reads the socket itself."""
     victim, bystander = stage.client(), stage.client()
     connection = next(one for one in stage.turns.stats.connections if one.session.state.origin == 1)
-    transport = connection._transport
+    transport = connection.socket.transport
     assert transport is not None
 
     class Breaking:
@@ -122,7 +122,7 @@ def test_a_connection_that_breaks_off_while_it_is_attended_ends_alone(stage: Soc
                 raise OSError(9, "Bad file descriptor")
             return getattr(transport, name)
 
-    connection._transport = Breaking()  # type: ignore[assignment]
+    connection.socket.transport = Breaking()  # type: ignore[assignment]
     said: list[str] = []
     stage.turns.stats.faults = Faults(Complaints(said.append))
     if fails == "is_reading":

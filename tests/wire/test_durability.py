@@ -35,7 +35,7 @@ class SlowDiskBroker(InProcessBroker):
         """Records up to this one are on the disk."""
         self.log.durable_lsn = lsn
         for client in self.clients.values():
-            client.connection.mark_dirty()
+            self.turns.output.mark_dirty(client.connection)
         self.turns.schedule()
         self.settle()
 

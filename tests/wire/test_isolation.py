@@ -12,8 +12,8 @@ from artemis_py.core.budget import Budget
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import StorageError
 from artemis_py.records import MemoryLog
+from artemis_py.server.client_socket import LINGER_MS
 from artemis_py.server.complaints import LINES_MAX, Complaints
-from artemis_py.server.connection import LINGER_MS
 from artemis_py.server.faults import Faults, TurnError
 from artemis_py.stomp.session.session import Session
 from artemis_py.stomp.session.subscriptions import Subscriptions
@@ -69,9 +69,9 @@ class IsolationWorld(LargeBodiesBroker):
         assert self.stats.connections == {one.connection for one in (self.reader, self.sender, self.beating)}
         assert self.acceptance.open_count == 3
         assert self.stats.sessions_open == 3
-        lists = (turns.dirty, turns.rota, turns.blocked, turns.lost)
+        lists = (turns.output.dirty, turns.input.rota, turns.input.blocked, turns.input.lost)
         assert [list(one) for one in lists] == [[], [], [], []]
-        assert connection not in turns.waiting
+        assert connection not in turns.output.waiting
         assert connection not in turns.watches._connections.values()
         assert not connection.session.subscriptions.by_key
         assert not connection.session.transactions.by_name

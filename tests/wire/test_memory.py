@@ -98,10 +98,10 @@ def test_check_28_a_lost_sender_is_not_waited_for() -> None:
     world = InProcessBroker(configuration(core))
     client = greeted(world, "a")
     client.send(b"SEND\ndestination:/queue/q\n\nx\0" * 3)
-    assert list(world.turns.blocked) == [client.connection]
+    assert list(world.turns.input.blocked) == [client.connection]
     client.drop()
     world.advance(1000)
-    assert list(world.turns.blocked) == []
+    assert list(world.turns.input.blocked) == []
     assert not world.stats.connections
 
 

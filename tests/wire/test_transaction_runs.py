@@ -112,7 +112,7 @@ def test_a_send_is_kept_after_one_that_was_refused_while_its_selectors_were_eval
     budget.refill(10**6)
     frames = [begin(), send("kept", "t", "q", "receipt:1"), commit()]
     session.receive("".join(frames).encode(), world.now_ms)
-    sender.connection.mark_dirty()
+    world.turns.output.mark_dirty(sender.connection)
     world.turns.schedule()
     world.settle()
     assert [frame.command for frame in sender.collect()] == ["CONNECTED", "ERROR", "RECEIPT", "RECEIPT"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any, Final
 
-from artemis_py.server.connection import Connection
+from artemis_py.server.client import Client
 from artemis_py.server.http.messages import Request, Response, json_response
 from artemis_py.server.http.routing import Route
 from artemis_py.server.memory_guard import MemoryGuard
@@ -33,7 +33,7 @@ def memory_routes(guard: MemoryGuard) -> list[Route]:
     return [Route("/memory", {"GET": memory})]
 
 
-def _fields(connection: Connection) -> dict[str, Any]:
+def _fields(connection: Client) -> dict[str, Any]:
     session, weight = connection.session, connection.weight
     return {
         "session": session.state.name,

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import final
 
-from artemis_py.core.holdings import HTTP, HTTP_CONNECTION_BYTES, Holdings
+from artemis_py.core.holdings import Holdings
 from artemis_py.server.faults import Faults
+from artemis_py.server.http.crowd import Crowd
 from artemis_py.server.http.files import FileSender
 from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.messages import HttpLimits
 from artemis_py.server.http.routing import Route, Routes
-
-if TYPE_CHECKING:
-    from artemis_py.server.http.connection import HttpConnection
+from artemis_py.server.http.site import Site
 
 
+@final
 class HttpService:
     """Give ``connect`` to ``loop.create_server``; call ``tick`` now and then, and ``stop`` at the end.
 
@@ -40,90 +39,41 @@ class HttpService:
         faults: Faults | None = None,
         holdings: Holdings | None = None,
     ) -> None:
-        self._holdings = holdings
-        self.limits = limits or HttpLimits()
+        limits = limits or HttpLimits()
+        self.limits = limits
         self.faults = faults or Faults()
-        self.hosts = hosts or Hosts()
-        self.routes = Routes(routes)
-        self.files = FileSender(call_threadsafe, self.limits, is_busy)
-        self.now_ms = now_ms
-        self.call_soon = call_soon
-        self.is_stopping = False
-        self._count = 0
-        self._connections: set[HttpConnection] = set()
+        self._crowd = Crowd(limits, holdings)
+        self._files = FileSender(call_threadsafe, limits, is_busy)
+        self._site = Site(
+            Routes(routes), limits, hosts or Hosts(), self._crowd, self._files, self.faults, now_ms, call_soon
+        )
 
     @property
     def connections_open(self) -> int:
         """Connections now."""
-        return len(self._connections)
+        return len(self._crowd)
+
+    @property
+    def connections_total(self) -> int:
+        """Connections since the start."""
+        return self._crowd.accepted_count
 
     def connect(self) -> asyncio.Protocol:
         """A protocol for a new socket; the first one imports h11, which the start of the broker need not wait for."""
         from artemis_py.server.http.connection import HttpConnection
 
-        return HttpConnection(self)
-
-    def admit(self, connection: HttpConnection) -> bool:
-        """Counts a connection; False when the service stops.
-
-        When there are ``connections_max`` already, the one goes that has been without a whole request for longest. If
-        all of them are being answered, the new one is a spare one, for the open routes; of too many of those the
-        oldest goes. So whoever opens connections and does nothing, or reads nothing, keeps nobody from asking how the
-        broker is.
-        """
-        if self.is_stopping:
-            return False
-        limits = self.limits
-        if self._regular_count >= limits.connections_max:
-            waiting = [one for one in self._connections if one.is_waiting and not one.is_spare]
-            if waiting:
-                self._end(min(waiting, key=attrgetter("waiting_since_ms")))
-        connection.is_spare = self._regular_count >= limits.connections_max
-        spare = [one for one in self._connections if one.is_spare]
-        if connection.is_spare and len(spare) >= limits.spare_connections:
-            self._end(min(spare, key=attrgetter("number")))
-        self._count += 1
-        connection.number = self._count
-        self._connections.add(connection)
-        if self._holdings is not None:
-            self._holdings.move(HTTP, HTTP_CONNECTION_BYTES)
-        return True
-
-    @property
-    def _regular_count(self) -> int:
-        return sum(not one.is_spare for one in self._connections)
-
-    def _end(self, connection: HttpConnection) -> None:
-        self.forget(connection)
-        connection.guard(connection.abort)
-
-    def may_have(self, route: Route, connection: HttpConnection) -> bool:
-        """Is there room for a request on this connection? A spare one becomes a regular one when there is."""
-        if connection.is_spare and self._regular_count < self.limits.connections_max:
-            connection.is_spare = False
-        return route.is_open or not connection.is_spare
-
-    def forget(self, connection: HttpConnection) -> None:
-        """A connection is gone."""
-        if connection in self._connections:
-            self._connections.discard(connection)
-            if self._holdings is not None:
-                self._holdings.move(HTTP, -HTTP_CONNECTION_BYTES)
+        return HttpConnection(self._site)
 
     def tick(self, now_ms: int) -> None:
         """Ends the connections on which nothing has happened for ``idle_ms_max``, and those whose request takes too
         long to come.
         """
-        for connection in list(self._connections):
-            connection.note_progress(now_ms)
-            if connection.takes_too_long(now_ms):
-                connection.guard(connection.refuse_late)
-            elif now_ms - connection.last_activity_ms >= self.limits.idle_ms_max:
-                connection.guard(connection.abort)
+        for connection in self._crowd:
+            connection.look(now_ms)
 
     def stop(self) -> None:
         """Closes every connection, answers that are written go out; later ones are refused."""
-        self.is_stopping = True
-        for connection in list(self._connections):
+        self._site.is_stopping = True
+        for connection in self._crowd:
             connection.guard(connection.close)
-        self.files.stop()
+        self._files.stop()

@@ -58,7 +58,7 @@ def settled(stage: LiveServer) -> None:
 
     def is_settled() -> bool:
         turns.schedule()
-        under_way = turns.lost or turns.waiting or turns.dirty or large.intake.has_pending
+        under_way = turns.input.lost or turns.output.waiting or turns.output.dirty or large.intake.has_pending
         return not under_way and durability.durable_lsn >= log.last_lsn
 
     stage.until(is_settled, "everything is durable")
@@ -179,7 +179,7 @@ def test_a_sender_that_waits_for_room_and_is_gone(stage: LiveServer) -> None:
     client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     client.close()
     stage.until(lambda: not stats.connections, "it is gone")
-    stage.until(lambda: not stage.server.turns.blocked, "nobody waits")
+    stage.until(lambda: not stage.server.turns.input.blocked, "nobody waits")
 
 
 def test_a_handshake_that_does_not_come(tmp_path: Path) -> None:

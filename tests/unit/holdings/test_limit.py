@@ -29,7 +29,8 @@ from artemis_py.core.holdings import (
 from artemis_py.message import Account
 from artemis_py.server.connection import Connection
 from artemis_py.server.http.memory_routes import CONNECTIONS_SHOWN
-from artemis_py.server.memory_guard import CUT_OFF_BYTES_MIN, LIGHT_BYTES, NOTHING, MemoryGuard, Weight
+from artemis_py.server.memory_guard import CUT_OFF_BYTES_MIN, MemoryGuard
+from artemis_py.server.weight import LIGHT_BYTES, NOTHING, Weight
 from tests.unit.holdings.live_server import Client, LiveServer, frame
 
 LIMIT = 1_000_000
@@ -246,7 +247,7 @@ def test_http_connections_that_make_room_for_others(stage: LiveServer) -> None:
     """Those that go for others are counted no longer."""
     service = stage.server._http_services[0]
     clients = [stage.client(http=True) for _ in range(service.limits.connections_max + 10)]
-    stage.until(lambda: service._count == len(clients), "all were accepted")
+    stage.until(lambda: service.connections_total == len(clients), "all were accepted")
     assert stage.broker.holdings.of(HTTP) == service.connections_open * HTTP_CONNECTION_BYTES
     for client in clients:
         client.close()

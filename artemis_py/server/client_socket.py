@@ -1,0 +1,204 @@
+"""The socket of one STOMP client: read from, written to, and closed when its last byte has left."""
+
+from __future__ import annotations
+
+import asyncio
+from os import readv
+from select import poll
+from time import perf_counter_ns
+from typing import Final, final
+
+from artemis_py.server.outflow import HIGH_BYTES, Outflow
+from artemis_py.server.transports import break_cycle
+from artemis_py.shown import warn
+from artemis_py.stomp.wire.outbound import Part
+from artemis_py.stomp.session.session import Session
+from artemis_py.storage.large import LargeStore
+
+WRITE_HIGH_BYTES: Final = 262144
+"""How much may wait in memory for a client to read before its consumers are given no more."""
+WRITE_LOW_BYTES: Final = 65536
+LINGER_MS: Final = 2000
+"""How long a closing connection waits for the client to read the last frames and close its side; else the ERROR
+could be lost to a reset.
+"""
+
+
+@final
+class ClientSocket:
+    """Owns the transport, which is None before the client has come and when it is gone, and what flows through it."""
+
+    __slots__ = ("_descriptor", "_reads", "flow", "linger_until_ms", "transport", "writable")
+
+    def __init__(self) -> None:
+        self.transport: asyncio.Transport | None = None
+        self.writable = True
+        """Does the client read what it is sent?"""
+        self.flow: Outflow | None = None
+        """What waits behind a large body that is being sent. Nobody is given room meanwhile."""
+        self.linger_until_ms = 0
+        """The steady time until which the client may read the last frames; 0 while nothing is closed."""
+        self._descriptor = -1
+        """The socket, where its bytes are the client's own; -1 otherwise."""
+        self._reads = True
+
+    def set_up(self, transport: asyncio.Transport) -> None:
+        """Find the descriptor, where there is no TLS between it and the client."""
+        sock = transport.get_extra_info("socket")
+        if sock is not None and transport.get_extra_info("sslcontext") is None:
+            self._descriptor = sock.fileno()
+
+    @property
+    def is_stalled(self) -> bool:
+        """Does the client not read what it is sent?"""
+        return not self.writable and (self.flow is None or self.flow.is_paused)
+
+    @property
+    def unsent_bytes(self) -> int:
+        """What waits in memory for the client to read."""
+        unsent_bytes = 0 if self.transport is None else self.transport.get_write_buffer_size()
+        return unsent_bytes if self.flow is None else unsent_bytes + self.flow.waiting_bytes
+
+    # ---- input -----------------------------------------------------------------------------------
+
+    def let_read(self, *, reads: bool) -> None:
+        """Read from the socket, or leave what comes with the client."""
+        transport = self.transport
+        if reads != self._reads and transport is not None and not transport.is_closing():
+            self._reads = reads
+            if reads:
+                transport.resume_reading()
+            else:
+                transport.pause_reading()
+
+    def receive(self, buffer: memoryview, wait_ns: int) -> int:
+        """Look for bytes for ``wait_ns`` nanoseconds, past the event loop; how many came."""
+        transport = self.transport
+        if transport is None or self._descriptor < 0 or not transport.is_reading():
+            return 0
+        buffers = [buffer]
+        until_ns = perf_counter_ns() + wait_ns
+        while True:
+            try:
+                return readv(self._descriptor, buffers)
+            except BlockingIOError:
+                if perf_counter_ns() > until_ns:
+                    return 0
+            except OSError:
+                return 0  # the loop will find it, too
+
+    def ask_whether_gone(self) -> None:
+        """A socket that is not read tells nobody that its connection is dead: ask it, and close if so."""
+        if self.transport is None or self._descriptor < 0:
+            return
+        state = poll()
+        state.register(self._descriptor, 0)  # errors and the end of both directions are always told
+        if state.poll(0):
+            self.transport.abort()
+
+    # ---- output ----------------------------------------------------------------------------------
+
+    def send(self, parts: list[Part], session: Session, large: LargeStore | None, now_ms: int) -> int:
+        """Write parts of a session's frames, behind what flows; returns how many bytes were handed over."""
+        transport = self.transport
+        if transport is None:
+            return 0
+        if self.flow is not None:
+            return self._flow_on(self.flow, transport, parts, session)
+        try:
+            data = b"".join(parts)  # type: ignore[arg-type]
+        except TypeError:  # a large body is among them; asking each part beforehand would cost every frame
+            assert large is not None
+            return self._flow_on(self._begin_flow(transport, session, large), transport, parts, session)
+        transport.write(data)
+        if transport.get_write_buffer_size() > session.service.limits.unsent_bytes_max:
+            _give_up_on_unread(transport, session, now_ms)
+        return len(data)
+
+    def _begin_flow(self, transport: asyncio.Transport, session: Session, large: LargeStore) -> Outflow:
+        """From here on everything goes through the flow, and little at a time: many clients may be slow at once."""
+        flow = self.flow = Outflow(large, session.state.owner)
+        flow.is_paused = not self.writable
+        self.writable = False
+        transport.set_write_buffer_limits(HIGH_BYTES)
+        return flow
+
+    def _flow_on(self, flow: Outflow, transport: asyncio.Transport, parts: list[Part], session: Session) -> int:
+        """Send what the client takes, and end the flow when nothing is left of it."""
+        flow.add(parts)
+        sent_bytes = flow.pump(transport)
+        if flow.failure is not None and not transport.is_closing():
+            warn(f"warning: a large body cannot be read, its reader is cut off: {flow.failure}")
+            transport.abort()
+        elif flow.is_done:
+            self.flow = None
+            self.linger_until_ms = 0
+            transport.set_write_buffer_limits(WRITE_HIGH_BYTES, WRITE_LOW_BYTES)
+            self.writable = not flow.is_paused
+            if self.writable:
+                session.subscriptions.make_room()
+        elif flow.waiting_bytes > session.service.limits.unsent_bytes_max:
+            transport.abort()  # no ERROR can be told in the middle of a frame
+        return sent_bytes
+
+    def pause(self) -> None:
+        """The client does not read fast enough."""
+        if self.flow is not None:
+            self.flow.is_paused = True
+        self.writable = False
+
+    def resume(self) -> bool:
+        """The client has read; True when its consumers may be given more, which they may not while a flow lasts."""
+        if self.flow is not None:
+            self.flow.is_paused = False
+            return False
+        self.writable = True
+        return True
+
+    # ---- the end ---------------------------------------------------------------------------------
+
+    def close(self, steady_ms: int, *, has_left: bool) -> bool:
+        """Say that no more comes, and wait a little for the client to close: closing at once could reset the
+        connection. What flows still has its time, as long as the client takes some of it. ``has_left`` says that the
+        client has closed its side. True when the socket waits from now on, until ``linger_until_ms``.
+        """
+        transport = self.transport
+        if transport is None:
+            return False
+        if has_left and self.flow is None:
+            transport.close()
+            return False
+        if self.linger_until_ms:
+            return False
+        self.linger_until_ms = steady_ms + LINGER_MS
+        if self.flow is None:
+            try:
+                transport.write_eof()
+            except OSError:  # the client has gone before: with a reset, if it had not read everything
+                transport.abort()
+                return False
+        return True
+
+    def linger_on(self, transport: asyncio.Transport, steady_ms: int) -> bool:
+        """The wait for the client is over: cut it off, unless it takes what flows; then True, and it waits again."""
+        if self.flow is None or not self.flow.has_moved():
+            transport.abort()
+            return False
+        self.linger_until_ms = steady_ms + LINGER_MS
+        return True
+
+    def forget(self) -> None:
+        """The socket is gone, or nobody will use it any more; may be called twice."""
+        if self.transport is not None:
+            break_cycle(self.transport)
+        self.transport = None
+        self._descriptor = -1
+        self.flow = None
+        self.writable = False
+
+
+def _give_up_on_unread(transport: asyncio.Transport, session: Session, now_ms: int) -> None:
+    """The client does not read: it gets an ERROR behind what waits, and the linger time to take it."""
+    limit = session.service.limits.unsent_bytes_max
+    session.kick(f"More than {limit} bytes wait for this client to read (maxUnsentBytes of the acceptor)", now_ms)
+    transport.write(b"".join(session.out.take(0)))  # type: ignore[arg-type]

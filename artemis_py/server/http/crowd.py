@@ -1,0 +1,74 @@
+"""The open connections of one HTTP acceptor, and who of them goes when there are too many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import attrgetter
+from typing import final
+
+from artemis_py.core.holdings import HTTP, HTTP_CONNECTION_BYTES, Holdings
+from artemis_py.server.http.client import HttpClient
+from artemis_py.server.http.messages import HttpLimits
+from artemis_py.server.http.routing import Route
+
+
+@final
+class Crowd:
+    """Counts connections, also in ``holdings``. So many as ``limits`` allow are regular, a few more are spare ones."""
+
+    def __init__(self, limits: HttpLimits, holdings: Holdings | None) -> None:
+        self.accepted_count = 0
+        """Connections since the start."""
+        self._limits = limits
+        self._holdings = holdings
+        self._connections: set[HttpClient] = set()
+
+    def __len__(self) -> int:
+        return len(self._connections)
+
+    def __iter__(self) -> Iterator[HttpClient]:
+        return iter(list(self._connections))
+
+    @property
+    def _regular_count(self) -> int:
+        return sum(not one.is_spare for one in self._connections)
+
+    def admit(self, connection: HttpClient) -> None:
+        """Counts a connection.
+
+        When there are ``connections_max`` already, the one goes that has been without a whole request for longest. If
+        all of them are being answered, the new one is a spare one, for the open routes; of too many of those the
+        oldest goes. So whoever opens connections and does nothing, or reads nothing, keeps nobody from asking how the
+        broker is.
+        """
+        limits = self._limits
+        if self._regular_count >= limits.connections_max:
+            waiting = [one for one in self._connections if one.is_waiting and not one.is_spare]
+            if waiting:
+                self._end(min(waiting, key=attrgetter("waiting_since_ms")))
+        connection.is_spare = self._regular_count >= limits.connections_max
+        spare = [one for one in self._connections if one.is_spare]
+        if connection.is_spare and len(spare) >= limits.spare_connections:
+            self._end(min(spare, key=attrgetter("number")))
+        self.accepted_count += 1
+        connection.number = self.accepted_count
+        self._connections.add(connection)
+        if self._holdings is not None:
+            self._holdings.move(HTTP, HTTP_CONNECTION_BYTES)
+
+    def _end(self, connection: HttpClient) -> None:
+        self.forget(connection)
+        connection.guard(connection.abort)
+
+    def may_have(self, route: Route, connection: HttpClient) -> bool:
+        """Is there room for a request on this connection? A spare one becomes a regular one when there is."""
+        if connection.is_spare and self._regular_count < self._limits.connections_max:
+            connection.is_spare = False
+        return route.is_open or not connection.is_spare
+
+    def forget(self, connection: HttpClient) -> None:
+        """A connection is gone."""
+        if connection in self._connections:
+            self._connections.discard(connection)
+            if self._holdings is not None:
+                self._holdings.move(HTTP, -HTTP_CONNECTION_BYTES)

@@ -1,0 +1,133 @@
+"""The answer that leaves on an HTTP connection: at once, in pieces, or as a part of a file by another thread."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
+from ipaddress import ip_address
+from typing import Any, final
+
+import h11
+
+from artemis_py.server.http.channel import Channel
+from artemis_py.server.http.files import FileSender, Transfer
+from artemis_py.server.http.messages import FileBody, Response
+
+log = logging.getLogger(__name__)
+
+
+def close_body(response: Response) -> None:
+    """Nobody will get the body."""
+    if isinstance(response.body, FileBody):
+        response.body.close()
+
+
+def is_near(peer: Any, own: Any) -> bool:
+    """Is the client on this machine? ``peer`` and ``own`` are the addresses of its socket, None when it has gone. A
+    proxy on this machine counts as here.
+    """
+    return bool(peer and own) and (peer[0] == own[0] or ip_address(peer[0]).is_loopback)
+
+
+@final
+class Outgoing:
+    """At most one answer: what of it has not been handed to the channel yet."""
+
+    def __init__(self, machine: h11.Connection, channel: Channel, files: FileSender) -> None:
+        self.pieces: Iterator[bytes] | None = None
+        """The pieces that follow."""
+        self.file: FileBody | None = None
+        """The body that leaves when the head has left."""
+        self._machine = machine
+        self._channel = channel
+        self._files = files
+        self._transfer: Transfer | None = None
+        self._transferred_bytes = 0
+
+    @property
+    def is_transferring(self) -> bool:
+        """Is a part of a file on its way, by its thread?"""
+        return self._transfer is not None
+
+    def begin(self, response: Response, *, with_body: bool, closes: bool) -> None:
+        """Sends the head, and the body when it is whole; of a body in pieces the first one follows in a later step, and
+        a part of a file when the head has left. With ``closes`` it says that nothing follows it.
+        """
+        body = response.body
+        headers = [("Content-Type", response.content_type), *response.headers]
+        if isinstance(body, bytes | FileBody):
+            headers.append(("Content-Length", str(len(body))))
+        if closes:
+            headers.append(("Connection", "close"))
+        reason = HTTPStatus(response.status).phrase
+        head = h11.Response(status_code=response.status, headers=headers, reason=reason.encode())
+        output = self._machine.send(head) or b""
+        if not with_body or not body:
+            close_body(response)
+            output += self._machine.send(h11.EndOfMessage()) or b""
+        elif isinstance(body, bytes):
+            output += self._machine.send(h11.Data(data=body)) or b""
+            output += self._machine.send(h11.EndOfMessage()) or b""
+        elif isinstance(body, FileBody):
+            self.file = body
+            if self._channel.transport is not None:
+                self._channel.transport.set_write_buffer_limits(high=0)  # "may write" then means: everything has left
+        else:
+            self.pieces = body
+        self._channel.write(output)
+        self._channel.pause_reading()
+
+    def send_piece(self, pieces: Iterator[bytes]) -> bool:
+        """Sends the next piece, or the end; False when there is none, and half of the answer is out."""
+        try:
+            piece = next(pieces, None)
+        except Exception:
+            log.exception("an answer broke off")
+            return False
+        if piece is None:
+            self.pieces = None
+            self._end()
+        elif piece:
+            self._channel.write(self._machine.send(h11.Data(data=piece)) or b"")
+        return True
+
+    def send_file(self, body: FileBody, done: Callable[[OSError | None], None]) -> None:
+        """Hands the body to the thread that sends files; ``done`` is called at its end."""
+        transport = self._channel.transport
+        assert transport is not None
+        self._machine.send_with_data_passthrough(h11.Data(data=body))  # type: ignore[arg-type]  # as h11 has it: only len
+        self._transferred_bytes = 0
+        near = is_near(transport.get_extra_info("peername"), transport.get_extra_info("sockname"))
+        socket_fd = transport.get_extra_info("socket").fileno()
+        self._transfer = self._files.send(socket_fd, body, near, done)
+        self.file = None
+
+    def file_sent(self, failure: OSError | None) -> bool:
+        """The thread is done with it; False when it broke off, and half of the answer is out."""
+        self._transfer = None
+        if failure is not None or self._channel.transport is None:
+            return False
+        self._channel.transport.set_write_buffer_limits()
+        self._channel.note_activity()
+        self._end()
+        return True
+
+    def note_progress(self, now_ms: int) -> None:
+        """Part of a file that left by its thread is activity, too."""
+        if self._transfer is not None and self._transfer.sent_bytes != self._transferred_bytes:
+            self._transferred_bytes = self._transfer.sent_bytes
+            self._channel.last_activity_ms = now_ms
+
+    def _end(self) -> None:
+        self._channel.write(self._machine.send(h11.EndOfMessage()) or b"")
+
+    def give_up(self) -> None:
+        """Nobody is there for the rest of the answer."""
+        self.pieces = None
+        if self.file is not None:
+            self.file.close()
+            self.file = None
+        if self._transfer is not None:
+            self._files.cancel(self._transfer)
+            self._transfer = None

@@ -1,0 +1,32 @@
+"""What the connections of one HTTP acceptor share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from artemis_py.server.faults import Faults
+from artemis_py.server.http.crowd import Crowd
+from artemis_py.server.http.files import FileSender
+from artemis_py.server.http.hosts import Hosts
+from artemis_py.server.http.messages import HttpLimits
+from artemis_py.server.http.routing import Routes
+
+
+@final
+@dataclass(slots=True)
+class Site:
+    """The routes, the limits, who is connected, and who sends files. ``now_ms`` is a clock that nobody sets, and
+    ``call_soon`` runs a function in the next round of the event loop.
+    """
+
+    routes: Routes
+    limits: HttpLimits
+    hosts: Hosts
+    crowd: Crowd
+    files: FileSender
+    faults: Faults
+    now_ms: Callable[[], int]
+    call_soon: Callable[[Callable[[], None]], object]
+    is_stopping: bool = False

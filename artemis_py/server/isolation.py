@@ -1,0 +1,66 @@
+"""No connection's failure leaves its own step of a turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import final
+
+from artemis_py.core.broker import Broker
+from artemis_py.errors import StorageError
+from artemis_py.server.client import Client
+from artemis_py.server.stats import ServerStats
+from artemis_py.stomp.session.session import Session
+
+
+@final
+class Isolation:
+    """Ends what broke off in a step, tells and counts it. A failed disk passes: for that no connection can stand."""
+
+    __slots__ = ("_broker", "_clock_ms", "_schedule", "_stats", "turn_ms")
+
+    def __init__(
+        self, broker: Broker, stats: ServerStats, clock_ms: Callable[[], int], schedule: Callable[[], None]
+    ) -> None:
+        self.turn_ms = 0
+        """The date of the turn that runs, which is the same for all of its steps; 0 between turns."""
+        self._broker = broker
+        self._stats = stats
+        self._clock_ms = clock_ms
+        self._schedule = schedule
+
+    def cut_off(self, connection: Client, step: str, error: Exception) -> None:
+        """A step of this connection broke off: it ends, is told and counted. Raises the error when the disk failed."""
+        if isinstance(error, StorageError):
+            raise error
+        self._stats.faults.note(connection.peer, step, error)
+        now_ms = self.turn_ms or self._clock_ms()
+        self._broker.step_broke_off(now_ms)
+        connection.fail(now_ms)
+        self._schedule()
+
+    def end_session(self, session: Session, now_ms: int, *, failed: bool = True) -> None:
+        """The client is gone: the session ends, whatever breaks off in that; see ``Session.lost``."""
+        try:
+            session.lost(now_ms, failed=failed)
+        except StorageError:
+            raise
+        except Exception as error:
+            self._stats.faults.note(session.state.address, "lost", error)
+            self._broker.step_broke_off(now_ms)
+
+    def end_socket(self, peer: str, *ways: Callable[[], None]) -> bool:
+        """Close a socket by the first of these ways that works; False when none does."""
+        for way in ways:
+            try:
+                way()
+                return True
+            except Exception as error:
+                self._stats.faults.note(peer, "end", error)
+        return False
+
+    def answer(self, call: Callable[[], None]) -> None:
+        """Call somebody who waited for a record to be durable."""
+        try:
+            call()
+        except Exception as error:
+            self._stats.faults.note("", "answer", error)

@@ -1,0 +1,88 @@
+"""The output side of a turn: what consumers got is written out, and leaves when what it depends on is durable."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import final
+
+from artemis_py.core.broker import Broker
+from artemis_py.core.queue.consumer import Consumer
+from artemis_py.records import Durability
+from artemis_py.server.client import Client
+from artemis_py.server.isolation import Isolation
+
+
+@final
+class TurnOutput:
+    """Who has output, and who waits for a record to be durable."""
+
+    __slots__ = ("_awaiting", "_broker", "_durable_lsn", "_durability", "_isolation", "dirty", "waiting")
+
+    def __init__(self, broker: Broker, durability: Durability, isolation: Isolation) -> None:
+        self.dirty: list[Client] = []
+        """Connections to be flushed at the end of the turn."""
+        self.waiting: set[Client] = set()
+        """Connections with output that depends on a record not durable yet."""
+        self._broker = broker
+        self._durability = durability
+        self._isolation = isolation
+        self._durable_lsn = durability.durable_lsn
+        self._awaiting: deque[tuple[int, Callable[[], None]]] = deque()
+        """Who waits for what to be durable, in the order of lsn."""
+
+    def mark_dirty(self, connection: Client) -> None:
+        """Flush this connection at the end of the turn."""
+        if not connection.is_dirty:
+            connection.is_dirty = True
+            self.dirty.append(connection)
+
+    def write_messages(self) -> list[Consumer]:
+        """Write out what consumers got; returns these consumers."""
+        served = self._broker.take_outgoing()
+        for consumer in served:
+            consumer.listed = False
+            connection: Client = consumer.owner  # type: ignore[assignment]
+            try:
+                connection.session.write_messages(consumer)
+                self.mark_dirty(connection)
+            except Exception as error:
+                self._isolation.cut_off(connection, "write", error)
+        return served
+
+    def flush(self, now_ms: int) -> None:
+        """Let everything leave that may, and tell those who waited for it."""
+        durable_lsn = self._durability.durable_lsn
+        if durable_lsn != self._durable_lsn:
+            self._durable_lsn = durable_lsn
+            for connection in self.waiting:
+                self.mark_dirty(connection)
+            self.waiting.clear()
+            while self._awaiting and self._awaiting[0][0] <= durable_lsn:
+                self._isolation.answer(self._awaiting.popleft()[1])
+        dirty, self.dirty = self.dirty, []
+        for connection in dirty:
+            try:
+                connection.flush(durable_lsn, now_ms)
+            except Exception as error:
+                self._isolation.cut_off(connection, "flush", error)
+            if connection.session.out.segments:
+                self.waiting.add(connection)
+
+    def make_room(self, served: list[Consumer]) -> None:
+        """Consumers whose client took what was written may be sent a turn's worth again."""
+        for consumer in served:
+            connection: Client = consumer.owner  # type: ignore[assignment]
+            try:
+                if connection.socket.writable and not consumer.closed:
+                    connection.session.subscriptions.make_room_for(consumer)
+            except Exception as error:
+                self._isolation.cut_off(connection, "room", error)
+
+    def when_durable(self, lsn: int, call: Callable[[], None]) -> None:
+        """Have ``call`` called when everything up to the lsn of a record just written survives a crash."""
+        self._awaiting.append((lsn, call))
+
+    def forget(self, connection: Client) -> None:
+        """A connection is gone: nothing of it waits any more."""
+        self.waiting.discard(connection)
