@@ -11,8 +11,8 @@ from typing import Final, final
 from artemis_py.server.outflow import HIGH_BYTES, Outflow
 from artemis_py.server.transports import break_cycle
 from artemis_py.shown import warn
-from artemis_py.stomp.wire.outbound import Part
 from artemis_py.stomp.session.session import Session
+from artemis_py.stomp.wire.outbound import Part
 from artemis_py.storage.large import LargeStore
 
 WRITE_HIGH_BYTES: Final = 262144

