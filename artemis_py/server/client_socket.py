@@ -53,12 +53,6 @@ class ClientSocket:
         """Does the client not read what it is sent?"""
         return not self.writable and (self.flow is None or self.flow.is_paused)
 
-    @property
-    def unsent_bytes(self) -> int:
-        """What waits in memory for the client to read."""
-        unsent_bytes = 0 if self.transport is None else self.transport.get_write_buffer_size()
-        return unsent_bytes if self.flow is None else unsent_bytes + self.flow.waiting_bytes
-
     # ---- input -----------------------------------------------------------------------------------
 
     def let_read(self, *, reads: bool) -> None:

@@ -27,8 +27,18 @@ class Acceptance:
         self.open_count = 0
         self.next_origin = turns.next_origin
 
-    def why_full(self) -> str | None:
-        """Why one more connection is refused, None when it is not."""
+    def admit(self) -> str | None:
+        """Count one more connection; else why it is refused."""
+        refusal = self._why_full()
+        if refusal is None:
+            self.open_count += 1
+        return refusal
+
+    def forget(self) -> None:
+        """A connection that was counted is gone."""
+        self.open_count -= 1
+
+    def _why_full(self) -> str | None:
         if 0 <= self.connections_max <= self.open_count:
             return (
                 f"This acceptor allows {self.connections_max} connections: close others, or raise connectionsAllowed of"
@@ -92,14 +102,13 @@ class Connection(asyncio.BufferedProtocol):
         self.socket.set_up(transport)
         acceptance = self._acceptance
         now_ms = turns.clock_ms()
-        refusal = acceptance.why_full()
+        refusal = acceptance.admit()
         if refusal is not None:
             self.session.kick(refusal, now_ms)
             turns.output.mark_dirty(self)
             turns.schedule()
             return
         self._counted = True
-        acceptance.open_count += 1
         if acceptance.handshake_ms > 0:
             turns.watches.add(self, turns.broker.clock.steady_ms(now_ms) + acceptance.handshake_ms)
             turns.schedule()
@@ -139,7 +148,7 @@ class Connection(asyncio.BufferedProtocol):
         self.socket.forget()
         if self._counted:
             self._counted = False
-            self._acceptance.open_count -= 1
+            self._acceptance.forget()
         self._turns.stats.connections.discard(self)
 
     def pause_writing(self) -> None:
@@ -216,21 +225,23 @@ class Connection(asyncio.BufferedProtocol):
         if session.blocked_by is not None:
             turns.input.blocked.add(self, session.blocked_by)
             return
-        if session.has_more:
-            if not self.in_line:
-                turns.input.rota.add(self)
-        else:
+        if not session.has_more:
             self.socket.let_read(reads=not self._inbox)
+        elif not self.in_line:
+            turns.input.rota.add(self)
         turns.output.mark_dirty(self)
 
     def weigh(self) -> None:
         """Find out what the connection makes the broker hold, and tell if that has changed."""
         if not self._is_held:
             return
-        before = self.weight
+        transport, flow, before = self.socket.transport, self.socket.flow, self.weight
         input_bytes, output_bytes, kept_bytes = self.session.held_bytes
         input_bytes += len(self._inbox)
-        output_bytes += self.socket.unsent_bytes
+        if transport is not None:
+            output_bytes += transport.get_write_buffer_size()
+        if flow is not None:
+            output_bytes += flow.waiting_bytes
         if input_bytes + output_bytes + kept_bytes <= LIGHT_BYTES:
             if before is NOTHING:
                 return

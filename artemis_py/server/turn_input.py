@@ -32,11 +32,6 @@ class TurnInput:
         self._budget = budget
         self._isolation = isolation
 
-    @property
-    def has_ready(self) -> bool:
-        """Is there input for another turn already?"""
-        return bool(self.rota) or (bool(self.blocked) and self.blocked.has_ready)
-
     def read(self, now_ms: int) -> None:
         """Carry out what connections sent, to each its share."""
 

@@ -183,7 +183,9 @@ class Turns:
     @property
     def _has_more(self) -> bool:
         """Is there work for another turn already?"""
-        if self.broker.has_ready or self.input.has_ready:
+        if self.broker.has_ready or self.input.rota:
+            return True
+        if self.input.blocked and self.input.blocked.has_ready:
             return True
         return self.large is not None and self.large.has_released
 
