@@ -291,7 +291,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _watch_beats(self, now_ms: int) -> None:
         turns = self._turns
-        beat_ms = self.session.next_beat_ms()
+        beat_ms = self.session.pulse.next_ms(hears=self.session.blocked_by is None)
         if beat_ms is None:
             turns.watches.forget(self)
         else:

@@ -43,20 +43,48 @@ class FakeAddress:
 
 
 @dataclass(eq=False)
+class FakeContents:
+    """The contents of a queue, with the core's own tally."""
+
+    delivering_count: int = 0
+    paged_count: int = 0
+    scheduled: dict[int, object] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
+
+
+@dataclass(eq=False)
+class FakeFlow:
+    """Whether senders wait."""
+
+    stopped: bool = False
+
+
+@dataclass(eq=False)
+class FakeAlertWatch:
+    """A queue's alerts."""
+
+    alerts: Alerts
+
+
+@dataclass(eq=False)
+class FakeParts:
+    """The part of a queue's parts that a scrape reads."""
+
+    alerts: FakeAlertWatch | None = None
+
+
+@dataclass(eq=False)
 class FakeQueue:
-    """A queue with the core's own tally and counters that somebody sets."""
+    """A queue with counters that somebody sets."""
 
     name: str
     address: FakeAddress
     durable: bool = True
     message_count: int = 0
-    delivering_count: int = 0
-    paged_count: int = 0
     consumer_count: int = 0
-    scheduled: dict[int, object] = field(default_factory=dict)
-    alerts: Alerts | None = None
-    flow_stopped: bool = False
-    tally: Tally = field(default_factory=Tally)
+    contents: FakeContents = field(default_factory=FakeContents)
+    flow: FakeFlow = field(default_factory=FakeFlow)
+    parts: FakeParts = field(default_factory=FakeParts)
 
 
 @dataclass(eq=False)

@@ -164,11 +164,11 @@ def test_our_additions_have_their_own_names_and_types() -> None:
 def test_each_gauge_shows_its_own_number() -> None:
     broker = FakeBroker()
     (queue,) = broker.add("orders", "orders.eu")
-    address, tally = queue.address, queue.tally
+    address, tally = queue.address, queue.contents.tally
     address.routed_message_count, address.unrouted_message_count, address.size_bytes = 1, 2, 3
     address.number_of_pages, address.limit_percent = 4, 5
-    queue.message_count, queue.delivering_count, queue.consumer_count = 11, 12, 13
-    queue.scheduled = dict.fromkeys(range(14))
+    queue.message_count, queue.contents.delivering_count, queue.consumer_count = 11, 12, 13
+    queue.contents.scheduled = dict.fromkeys(range(14))
     for number, counter in enumerate(Tally.__slots__, 21):
         setattr(tally, counter, number)
     shown = scrape(exporter_of(broker))
@@ -207,7 +207,7 @@ def test_nothing_is_durable_on_a_queue_that_is_not() -> None:
     (queue,) = broker.add("orders", "orders.eu")
     queue.durable = False
     for counter in Tally.__slots__:
-        setattr(queue.tally, counter, 7)
+        setattr(queue.contents.tally, counter, 7)
     durable = {name: family for name, family in scrape(exporter_of(broker)).items() if "durable" in name}
     assert len(durable) == 6
     assert {family.samples[0].value for family in durable.values()} == {0}

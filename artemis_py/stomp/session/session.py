@@ -309,8 +309,6 @@ class Session:
         self._phase = _CLOSING
         self._input.parser.forget()
 
-    # ---- output and silence ----------------------------------------------------------------------
-
     def write_messages(self, consumer: Consumer) -> None:
         """Write a consumer's outbox as frames."""
         subscription = self.subscriptions.by_consumer.get(consumer.id)
@@ -332,7 +330,3 @@ class Session:
             self.kick(f"Nothing received for {silent_ms} ms; {self.pulse.beats.ttl_ms} ms were agreed on", now_ms)
         elif self.pulse.take_beat(now_ms):
             self.out.parts().append(b"\n")
-
-    def next_beat_ms(self) -> int | None:
-        """The steady time at which ``beat`` has something to do, or None."""
-        return self.pulse.next_ms(hears=self.state.blocked_by is None)
