@@ -30,11 +30,13 @@ HELP = "report every problem of a broker.xml"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of ``check``."""
-    parser.add_argument("file", metavar="FILE", type=Path, nargs="?", help="the configuration; by default broker.xml")
+    parser.add_argument("file", metavar="FILE", type=Path, nargs="?", help="configuration file (default: broker.xml)")
     add_properties(parser)
     add_strictness(parser)
-    parser.add_argument("--quiet", action="store_true", help="print errors only, and nothing for a file without any")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="for people or for machines")
+    parser.add_argument("--quiet", action="store_true", help="print only errors; print nothing when there are none")
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help=("output format: text for people, json for programs")
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -38,20 +38,20 @@ def add_properties(parser: argparse.ArgumentParser) -> None:
         type=str,
         action="append",
         default=[],
-        help="properties laid over the configuration: files, or folders of files, with commas between; later ones win",
+        help="properties that override the configuration: comma-separated files or folders of files; the last one wins",
     )
 
 
 def add_strictness(parser: argparse.ArgumentParser) -> None:
     """Adds ``--strict`` and ``--silence``."""
-    parser.add_argument("--strict", action="store_true", help="refuse a file with warnings, too")
+    parser.add_argument("--strict", action="store_true", help="also refuse a configuration that has warnings")
     parser.add_argument(
         "--silence",
         metavar="CODE",
         type=codes,
         action="extend",
         default=[],
-        help="do not tell warnings and notes of this kind; several with commas between; the kinds are "
+        help="hide warnings and notes of this kind, or of several kinds separated by commas; the kinds are "
         + ", ".join(CODES),
     )
 
@@ -63,7 +63,7 @@ def codes(text: str) -> list[str]:
         if name not in CODES:
             guess = nearest(name, CODES)
             hint = f"did you mean {guess!r}?" if guess else f"the kinds are {', '.join(CODES)}"
-            raise argparse.ArgumentTypeError(f"there is no kind {name!r} of warnings; {hint}")
+            raise argparse.ArgumentTypeError(f"unknown kind of warning: {name!r}; {hint}")
     return names
 
 
@@ -76,9 +76,9 @@ def file_or_default(file: Path | None, command: str) -> Path:
         return beside
     name = command.partition(" ")[0]
     raise NoFileError(
-        f"{name} needs a configuration, and there is no {DEFAULT_FILE} in this folder. "
-        f"Name one:  artemis-py {command} path/to/broker.xml",
-        "A small one to begin with:\n\n"
+        f"{name} needs a configuration, and this folder has no {DEFAULT_FILE}. Name one:  artemis-py {command} "
+        "path/to/broker.xml",
+        "A minimal configuration:\n\n"
         '  <configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">\n'
         "    <persistence-enabled>false</persistence-enabled>\n"
         "    <security-enabled>false</security-enabled>\n"
@@ -114,7 +114,7 @@ def print_ports(places: Sequence[str]) -> None:
     for place in places:
         say(f"listening on {place}")
     if not places:
-        say_made(colour.painter(sys.stdout)(colour.RED, "listening nowhere: no port would be opened"))
+        say_made(colour.painter(sys.stdout)(colour.RED, "listening nowhere: no acceptor would open a port"))
 
 
 class _Lines:

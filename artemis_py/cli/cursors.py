@@ -31,13 +31,13 @@ _TIMEOUT_S: Final = 30.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``list WHERE [--format json]`` and ``drop WHERE NAME``."""
     commands = parser.add_subparsers(dest="command", required=True, metavar="list|drop")
-    listing = commands.add_parser("list", help="one line for each cursor")
-    drop = commands.add_parser("drop", help="remove a cursor: it holds nothing back any more")
+    listing = commands.add_parser("list", help="print one line per cursor")
+    drop = commands.add_parser("drop", help="drop a cursor: it no longer holds back files")
     for each in (listing, drop):
         each.add_argument(
             "where", metavar="WHERE", help="http://host:port of a running broker, or journal-directory of a stopped one"
         )
-    listing.add_argument("--format", choices=("table", "json"), default="table", help="json: one object on each line")
+    listing.add_argument("--format", choices=("table", "json"), default="table", help="json: one object per line")
     drop.add_argument("name", metavar="NAME", help="the cursor's name")
 
 
@@ -62,7 +62,7 @@ class _RunningBroker:
 
     def __init__(self, url: str) -> None:
         if not url.startswith(("http://", "https://")):
-            raise ArtemisError(f"{url} is no URL of an HTTP acceptor: http://host:port")
+            raise ArtemisError(f"{url} is not the URL of an HTTP acceptor; write http://host:port")
         self._url = url.rstrip("/") + "/log/cursors"
 
     def cursors(self) -> list[dict[str, Any]]:
@@ -133,7 +133,7 @@ def _print_table(found: list[dict[str, Any]]) -> None:
     say(f"{'name':<{width}}  {'lsn':>12}  {'behind MiB':>10}  {'holds':<5}  {'moved':<24}  owner")
     for fields in found:
         behind = f"{fields['lag_bytes'] / 1048576:.1f}" if "lag_bytes" in fields else "-"
-        note = "  (overtaken: something it had not read is gone)" if fields.get("is_overtaken") else ""
+        note = "  (overtaken: files it had not read were removed)" if fields.get("is_overtaken") else ""
         moved = shown_time(fields["moved_ms"])
         holds = "yes" if fields["holds"] else "no"
         say(

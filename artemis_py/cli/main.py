@@ -30,7 +30,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "journal": ("artemis_py.cli.journal", "verify, repair or dump the journal files of a stopped broker"),
     "pipeline": ("artemis_py.cli.pipeline", "analyse, archive or replay the broker's log, on Spark"),
     "cursors": ("artemis_py.cli.cursors", "list or drop the cursors in a broker's log"),
-    "pages": ("artemis_py.cli.pages", "list the pages of a stopped broker, and what is in them"),
+    "pages": ("artemis_py.cli.pages", "list the pages of a stopped broker and their messages"),
 }
 
 
@@ -52,8 +52,8 @@ def usage() -> str:
             "",
             *lines,
             "",
-            f"{PROGRAM} COMMAND --help  the arguments of a command",
-            f"{PROGRAM} --version       the version",
+            f"{PROGRAM} COMMAND --help  show the arguments of a command",
+            f"{PROGRAM} --version       show the version",
         ]
     )
 

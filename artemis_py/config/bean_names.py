@@ -52,16 +52,16 @@ PART_BEANS: Final = {
 }
 """Structures that have no effect here: from the property to the element."""
 
-_OF_ARTEMIS_ITSELF: Final = "it is something inside Artemis"
+_OF_ARTEMIS_ITSELF: Final = "it is internal to Artemis"
 
 INTERNAL_BEANS: Final = {
     "brokerInstance": _OF_ARTEMIS_ITSELF,
-    "brokerPropertiesKeySurround": "write key.surround in the file of properties instead",
+    "brokerPropertiesKeySurround": "write key.surround in the properties file instead",
     "checkForPrimaryServer": "this broker is a single node",
     "configurationUrl": _OF_ARTEMIS_ITSELF,
     "failoverOnServerShutdown": "this broker is a single node",
     "fileDeployerScanPeriod": "it has no effect in Artemis either",
-    "journalMaxAtticFiles": "a journal file in which nothing lives is deleted or retained, not used again",
+    "journalMaxAtticFiles": "journal files without live records are deleted or retained, never reused",
     "status": _OF_ARTEMIS_ITSELF,
 }
 """What Artemis takes and no element stands for, with the reason why it has no effect here."""
@@ -88,12 +88,12 @@ QUIET_QUEUE_BEANS: Final = (
 )  # fmt: skip
 """What Artemis keeps of a queue for itself, or says already by where the property stands."""
 
-_BY_SETTINGS: Final = "address-settings say when queues delete themselves"
+_BY_SETTINGS: Final = "address-settings decide when queues are deleted automatically"
 
 IGNORED_QUEUE_BEANS: Final = {
     "autoDelete": _BY_SETTINGS,
     "autoDeleteDelay": _BY_SETTINGS,
     "autoDeleteMessageCount": _BY_SETTINGS,
-    "consumerPriority": "each consumer says its own priority",
+    "consumerPriority": "each consumer sets its own priority",
 }
 """Properties of queues without effect here, each with the reason."""

@@ -42,8 +42,8 @@ def check_addresses(draft: Draft, settings: SettingsRepository, is_wildcard: Cal
             draft.problems.warning(
                 "loses-messages",
                 origin,
-                f"{name} {target!r} has no queue in addresses: messages sent there are lost, unless a consumer has "
-                "made one",
+                f"{name} {target!r} has no queue in addresses: messages sent there are lost unless a consumer has "
+                "created one",
                 allowed=f"an address with a queue, or auto-create-{name.removesuffix('-address')}-resources",
             )
 
@@ -52,7 +52,7 @@ def check_no_route(draft: Draft, settings: SettingsRepository) -> None:
     """Look for ``send-to-dla-on-no-route`` where there is no dead-letter address."""
     for entry in settings.entries:
         if entry.values.get("send_to_dla_on_no_route") and not settings.settings_for(entry.match).dead_letter_address:
-            what = "send-to-dla-on-no-route without dead-letter-address: what reaches no queue is discarded"
+            what = "send-to-dla-on-no-route without dead-letter-address: messages that reach no queue are discarded"
             draft.problems.warning("loses-messages", entry.origins["send_to_dla_on_no_route"], what)
 
 
@@ -77,7 +77,7 @@ def _check_selector(draft: Draft, written: Values, attribute: str, name: str) ->
     try:
         compile_selector(text)
     except SelectorError as error:
-        draft.problems.error(written.origins[attribute], f"{name} does not parse: {error.reason}", value=text)
+        draft.problems.error(written.origins[attribute], f"{name} is not a valid selector: {error.reason}", value=text)
 
 
 def check_limits(draft: Draft, settings: SettingsRepository) -> None:
@@ -115,7 +115,7 @@ def check_persistence(draft: Draft) -> None:
         draft.problems.warning(
             "no-effect",
             draft.retention_origin,
-            "journal-retention-directory without persistence-enabled: there is no journal, and nothing is retained",
+            "journal-retention-directory without persistence-enabled: there is no journal, so nothing is retained",
         )
 
 
@@ -150,15 +150,15 @@ def _check_ring(
 ) -> None:
     if ring == 0:
         draft.problems.warning(
-            "loses-messages", origin, f"{subject} is a ring of size 0, which keeps no message; -1 means no ring"
+            "loses-messages", origin, f"{subject} is a ring of size 0 and keeps no message; -1 means no ring"
         )
     elif ring > 0 and is_meant_to_page(settings, address):
         draft.problems.warning(
             "doubtful-value",
             origin,
             f"{subject} is a ring on an address with address-full-policy PAGE: in Artemis, paged messages do not "
-            "count against a ring",
-            allowed="DROP, FAIL or BLOCK go well with rings",
+            "count towards the ring",
+            allowed="DROP, FAIL or BLOCK",
         )
 
 

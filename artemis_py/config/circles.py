@@ -39,7 +39,7 @@ def check_circles(
     by_itself = {name: [hop for hop in out if not hop.fails] for name, out in hops.items()}
     for group in _groups(by_itself):
         reported.update(group)
-        _report(draft, settings, _circle(by_itself, group), "until the broker drops them, at the latest after 16 hops")
+        _report(draft, settings, _circle(by_itself, group), "until the broker drops them after 16 hops at most")
     for group in _groups(hops):
         if not reported & group:
             _report(draft, settings, _circle(hops, group), "for as long as consumers fail")
@@ -158,7 +158,7 @@ def _report(draft: Draft, settings: SettingsRepository, circle: list[Hop], end: 
         f"from {hop.source!r} to {hop.target!r} by {what} ({origin})"
         for hop, (what, origin, _) in zip(circle, places, strict=True)
     )
-    text = f"messages go round, {end}: {way}"
+    text = f"messages go in a loop {end}: {way}"
     if any(hop.fails for hop in circle) and not all(exact for _, _, exact in places):
         draft.problems.note("circle", places[0][1], text)
     else:

@@ -51,7 +51,7 @@ def core_of(source: Source, problems: Problems) -> Element | None:
     if root is None:
         return None
     if root.tag not in _ROOTS:
-        problems.error(source.origin(root), f"the outermost element is not right; {_EXPECTED}", value=root.tag)
+        problems.error(source.origin(root), f"wrong root element; {_EXPECTED}", value=root.tag)
         return None
     cores = list(root.iter(f"{{{CORE_NAMESPACE}}}core"))
     if not cores:
@@ -59,13 +59,13 @@ def core_of(source: Source, problems: Problems) -> Element | None:
         return None
     for jms in root.iterchildren("{*}jms"):
         problems.warning(
-            "not-read", source.origin(jms), "the element jms is not read; declare its queues and topics in addresses"
+            "not-read", source.origin(jms), "the element jms is ignored; declare its queues and topics in addresses"
         )
     for another in cores[1:]:
         problems.warning(
             "not-read",
             source.origin(another),
-            f"a second core is not read, as in Artemis; move what it holds into the one at {source.origin(cores[0])}",
+            f"a second core is ignored, as in Artemis; move its content into the one at {source.origin(cores[0])}",
         )
     first: Element = cores[0]
     return first

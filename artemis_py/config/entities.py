@@ -71,11 +71,11 @@ class QueueConfig:
     name: str
     address: str
     routing_type: str
-    durable: bool = boolean(True, "a restart keeps the queue's persistent messages")
+    durable: bool = boolean(True, "the queue's persistent messages survive a restart")
     filter: str | None = text(None, "selector (in filter's attribute string) that messages must match")
     user: str | None = text(None, "owner of the queue", ignored=NOT_ENFORCED)
     max_consumers: int | None = int32(
-        None, "consumers the queue allows; -1: any number", check=OFF_OR_NOT_NEGATIVE, shown="default-max-consumers"
+        None, "maximum number of consumers; -1: no limit", check=OFF_OR_NOT_NEGATIVE, shown="default-max-consumers"
     )
     purge_on_no_consumers: bool | None = boolean(None, "empty the queue when its last consumer leaves", shown="false")
     exclusive: bool | None = boolean(None, "one consumer at a time gets all messages", shown="default-exclusive-queue")
@@ -83,13 +83,13 @@ class QueueConfig:
         None, "acknowledged messages stay in the queue", shown="default-non-destructive"
     )
     consumers_before_dispatch: int | None = int32(
-        None, "consumers that must be there before delivery begins", shown="default-consumers-before-dispatch"
+        None, "consumers that must be attached before delivery begins", shown="default-consumers-before-dispatch"
     )
     delay_before_dispatch: int | None = int64(
-        None, "how long to wait for them at most; -1: for ever", unit="ms", shown="default-delay-before-dispatch"
+        None, "maximum time to wait for them; -1: no limit", unit="ms", shown="default-delay-before-dispatch"
     )
     ring_size: int | None = int64(
-        None, "messages the ring keeps; -1: no ring", unit="messages", check=RING, shown="default-ring-size"
+        None, "number of messages the ring keeps; -1: no ring", unit="messages", check=RING, shown="default-ring-size"
     )
     enabled: bool | None = boolean(None, "messages are routed to the queue", shown="true")
     last_value: bool | None = inherited(_SETTINGS["default-last-value-queue"])
@@ -195,14 +195,14 @@ class DivertConfig:
     name: str
     address: str = text("", "the address whose messages are diverted", shown="required")
     forwarding_addresses: tuple[str, ...] = texts(
-        (), "where they go; several addresses with commas between", name="forwarding-address", shown="required"
+        (), "address to forward to; several are separated by commas", name="forwarding-address", shown="required"
     )
     routing_name: str = text("", "name of the divert in routing", shown="the divert's name")
-    exclusive: bool = boolean(False, "messages go to the forwarding address only, not to the address's queues")
+    exclusive: bool = boolean(False, "forward only: messages do not go to the address's own queues")
     filter: str | None = text(None, "selector (in filter's attribute string) that messages must match")
     routing_type: str = choice(
         "STRIP",
         DIVERT_ROUTING_TYPES,
-        "routing type of what is forwarded: none (STRIP), the message's own (PASS), or the one named",
+        "routing type of forwarded messages: none (STRIP), the message's own (PASS), or the one named",
     )
     origin: Origin = NOWHERE

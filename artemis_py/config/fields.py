@@ -20,13 +20,13 @@ REFUSED: Final = "refused"
 
 # Why an element of Artemis has no effect here. Each is the end of a sentence "… is ignored: …".
 SINGLE_NODE: Final = "this broker is a single node"
-JAVA: Final = "it concerns the Java virtual machine or Java classes"
-NOT_SPOKEN: Final = "it concerns a protocol that this broker does not speak"
+JAVA: Final = "it is about the Java virtual machine or Java classes"
+NOT_SPOKEN: Final = "it is about a protocol that this broker does not support"
 NOT_ENFORCED: Final = "this version checks no users, passwords or permissions"
 NO_EFFECT: Final = "it has no effect in Artemis either"
-NO_MANAGEMENT: Final = "this version has no management by messages or JMX"
-NO_RELOAD: Final = "this version reads its configuration once, at start"
-NO_SLOW_CONSUMERS: Final = "this version does not watch for slow consumers; maxUnsentBytes of the acceptor limits them"
+NO_MANAGEMENT: Final = "this version has no management through messages or JMX"
+NO_RELOAD: Final = "this version reads its configuration only at start"
+NO_SLOW_CONSUMERS: Final = "this version does not detect slow consumers; the acceptor's maxUnsentBytes limits them"
 NO_TLS: Final = "this version has no TLS"
 
 BOOLEAN: Final = "boolean"
@@ -47,9 +47,9 @@ class Check(NamedTuple):
 
 
 POSITIVE: Final = Check("a number greater than 0", lambda value: value > 0)
-NOT_NEGATIVE: Final = Check("0 or a greater number", lambda value: value >= 0)
+NOT_NEGATIVE: Final = Check("0 or more", lambda value: value >= 0)
 OFF_OR_POSITIVE: Final = Check("-1 or a number greater than 0", lambda value: value == -1 or value > 0)
-OFF_OR_NOT_NEGATIVE: Final = Check("-1, 0 or a greater number", lambda value: value >= -1)
+OFF_OR_NOT_NEGATIVE: Final = Check("-1, 0 or more", lambda value: value >= -1)
 PERCENT: Final = Check("0 to 100", lambda value: 0 <= value <= 100)
 OFF_OR_PERCENT: Final = Check("-1 or 0 to 100", lambda value: value == -1 or 0 <= value <= 100)
 INT_SIZE: Final = Check("1 to 2147483647", lambda value: 1 <= value <= INT_MAX)
@@ -57,7 +57,7 @@ OFF_OR_INT_SIZE: Final = Check("-1 or 1 to 2147483647", lambda value: value == -
 SHARE: Final = Check("0 to 1", lambda value: 0 <= value <= 1)
 RING: Final = Check("-1 (no ring), 0 (keeps nothing) or more", lambda value: value >= -1)
 POWER_OF_TWO: Final = Check("a power of two", lambda value: value > 0 and int(value) & (int(value) - 1) == 0)
-NOT_EMPTY: Final = Check("a text that is not blank", lambda length: length > 0)
+NOT_EMPTY: Final = Check("a non-blank text", lambda length: length > 0)
 LEVELS: Final = Check("1 to 10", lambda value: 1 <= value <= 10)
 PORT: Final = Check("0 to 65535", lambda value: 0 <= value <= 65535)
 

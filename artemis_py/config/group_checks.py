@@ -92,9 +92,9 @@ class _Check:
         """Groups on a queue that has none."""
         own, reason = self._own, ""
         if own.exclusive:
-            reason = "is exclusive, where one consumer gets every group"
+            reason = "is exclusive, so one consumer gets every group"
         elif own.non_destructive:
-            reason = "is non-destructive, where every consumer gets every message"
+            reason = "is non-destructive, so every consumer gets every message"
         elif own.group_type == _NONE:
             reason = "has group-type NONE"
         elif own.group_buckets == 0:
@@ -104,7 +104,7 @@ class _Check:
         chosen = next((name for name in grouping if name in _OURS), grouping[0])
         what = f"{self._subject} has {self._name(chosen)}, but {reason}: it has no effect"
         if chosen in _OURS:
-            self._problems.error(self._places[chosen], what, allowed="groups, or what excludes them")
+            self._problems.error(self._places[chosen], what, allowed="either groups or the setting that excludes them")
         else:
             self._problems.warning("no-effect", self._places[chosen], what)
 
@@ -115,14 +115,14 @@ class _Check:
                 if name in self._written and self._asks(name):
                     self._problems.error(
                         self._places[name],
-                        f"{self._subject} has {self._name(name)} with shared groups, which stay with no consumer",
+                        f"{self._subject} has {self._name(name)} with shared groups, which do not stay with a consumer",
                         allowed=f"group-type {_STICKY} for it",
                     )
         elif "fallback_group" in self._written and own.group_type == _STICKY and not self._default:
             self._problems.error(
                 self._places["fallback_group"],
-                f"{self._subject} has {self._name('fallback_group')} without shared groups: messages that name no group"
-                " are in none",
+                f"{self._subject} has {self._name('fallback_group')} without shared groups: a message without a "
+                "group belongs to none",
                 allowed=f"group-type {_SHARED} for it",
             )
 
@@ -137,8 +137,8 @@ class _Check:
         if name in self._written and self._own.group_first_key in _OF_MESSAGES:
             self._problems.error(
                 self._places[name],
-                f"{self._subject} has {self._name(name)} {self._own.group_first_key!r}, which every MESSAGE has "
-                "already",
+                f"{self._subject} has {self._name(name)} {self._own.group_first_key!r}, which every MESSAGE already "
+                "has",
                 allowed="a header of your own",
             )
 
@@ -148,7 +148,7 @@ class _Check:
             self._problems.error(
                 self._places[live],
                 f"{self._subject} is exclusive and has {self._name(live)} {own.max_live_consumers}",
-                allowed="one of the two: exclusive means one live consumer",
+                allowed="one of the two; exclusive means one live consumer",
             )
         policy = "exclusivity_policy"
         if self._written.get(policy) == "LINK":

@@ -73,7 +73,9 @@ class _Includer:
     def _path(self, include: Element, origin: Origin, file: str) -> str | None:
         href = include.get("href", "")
         if include.get("parse", "xml") != "xml" or include.get("xpointer"):
-            self._problems.error(origin, "xi:include takes whole XML files only, without parse or xpointer")
+            self._problems.error(
+                origin, ("xi:include includes whole XML files only; parse and xpointer are not supported")
+            )
             return None
         parts = urlsplit(href)
         if parts.scheme not in ("", "file") or parts.netloc not in ("", "localhost"):
@@ -91,8 +93,8 @@ class _Includer:
         self._problems.note(
             "include-place",
             origin,
-            f"{href} also stands in the working directory {os.getcwd()}, where Artemis would read it; here {path} "
-            "counts, because a path is relative to the file that includes",
+            f"{href} also exists in the working directory {os.getcwd()}, where Artemis would read it; this broker "
+            f"reads {path}, because a path is relative to the including file",
         )
 
     def _read(self, path: str, origin: Origin, opened: tuple[str, ...]) -> Element | None:
@@ -101,7 +103,7 @@ class _Includer:
             return None
         self._length += len(text)
         if self._length > INCLUDED_LENGTH_MAX:
-            self._problems.error(origin, f"the included files are together longer than {INCLUDED_LENGTH_MAX} bytes")
+            self._problems.error(origin, f"the included files together exceed {INCLUDED_LENGTH_MAX} bytes")
             return None
         root = parse(text, path, self._properties, self._source, self._problems)
         if root is None:
@@ -109,7 +111,7 @@ class _Includer:
         if etree.QName(root).namespace != CORE_NAMESPACE:
             self._problems.error(
                 self._source.origin(root),
-                f'an included file must have xmlns="{CORE_NAMESPACE}" on its outermost element',
+                f'an included file must have xmlns="{CORE_NAMESPACE}" on its root element',
                 value=root.tag,
             )
             return None

@@ -77,7 +77,7 @@ class _Overlay:
             self._draft.problems.warning(
                 "left-out",
                 given.origin,
-                f"property {given.key} is left out: {unknown.segment!r} means nothing there",
+                f"property {given.key} is ignored: {unknown.segment!r} has no meaning there",
                 suggestion=nearest(unknown.segment, unknown.known),
             )
 

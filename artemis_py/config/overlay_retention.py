@@ -17,7 +17,9 @@ CURSOR_TTL_S_DEFAULT: Final = 86_400
 RETENTION_BEANS: Final[dict[str, Setting]] = {
     "journalRetentionDirectory": make_setting(TEXT, "directory", None, "where closed journal files are kept"),
     "journalRetentionPeriod": make_setting(LONG, "period_ms", None, "how long they are kept, in ms", check=POSITIVE),
-    "journalRetentionMaxBytes": make_setting(BYTES, "storage_limit", None, "how much of them is kept", check=POSITIVE),
+    "journalRetentionMaxBytes": make_setting(
+        BYTES, "storage_limit", None, ("how many bytes of them are kept"), check=POSITIVE
+    ),
 }
 
 
@@ -50,7 +52,7 @@ def check_retention(draft: Draft) -> None:
             draft.problems.warning(
                 "without-limit",
                 draft.retention_origin,
-                "nothing is retained: journalRetentionDirectory is not set, or taken away",
+                "nothing is retained: journalRetentionDirectory is not set or was removed",
             )
     elif not (kept.period_ms or kept.storage_limit):
         draft.problems.error(

@@ -55,7 +55,7 @@ def set_value(draft: Draft, row: Setting, into: Values, given: Property, *, remo
 def left_out(draft: Draft, given: Property, allowed: str | None) -> None:
     """Warn of a property whose value is none; ``allowed`` are those that would be."""
     draft.problems.warning(
-        "left-out", given.origin, f"{given.key} is left out: wrong value", value=given.value, allowed=allowed
+        "left-out", given.origin, f"{given.key} is ignored: wrong value", value=given.value, allowed=allowed
     )
 
 

@@ -87,7 +87,7 @@ class Problems:
             return
         self._counts[severity] += 1
         if self._counts[severity] > KEPT_MAX:
-            rest = f"there are more than {KEPT_MAX} {severity}s: the others are not shown; mend these and check again"
+            rest = f"there are more than {KEPT_MAX} {severity}s; the rest are not shown. Fix these and check again"
             problem = Problem(severity, origin.file, origin.line, rest, code=code)
         self._known.add(problem)
         self.found.append(problem)

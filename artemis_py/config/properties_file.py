@@ -49,12 +49,12 @@ def _between_commas(listed: str) -> list[str]:
 def _files_in(folder: str, query: str, problems: Problems) -> list[str]:
     wanted = query.removeprefix("filter=") if query.startswith("filter=") else DEFAULT_FILTER
     if query and not query.startswith("filter="):
-        problems.error(Origin(folder, 0), f"?{query} means nothing here", allowed="?filter=REGEX")
+        problems.error(Origin(folder, 0), f"?{query} has no meaning here", allowed="?filter=REGEX")
     try:
         matches = re.compile(wanted).fullmatch
         names = sorted(os.listdir(folder))
     except re.error as error:
-        problems.error(Origin(folder, 0), f"the filter is no regular expression: {error}", value=wanted)
+        problems.error(Origin(folder, 0), f"the filter is not a regular expression: {error}", value=wanted)
         return []
     except OSError as error:
         problems.error(Origin(folder, 0), f"{folder} cannot be read: {error.strerror or error}")
@@ -84,7 +84,9 @@ def _whole(text: str, given: Property, problems: Problems) -> str:
         return text
     joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if joined.count("\ufffd") > text.count("\ufffd"):
-        problems.error(given.origin, f"property {given.key} has an escape that is half a character", allowed="a pair")
+        problems.error(
+            given.origin, (f"property {given.key} has an escape for half of a surrogate pair"), allowed="a pair"
+        )
     return joined
 
 
@@ -125,8 +127,8 @@ def _read_json(path: str, text: str, problems: Problems) -> list[Property]:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        reason = "values stand inside each other too deep" if isinstance(error, RecursionError) else str(error)
-        problems.error(Origin(path, getattr(error, "lineno", 0)), f"no JSON: {reason}")
+        reason = "values are nested too deeply" if isinstance(error, RecursionError) else str(error)
+        problems.error(Origin(path, getattr(error, "lineno", 0)), f"not valid JSON: {reason}")
         return []
     if not isinstance(data, dict):
         problems.error(Origin(path, 1), "the outermost value must be an object")

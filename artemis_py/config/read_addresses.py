@@ -30,7 +30,7 @@ def read_address_settings(reading: Reading, parent: Element) -> None:
             reading.problems.warning(
                 "declared-twice",
                 origin,
-                f"a second address-setting for the match {entry.name!r} is left out; {first.origin} counts",
+                f"a second address-setting for the match {entry.name!r} is ignored; the one at {first.origin} counts",
             )
 
 
@@ -64,7 +64,7 @@ def read_addresses(reading: Reading, parent: Element) -> None:
         origin = reading.origin(element)
         if name in reading.draft.addresses:
             reading.problems.warning(
-                "declared-twice", origin, f"address {name!r} is declared again; both declarations count together"
+                "declared-twice", origin, f"address {name!r} is declared again; both declarations are merged"
             )
         address = reading.draft.address(name, origin)
         if len(element) == 0 and element.text is None:
@@ -102,7 +102,8 @@ def read_queue(reading: Reading, element: Element, address: str, routing_type: s
         reading.problems.warning(
             "declared-twice",
             origin,
-            f"queue {queue.name!r} is left out: address {other.address!r} has a queue of that name at {other.origin}",
+            f"queue {queue.name!r} is ignored: address {other.address!r} already has a queue of that name at "
+            f"{other.origin}",
         )
 
 
@@ -126,7 +127,7 @@ def read_old_queues(reading: Reading, parent: Element) -> None:
     reading.problems.warning(
         "old-form",
         reading.origin(parent),
-        "the element queues is an old form: its queues are multicast; write addresses instead",
+        "the element queues is deprecated, and its queues are multicast; write addresses instead",
     )
     for element in parent.iterchildren("{*}queue"):
         inside = element.find("{*}address")

@@ -70,7 +70,7 @@ def _read_security_setting(reading: Reading, element: Element) -> None:
             reading.problems.warning(
                 "left-out",
                 reading.origin(permission),
-                "unknown permission is left out",
+                "unknown permission is ignored",
                 value=str(kind),
                 allowed=", ".join(PERMISSIONS),
                 suggestion=nearest(str(kind), (*PERMISSIONS, *PERMISSION_ALIASES)),
@@ -104,7 +104,7 @@ def read_wildcards(reading: Reading, parent: Element) -> None:
                 reading.problems.warning(
                     "doubtful-value",
                     origin,
-                    f"of {name} only the first character counts",
+                    f"only the first character of {name} is used",
                     value=text,
                     allowed="one character",
                 )

@@ -56,11 +56,11 @@ class Reading:
             value = parse_value(row, text, is_attribute=is_attribute)
         except ValueTextError as problem:
             if (element, row.name if is_attribute else "") not in self._flagged:
-                self.problems.error(origin, f"{row.name} is wrong", value=text, allowed=problem.allowed)
+                self.problems.error(origin, f"{row.name} has a wrong value", value=text, allowed=problem.allowed)
             return
         if row.kind == BOOLEAN and doubtful_boolean(text):
             self.draft.doubtful.add(row.attribute)
-            message = f"{row.name} counts as false, as in Artemis"
+            message = f"{row.name} is read as false, as in Artemis"
             self.problems.warning("doubtful-value", origin, message, value=text, allowed="true, false")
         into.put(row.attribute, value, origin)
         note_treatment(self.draft, row, value, origin)

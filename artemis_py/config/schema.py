@@ -30,9 +30,7 @@ def validate(source: Source, core: Element, problems: Problems) -> set[tuple[Ele
     check.run()
     if not check.flagged:
         # The slow check disagrees with the fast one. Its own words say more than nothing, but they are not ours.
-        problems.error(
-            source.origin(core), "core does not follow the schema, but the place is not found; please report it"
-        )
+        problems.error(source.origin(core), "core violates the schema, but the place was not found; please report this")
     return check.flagged
 
 

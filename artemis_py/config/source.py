@@ -95,22 +95,22 @@ def load_text(path: str, asked_at: Origin, problems: Problems) -> str | None:
         problems.error(asked_at, f"{path} cannot be read: {error.strerror or error}")
         return None
     if data is None:
-        problems.error(asked_at, f"{path} is no regular file: pipes, devices and folders are not read")
+        problems.error(asked_at, f"{path} is not a regular file; pipes, devices and folders are not read")
         return None
     if len(data) > FILE_LENGTH_MAX:
-        problems.error(asked_at, f"{path} is longer than {FILE_LENGTH_MAX // 1024**2} MiB; split it, or check its name")
+        problems.error(asked_at, f"{path} is larger than {FILE_LENGTH_MAX // 1024**2} MiB; split it, or check its name")
         return None
     encoding = declared_encoding(data)
     try:
         return data.decode(encoding).replace("\r\n", "\n")
     except LookupError:
-        problems.error(Origin(path, 1), f"{path} says that its encoding is one that nobody knows", value=encoding)
+        problems.error(Origin(path, 1), f"{path} declares an unknown encoding", value=encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         wrong = " ".join(f"0x{byte:02x}" for byte in data[error.start : error.end][:4])
         problems.error(
             Origin(path, line),
-            f"this line is not {encoding}: {error.reason}",
+            f"this line is not valid {encoding}: {error.reason}",
             value=wrong,
             allowed=f"text in {encoding}",
         )
@@ -152,7 +152,7 @@ def parse(text: str, file: str, properties: Mapping[str, str], source: Source, p
     if doctype_line:
         problems.error(
             Origin(file, substituted.original_line(doctype_line)),
-            "a document type (<!DOCTYPE …>) is not allowed: entities could grow without end or read other files",
+            "a document type (<!DOCTYPE …>) is not allowed: entities could expand without limit or read other files",
         )
     if substituted.errors or doctype_line:
         return None
@@ -178,9 +178,9 @@ def _add_syntax_errors(
     error: etree.XMLSyntaxError, parser: Any, file: str, substituted: Substituted, problems: Problems
 ) -> None:
     entries = [(entry.line, in_our_words(entry.type_name, entry.message)) for entry in parser.error_log]
-    for line, message in entries or [(error.lineno or 0, "there is no XML in it")]:
+    for line, message in entries or [(error.lineno or 0, "it contains no XML")]:
         name = substituted.marked_up.get(line)
-        hint = f" (the value of ${{{name}}}, with '&' or '<' in it, stands on this line)" if name else ""
+        hint = f" (the value of ${{{name}}}, which contains '&' or '<', is on this line)" if name else ""
         origin = Origin(file, substituted.original_line(line))
         problems.error(origin, f"not well-formed XML: {message}{hint}")
 

@@ -27,7 +27,7 @@ _TYPES: Final = {
     "long": "a whole number of 64 bits, without a unit",
     "integer": "a whole number, without a unit",
     "double": "a number such as 1.5",
-    "NCName": "a name that begins with a letter, without blanks and colons",
+    "NCName": "a name that begins with a letter, without spaces and colons",
 }
 
 _NUMBERS: Final = ("int", "long", "integer", "double")
@@ -100,7 +100,7 @@ class StructureCheck:
                 if not _is_valid(known[name].type, value):
                     self._flag(
                         element,
-                        f"attribute {name} of {tag} is wrong",
+                        f"attribute {name} of {tag} has a wrong value",
                         name,
                         value=value,
                         **_allowed(known[name].type, value),
@@ -127,13 +127,18 @@ class StructureCheck:
             return
         kind = declaration.type if declaration.type.is_simple() else declaration.type.content
         if not _is_valid(kind, text):
-            self._flag(element, f"{tag} is wrong", value=text, **_allowed(kind, text))
+            self._flag(element, f"{tag} has a wrong value", value=text, **_allowed(kind, text))
 
     def _stray_text(self, element: Element) -> None:
         for text in (element.text, *(child.tail for child in element)):
             if text and text.strip():
                 hint = '<filter string="…"/>' if local_name(element) == "filter" else "elements only"
-                self._flag(element, f"text stands loose inside {local_name(element)}", value=text.strip(), allowed=hint)
+                self._flag(
+                    element,
+                    (f"{local_name(element)} must not contain text outside its elements"),
+                    value=text.strip(),
+                    allowed=hint,
+                )
 
     def _children(self, element: Element, known: dict[str, Any], kind: Any) -> None:
         names = [etree.QName(tag).localname for tag in known]
@@ -147,7 +152,7 @@ class StructureCheck:
             elif first is not child and _once(known[child.tag], kind):
                 where = self._source.origin(first)
                 self._flag(
-                    child, f"{local_name(child)} stands more than once in {local_name(element)}; the first is {where}"
+                    child, f"{local_name(child)} appears more than once in {local_name(element)}; the first is {where}"
                 )
         for tag, declaration in known.items():
             if tag not in firsts and _required(declaration, kind):
@@ -185,12 +190,12 @@ class StructureCheck:
                 continue
             child: Any = error.invalid_child
             if child is None:
-                self._flag(element, f"{local_name(element)} is not complete", allowed=_expected(error))
+                self._flag(element, f"{local_name(element)} is incomplete", allowed=_expected(error))
             else:
                 self._flag(
                     child,
-                    f"{local_name(child)} may not stand here in {local_name(element)}: wrong order, or beside an "
-                    "element that excludes it",
+                    f"{local_name(child)} is not allowed here in {local_name(element)}: wrong order, or another "
+                    "element excludes it",
                     allowed=_expected(error),
                 )
 

@@ -73,7 +73,7 @@ class _Substitution:
             end = self._text.find("}", start + 2)
             self._emit_until(start)
             if end < 0:
-                self._result.warnings.append((self._line, "'${' without '}': nothing is replaced from here on"))
+                self._result.warnings.append((self._line, "'${' without '}': nothing after it is replaced"))
                 break
             if not self._replace(self._text[start + 2 : end], end + 1):
                 break
@@ -94,10 +94,10 @@ class _Substitution:
             if ":" not in inside and not self._in_comment and name not in self._unset:
                 self._unset.add(name)
                 self._result.warnings.append(
-                    (self._line, f"${{{name}}} is set nowhere and has no default: nothing stands in its place")
+                    (self._line, f"${{{name}}} is not set and has no default; it is replaced by nothing")
                 )
         elif any(open_name == name for open_name, _ in self._open_names):
-            self._result.errors.append((self._line, f"${{{name}}} leads back to itself"))
+            self._result.errors.append((self._line, f"${{{name}}} refers to itself"))
             value = ""
         self._line += self._text.count("\n", max(self._place, self._own_start), after)
         self._place = after

@@ -41,10 +41,10 @@ def parse_acceptor(name: str | None, text: str, origin: Origin) -> AcceptorDraft
     if group is not None:
         compact = group[1] + (group[2] or "")
     if not compact:
-        raise UriError("there is no URI")
+        raise UriError("the URI is empty")
     found = _URI.fullmatch(compact) if _LEGAL.fullmatch(compact) else None
     if found is None:
-        raise UriError("this is no URI")
+        raise UriError("this is not a URI")
     scheme = found["scheme"]
     if scheme not in SCHEMES:
         raise UriError(f"unknown scheme {scheme!r}")
@@ -64,7 +64,7 @@ def _port(text: str | None) -> int:
     if not text:
         raise UriError("the port is missing")
     if not text.isascii() or not text.isdigit() or int(text) > 65535:
-        raise UriError(f"port {text} is wrong", "a port from 0 to 65535 (0: any free one)")
+        raise UriError(f"wrong port {text}", "a port from 0 to 65535 (0: any free one)")
     return int(text)
 
 

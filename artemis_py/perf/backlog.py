@@ -62,7 +62,7 @@ class Backlog(Scenario):
             elapsed = time.perf_counter() - started
             surplus = consumer.goodbye()
         if surplus:
-            raise PerfError(f"the queue held {surplus:,} messages more than were sent")
+            raise PerfError(f"the queue held {surplus:,} more messages than were sent")
         return elapsed
 
     def _pump(self, run: Run, senders: list[Sender], receivers: list[Receiver], frame_bytes: int) -> None:

@@ -79,4 +79,4 @@ class MarkerCounter:
             raise PerfError(f"the broker sent ERROR: {found.text}")
         if closed:
             text = " ".join(self._error.decode(errors="replace").split())
-            raise PerfError(f"the broker sent an unfinished ERROR and closed: {text[:300]}")
+            raise PerfError(f"the broker sent an incomplete ERROR and closed: {text[:300]}")

@@ -67,7 +67,7 @@ class Durable(Scenario):
             producer.goodbye()
             surplus = consumer.goodbye()
         if surplus:
-            raise PerfError(f"the consumer received {surplus:,} messages more than were sent")
+            raise PerfError(f"the consumer received {surplus:,} more messages than were sent")
         self._nothing_left(run, queue)
         return metrics
 
@@ -81,7 +81,7 @@ class Durable(Scenario):
                 surplus += found.command == "MESSAGE"
             surplus += late.goodbye()
         if surplus:
-            raise PerfError(f"{surplus:,} messages came again that were acknowledged")
+            raise PerfError(f"{surplus:,} acknowledged messages were delivered again")
 
 
 class DurableIndividual(Durable):
@@ -206,7 +206,7 @@ class Sink(Wire):
     def _acknowledge(self, ids: list[bytes]) -> None:
         seen, self.received = self.received, self.received + len(ids)
         if self.received > self.expected:
-            raise PerfError(f"the consumer received {self.received - self.expected:,} messages more than were sent")
+            raise PerfError(f"the consumer received {self.received - self.expected:,} more messages than were sent")
         wanted = ids if self._acks_each else ids[GROUP - 1 - seen % GROUP :: GROUP]
         if not wanted:
             return
@@ -267,7 +267,7 @@ class Traffic:
         now = time.perf_counter()
         how_far = f"{sink.received:,} of {sink.expected:,} received, {self._source.awaited} receipts awaited"
         if not moved and now - moved_at > run.target.stall_s:
-            raise PerfError(f"stalled: nothing moved for {run.target.stall_s:g} s; {how_far}")
+            raise PerfError(f"stalled: no progress for {run.target.stall_s:g} s; {how_far}")
         if now - started > run.options.limit_s:
             raise PerfError(f"not finished after {run.options.limit_s:g} s; {how_far}")
         run.progress.show(lambda: how_far)

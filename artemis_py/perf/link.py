@@ -115,7 +115,7 @@ class Link:
         try:
             self.sock.sendall(data)
         except (TimeoutError, BlockingIOError) as error:
-            raise PerfError(f"{self.target.url} takes no bytes for {self.target.stall_s:g} s") from error
+            raise PerfError(f"{self.target.url} accepted no bytes for {self.target.stall_s:g} s") from error
         except OSError as error:
             self._raise_last_words()
             raise PerfError(f"{self.target.url} closed the connection: {error.strerror or error}") from error

@@ -166,7 +166,7 @@ def _neighbours(target: Target, greetings: list[bytes], flood: bytes) -> Iterato
             raise PerfError("the neighbours could not connect") from None
         yield
         if not process.is_alive():
-            raise PerfError("the neighbours were cut off")
+            raise PerfError("the neighbours were disconnected")
     finally:
         process.terminate()
         process.join()

@@ -41,7 +41,7 @@ class ProcessTree:
         """The tree as it is now, to a clock tick (10 ms). Raises PerfError when the process has ended."""
         stats = _all_stats()
         if self._pid not in stats:
-            raise PerfError(f"process {self._pid} does not exist, or not any more")
+            raise PerfError(f"process {self._pid} does not exist")
         members = {self._pid}
         grown = True
         while grown:
@@ -60,7 +60,7 @@ def machine_cpu_s() -> float:
     try:
         first = (PROC / "stat").read_text().splitlines()[0].split()
     except OSError as error:
-        raise PerfError("the load of the machine is read from /proc, which is not there") from error
+        raise PerfError("the machine's load cannot be measured: there is no /proc") from error
     user, nice, system, stolen = (int(first[place]) for place in CPU_BUSY)
     return (user + nice + system + stolen) / os.sysconf("SC_CLK_TCK")
 
@@ -71,7 +71,7 @@ def _all_stats() -> dict[int, list[str]]:
     try:
         names = [name for name in os.listdir(PROC) if name.isdigit()]
     except OSError as error:
-        raise PerfError("the cost of a process is read from /proc, which is not there") from error
+        raise PerfError("the cost of a process cannot be measured: there is no /proc") from error
     for name in names:
         try:
             text = (PROC / name / "stat").read_text(errors="replace")

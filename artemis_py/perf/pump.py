@@ -135,7 +135,7 @@ class Pump:
             if self._moves != seen:
                 seen, seen_at = self._moves, now
             elif now - seen_at > stall_s:
-                raise PerfError(f"stalled: nothing moved for {stall_s:g} s; {self._how_far()}")
+                raise PerfError(f"stalled: no progress for {stall_s:g} s; {self._how_far()}")
             if now - started > self._limit_s:
                 raise PerfError(f"not finished after {self._limit_s:g} s; {self._how_far()}")
             self._progress.show(self._how_far)

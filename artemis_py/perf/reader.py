@@ -81,10 +81,10 @@ def _end_of_body(pending: bytearray, start: int, headers: dict[str, str]) -> int
     if length is None:
         return pending.find(b"\0", start)
     if not length.isdigit():
-        raise PerfError(f"the broker sent content-length:{length}, which is no number")
+        raise PerfError(f"the broker sent content-length:{length}, which is not a number")
     end = start + int(length)
     if len(pending) <= end:
         return -1
     if pending[end] != 0:
-        raise PerfError(f"the broker's frame has no NUL after its {length} bytes of body")
+        raise PerfError(f"the broker's frame has no NUL after {length} bytes of body")
     return end

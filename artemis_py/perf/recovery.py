@@ -71,4 +71,4 @@ class Recovery(Scenario):
             Pump([], [receiver], frame_bytes=1, limit_s=run.options.limit_s, progress=run.progress).run()
             surplus = link.goodbye()
         if surplus:
-            raise PerfError(f"{surplus:,} messages more than were sent came back")
+            raise PerfError(f"{surplus:,} more messages came back than were sent")

@@ -69,5 +69,5 @@ def choose(names: Sequence[str]) -> list[Scenario]:
     wanted = list(SCENARIOS) if list(names) == ["all"] else names
     unknown = [name for name in wanted if name not in SCENARIOS]
     if unknown:
-        raise PerfError(f"unknown scenario {', '.join(unknown)}; there are {', '.join(SCENARIOS)}, or all")
+        raise PerfError(f"unknown scenario {', '.join(unknown)}; the scenarios are {', '.join(SCENARIOS)}, or all")
     return [SCENARIOS[name]() for name in wanted]

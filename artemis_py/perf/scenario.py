@@ -118,7 +118,7 @@ class Run:
     def need_receipts(self, scenario: str) -> None:
         """Raises PerfError when the broker is said to send none."""
         if not self.target.receipts:
-            raise PerfError(f"scenario {scenario} counts on receipts and cannot run without them")
+            raise PerfError(f"scenario {scenario} needs receipts and cannot run without them")
 
 
 class Scenario(ABC):

@@ -62,7 +62,7 @@ def running(
     Raises PerfError when the address is taken, the command ends, or no CONNECTED comes within ``limit_s`` seconds.
     """
     if _listening(target):
-        raise PerfError(f"something listens on {target.url} already")
+        raise PerfError(f"another process already listens on {target.url}")
     with tempfile.TemporaryFile() as output:
         started = time.perf_counter()
         try:

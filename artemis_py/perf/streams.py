@@ -104,7 +104,7 @@ class Traffic:
             link.goodbye()
         surplus = sum(receiver.link.goodbye() for receiver in self.receivers)
         if surplus:
-            raise PerfError(f"the consumers received {surplus:,} messages more than were sent")
+            raise PerfError(f"the consumers received {surplus:,} more messages than were sent")
 
 
 class Transient(Stream):

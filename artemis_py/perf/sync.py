@@ -67,7 +67,7 @@ class SyncProducers(Scenario):
         Pump([], [receiver], frame_bytes=1, limit_s=run.options.limit_s, progress=run.progress).run()
         surplus = consumer.goodbye()
         if surplus:
-            raise PerfError(f"{confirmed:,} messages were confirmed and {surplus:,} more were delivered")
+            raise PerfError(f"{confirmed:,} messages were confirmed, but {surplus:,} more were delivered")
 
 
 class Window:
@@ -115,7 +115,7 @@ class Window:
                 return False
             raise_if_error(found)
             if found.command != "RECEIPT" or found.headers.get("receipt-id") != str(self.confirmed):
-                raise PerfError(f"receipt {self.confirmed} was awaited and {found.command} {found.headers} came")
+                raise PerfError(f"expected receipt {self.confirmed}, got {found.command} {found.headers}")
             self._receipt_before, _, self._receipt_after = data.partition(b"%d" % self.confirmed)
         self.confirmed += 1
         return True

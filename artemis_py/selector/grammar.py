@@ -129,7 +129,7 @@ def parse(text: str, limits: SelectorLimits = BROKER_LIMITS) -> Parsed:
     if size_bytes > limits.bytes_max:
         fail(f"it has {size_bytes:,} bytes, at most {limits.bytes_max:,} are allowed", text, 0)
     if not text or text.isspace():
-        fail("it is empty; whoever wants every message leaves it out", text, 0)
+        fail("it is empty; to get every message, leave it out", text, 0)
     convert_strings = False
     hyphenated = False
     start = 0
@@ -221,7 +221,7 @@ class _Parser:
         for operand, offset in ((left, start), (right, right_start)):
             if isinstance(operand, Literal) and operand.value is None:
                 wanted = "IS NULL" if operator.kind == "=" else "IS NOT NULL"
-                fail(f"nothing is equal to NULL, write {wanted}", self._text, offset)
+                fail(f"no value equals NULL; write {wanted}", self._text, offset)
         return Comparison(operator.kind, left, right)
 
     def _is_null(self, operand: Node) -> Node:
@@ -250,7 +250,7 @@ class _Parser:
 
     def _in(self, left: Node, start: int, negated: bool) -> Node:
         if not isinstance(left, Property):
-            fail("IN expects a name on its left", self._text, start)
+            fail("IN needs a name on its left", self._text, start)
         self._advance()
         self._expect("(", "'('")
         texts = {self._quoted_text()}

@@ -98,7 +98,7 @@ def tokens(text: str, start: int, hyphenated: bool) -> list[Token]:
 def _token(kind: str, image: str, text: str, offset: int, before: list[Token]) -> Token:
     if kind == "operator":
         if image == "=" and before and before[-1].image == "=" and before[-1].offset == offset - 1:
-            fail("'==' is not an operator here, write '='", text, offset - 1)
+            fail("'==' is not an operator; write '='", text, offset - 1)
         return Token(image, None, image, offset)
     if kind == "comment":
         fail("a comment is not closed, '*/' expected", text, offset)
@@ -124,7 +124,7 @@ def _number(kind: str, image: str, text: str, offset: int) -> int | float:
         number = int(digits, 16 if kind == "hex" else 8 if digits.startswith("0") else 10)
     except ValueError:
         if image.startswith("0"):
-            fail(f"{image!r} is not a number: one that begins with 0 is octal", text, offset)
+            fail(f"{image!r} is not a number: a leading 0 means octal", text, offset)
         fail(f"a number of {len(image):,} digits is too long", text, offset)
     if number.bit_length() > INTEGER_BITS_MAX:
         fail(f"a number of {len(image):,} digits is too long", text, offset)
@@ -140,7 +140,7 @@ def _refuse(text: str, offset: int) -> NoReturn:
         fail("a name is not closed, '\"' expected", text, offset)
     for written in (rest, rest[0]):
         if written in _OTHER_LANGUAGES:
-            fail(f"{written!r} is not an operator here, write {_OTHER_LANGUAGES[written]}", text, offset)
+            fail(f"{written!r} is not an operator; write {_OTHER_LANGUAGES[written]}", text, offset)
     if rest[0] in ".:":
-        fail(f"a name with {rest[0]!r} in it must stand in double quotes", text, offset)
+        fail(f"a name with {rest[0]!r} in it must be in double quotes", text, offset)
     fail(f"unexpected character {rest[0]!r}", text, offset)

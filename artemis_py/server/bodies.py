@@ -50,7 +50,7 @@ class TransientBodies:
             remove_leftovers(directory)
             self.store = open_bodies(self.folder, wake, syncs=False)
         else:
-            self.report.append(f"warning: {directory} cannot be made: large messages are kept in memory")
+            self.report.append(f"warning: {directory} cannot be created; large messages are kept in memory")
 
     def close(self) -> None:
         """Nothing of them is left."""

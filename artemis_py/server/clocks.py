@@ -85,10 +85,10 @@ class Clocks:
             self._told_ns = ahead_ns
             self.steps["forward" if step_ms > 0 else "back"] += 1
             step = f"{abs(step_ms) / 1000:.3f} s"
-            how = f"ahead by {step} (or the machine was asleep)" if step_ms > 0 else f"back by {step}"
+            how = f"forward by {step} (or the machine was asleep)" if step_ms > 0 else f"back by {step}"
             self._tell(
-                f"warning: the wall clock was set {how}"
-                ": dates follow it (expires, AMQ_SCHEDULED_TIME, timestamps), heart-beats and delays do not"
+                f"warning: the wall clock was set {how}: expires, AMQ_SCHEDULED_TIME and timestamps follow it; "
+                "heart-beats and delays do not"
             )
         self._ahead_ns = ahead_ns
         self._clock.shift_ms = (ahead_ns - self._first_ns) // _NS_PER_MS

@@ -60,4 +60,4 @@ class Complaints:
     def _left_out(self, kind: str) -> str:
         window = self._windows[kind]
         left_out, window.left_out = window.left_out, 0
-        return f" ({left_out:,} more like it were not written before this one)" if left_out else ""
+        return f" ({left_out:,} similar lines before this one were not written)" if left_out else ""

@@ -45,8 +45,8 @@ class Acceptance:
         """Why one more connection is refused, None when it is not."""
         if 0 <= self.connections_max <= self.open_count:
             return (
-                f"This acceptor allows {self.connections_max} connections: close others, or raise connectionsAllowed of"
-                " the acceptor"
+                f"This acceptor allows {self.connections_max} connections: close others, or raise its "
+                "connectionsAllowed"
             )
         holdings = self.turns.guard.holdings
         if not holdings.is_full:
@@ -385,7 +385,7 @@ class Connection(asyncio.BufferedProtocol):
         flow.add(parts)
         self._turns.stats.bytes_out += flow.pump(transport)
         if flow.failure is not None and not transport.is_closing():
-            warn(f"warning: a large body cannot be read, its reader is cut off: {flow.failure}")
+            warn(f"warning: a large body cannot be read, its consumer's connection is closed: {flow.failure}")
             transport.abort()
         elif flow.is_done:
             self._flow = None
@@ -401,7 +401,7 @@ class Connection(asyncio.BufferedProtocol):
     def _give_up_on_unread(self, now_ms: int) -> None:
         """The client does not read: it gets an ERROR behind what waits, and the linger time to take it."""
         limit = self.session.service.limits.unsent_bytes_max
-        reason = f"More than {limit} bytes wait for this client to read (maxUnsentBytes of the acceptor)"
+        reason = f"Client reads too slowly: more than {limit} bytes wait for it (maxUnsentBytes of the acceptor)"
         self.session.kick(reason, now_ms)
         if self._transport is not None:
             self._transport.write(b"".join(self.session.flush(0)))  # type: ignore[arg-type]

@@ -71,16 +71,14 @@ class CursorDesk:
         what is no cursor, CursorRefusedError for what cannot be now.
         """
         if self._cursors is None:
-            raise CursorRefusedError(
-                "nothing is retained here, so a cursor would hold nothing: set journal-retention-directory"
-            )
+            raise CursorRefusedError("this broker retains no log for a cursor to hold; set journal-retention-directory")
         cursor = wanted_cursor(name, given, self._cursors.ttl_s, self._clock_ms())
         if cursor.lsn > self._journal.durable_lsn:
             raise CursorRefusedError(
-                f"nobody has read up to lsn {cursor.lsn}: the log ends at {self._journal.durable_lsn}"
+                f"lsn {cursor.lsn} is past the end of the log, which is {self._journal.durable_lsn}"
             )
         if self._cursors.get(name) is None and len(self._journal.index.cursors) >= CURSORS_MAX:
-            raise CursorRefusedError(f"there are {CURSORS_MAX} cursors: drop one first")
+            raise CursorRefusedError(f"there are already {CURSORS_MAX} cursors, the most allowed; drop one first")
         return self._journal.cursor_changed(cursor.fields())
 
     def drop(self, name: str) -> int | None:

@@ -55,7 +55,7 @@ class DiskWatch:
                 spaces[directory] = self._probe(directory)
             except OSError as error:
                 if self._could_look:
-                    self._say(f"warning: the disk of {directory} cannot be looked at: {error.strerror or error}")
+                    self._say(f"warning: the disk usage of {directory} cannot be read: {error.strerror or error}")
                 self._could_look = False
                 return
         self._could_look = True
@@ -89,13 +89,13 @@ class DiskWatch:
     def _news(self, directory: str, space: DiskSpace, *, is_short: bool) -> str:
         figures = f"{space.used_fraction:.0%} used, {space.free_bytes // _MEBIBYTE:,} MiB free"
         if not self._broker.disk_full:
-            return f"the disk of {directory} has room again ({figures}): messages are taken in as before"
+            return f"the disk of {directory} has room again ({figures}): messages are accepted again"
         limit = f"max-disk-usage {self._config.max_disk_usage} %"
         if self._config.min_disk_free >= 0:
             limit = f"min-disk-free {self._config.min_disk_free:,} bytes"
         if is_short:
-            limit = "a file found no room; what consumers acknowledge is written to what was kept in reserve"
+            limit = "a file did not fit; acknowledgements are written to the reserve"
         return (
-            f"warning: the disk of {directory} is full ({figures}; {limit}): new messages meet the disk-full-policy of"
-            " their address. Let consumers take some, or free room on the disk"
+            f"warning: the disk of {directory} is full ({figures}; {limit}): the disk-full-policy of each address now "
+            "applies to new messages. Consume messages or free disk space"
         )

@@ -51,8 +51,8 @@ class Faults:
         """A step of the connection from ``peer`` (host:port, empty for unknown) broke off with ``error``."""
         self.counts[step] += 1
         who = f"connection {peer or '(address unknown)'}"
-        line = f"warning: {who} is cut off, its step {step} broke off: {shown(error)}"
-        self._complaints.tell(line, "a step of a connection broke off")
+        line = f"warning: {who} is closed, its step {step} failed: {shown(error)}"
+        self._complaints.tell(line, "a step of a connection failed")
 
     def caught_by_loop(self, loop: AbstractEventLoop, context: dict[str, Any]) -> None:
         """For ``loop.set_exception_handler``: what no step caught is told and counted the same way."""

@@ -413,11 +413,11 @@ async def _run(config: BrokerConfig, loop: asyncio.AbstractEventLoop) -> int:
     if server.failure is None:
         return 0
     failed = "a turn" if isinstance(server.failure, TurnError) else "storage"
-    warn(f"{failed} failed, the broker stops; nothing after this was confirmed: {server.failure}")
+    warn(f"{failed} failed and the broker stops; it confirmed nothing after this: {server.failure}")
     if isinstance(server.failure, NoSpaceError):
         warn(
-            "make room on that file system and start the broker again; without room it starts, too, and takes"
-            " acknowledgements, but no messages"
+            "free space on that file system and start the broker again; without space it also starts, but accepts "
+            "only acknowledgements and no messages"
         )
     server.abandon()
     return 3
@@ -433,6 +433,6 @@ def _report(config: BrokerConfig, server: Server) -> None:
         shown = f"[{host}]" if ":" in host else host
         warn(f"listening on {shown}:{port} for {', '.join(acceptor.protocols)} (acceptor {acceptor.name})")
     is_open = any("STOMP" in acceptor.protocols for acceptor, _, _ in server.bound)
-    state = "ready" if is_open else "up, but no port is open for STOMP and nobody can connect"
+    state = "ready" if is_open else "up, but no port is open for STOMP, so no client can connect"
     counts = f"{len(server.broker.addresses)} addresses, {len(server.broker.queues)} queues"
     warn(f"broker {config.name} is {state}: {counts}")

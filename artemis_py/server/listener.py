@@ -83,7 +83,7 @@ class Listener:
             self._making.add(task)
             task.add_done_callback(self._making.discard)
             if not self._may_take(client.fileno()):
-                self._pause(f"{client.fileno() + 1} descriptors are in use")
+                self._pause(f"{client.fileno() + 1} file descriptors are in use")
                 return
 
     async def _serve(self, client: socket.socket) -> None:
@@ -93,7 +93,9 @@ class Listener:
             client.close()
         except Exception as error:  # whatever it is, it concerns this client alone
             client.close()
-            self._complaints.tell(f"warning: acceptor {self._name}: a client was not taken: {error!r}", self._name)
+            self._complaints.tell(
+                f"warning: acceptor {self._name}: a connection was not accepted: {error!r}", self._name
+            )
 
     def _may_take(self, descriptor: int) -> bool:
         """Is one with this number none of those that are kept?"""
@@ -105,8 +107,8 @@ class Listener:
             self.is_paused = True
             self.pauses += 1
             self._complaints.tell(
-                f"warning: acceptor {self._name} accepts nobody until connections are closed: {why}, the rest is kept"
-                " for storage and HTTP; raise the limit of open files (ulimit -n)",
+                f"warning: acceptor {self._name} accepts no connections until others are closed: {why}, the rest is "
+                "kept for storage and HTTP; raise the limit on open files (ulimit -n)",
                 f"{self._name} pauses",
             )
         self._retry = self._loop.call_later(_RETRY_S, self._look)

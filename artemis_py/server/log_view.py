@@ -231,7 +231,7 @@ class LogView:
             except OSError:
                 continue
             return descriptor, os.fstat(descriptor).st_size
-        raise NotInLogError(f"there are no places of segment {one.number}: read the segment", is_gone=False)
+        raise NotInLogError(f"segment {one.number} has no file of places; read the segment itself", is_gone=False)
 
     def _places(self, one: _Listed) -> Iterator[Path]:
         """Where a segment's file may be: where it was, or retained since. Retention knows, so no directory is listed,
@@ -259,7 +259,7 @@ class LogView:
             except FileNotFoundError:
                 continue
             return descriptor, os.fstat(descriptor).st_size
-        raise NotInLogError(f"there is no body {number} (any more)", is_gone=False)
+        raise NotInLogError(f"there is no body {number}, or it was removed", is_gone=False)
 
 
 def _known_fields(one: _Listed) -> dict[str, Any] | None:
@@ -278,4 +278,4 @@ def _merged(journal: list[_Listed], kept: tuple[Kept, ...]) -> list[_Listed]:
 
 
 def _missing(what: str, is_gone: bool) -> str:
-    return f"{what} is not in the log any more: retention removed it" if is_gone else f"there is no {what} yet"
+    return f"{what} is no longer in the log: retention removed it" if is_gone else f"{what} does not exist yet"

@@ -126,8 +126,8 @@ class MemoryGuard:
         holdings = self.holdings
         held_bytes = _unread_bytes(connection)
         reason = (
-            f"The broker holds {holdings.total_bytes} bytes for its clients and {SETTING} allows {holdings.bytes_max}:"
-            f" this connection, which holds {held_bytes} of them unfinished or unread, is closed"
+            f"Connection closed: {held_bytes} bytes wait on it unfinished or unread, and the broker holds "
+            f"{holdings.total_bytes} bytes for clients ({SETTING} allows {holdings.bytes_max})"
         )
         holdings.cut_off_count += 1
         self._tell(connection, held_bytes, now_ms)
@@ -141,8 +141,8 @@ class MemoryGuard:
             return
         session = connection.session
         log.warning(
-            "warning: memory is at %s (%d bytes): connection %s of %s is closed, it held %d bytes unfinished or unread;"
-            " %d others since the last such line",
+            "warning: memory held for clients reached %s (%d bytes): closed connection %s of %s, which held %d "
+            "bytes unfinished or unread; %d more closed since the last such line",
             SETTING, self.holdings.bytes_max, session.name, session.peer or "an unknown client", held_bytes,
             self._untold_count,
         )  # fmt: skip

@@ -34,7 +34,7 @@ def accept_losses(config: BrokerConfig) -> list[str]:
         if examined.reasons:
             repaired = repair(directory, config.journal_file_size)
             lines += orphan_lines(examined)
-            lines.append(f"warning: {directory} was repaired: {left}. The files as they were are in {repaired.folder}")
+            lines.append(f"warning: {directory} was repaired: {left}. The old files are in {repaired.folder}")
         if examined.absent:
             with closing(disk):
                 note_given_up(disk, [name for one in examined.absent for name in one.names])

@@ -162,7 +162,7 @@ class Turns:
         except StorageError as error:
             self._fail(error)
         except Exception as error:
-            failure = TurnError(f"a turn broke off: {shown(error)}")
+            failure = TurnError(f"a turn failed: {shown(error)}")
             failure.__cause__ = error
             self._fail(failure)
         finally:

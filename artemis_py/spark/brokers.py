@@ -67,7 +67,7 @@ class Brokers:
                 continue
             if self._away.pop(broker, None) is not None:
                 log.wait_patiently()
-                _logger.warning("broker %s is there again", broker)
+                _logger.warning("broker %s answers again", broker)
             yield broker, log, listing
 
     def leave(self, broker: str, error: AwayError) -> None:
@@ -76,8 +76,8 @@ class Brokers:
             raise error
         if broker not in self._away:
             _logger.warning(
-                "broker %s: %s; the query goes on without it (skipUnavailableBrokers): its offsets stay, and it is"
-                " asked again", broker, error,
+                "broker %s: %s; the query continues without it (skipUnavailableBrokers); its offsets "
+                "stay, and it is asked again", broker, error,
             )  # fmt: skip
         self._logs[broker][1].wait_briefly()
         self._away[broker] = time.monotonic() + self._pause_s
@@ -99,20 +99,20 @@ class Brokers:
         if not missing or self._options.keeps_removed or self._unnamed:
             return
         raise PipelineError(
-            f"the query's checkpoint is of broker {missing[0]}, and there is {', '.join(logs)}: name it with option"
-            " broker, go on without it with keepRemovedBrokers=true, which keeps its offsets, or start with a new"
-            " checkpoint"
+            f"the query's checkpoint is of broker {missing[0]}, but the logs are of {', '.join(logs)}. Name the "
+            "broker with option broker, continue without it with keepRemovedBrokers=true, which keeps its offsets, "
+            "or start with a new checkpoint"
         )
 
     def _admit(self, place: Place, log: Log) -> None:
         if log.broker in self._logs:
-            raise PipelineError(f"two logs are of a broker named {log.broker}: each needs a name of its own")
+            raise PipelineError(f"two logs are of a broker named {log.broker}; give each broker its own name")
         self._logs[log.broker] = place, log
 
     def _leave_out(self, place: Place, log: Log, error: AwayError) -> AwayError:
         if not self._options.skips_unavailable:
             raise error
-        _logger.warning("%s; the query goes on without it (skipUnavailableBrokers), and asks again", error)
+        _logger.warning("%s; the query continues without it (skipUnavailableBrokers) and asks again", error)
         log.wait_briefly()
         self._unnamed.append((place, log, time.monotonic() + self._pause_s))
         return error
@@ -130,4 +130,4 @@ class Brokers:
                 self._unnamed.append((place, log, time.monotonic() + self._pause_s))
                 continue
             log.wait_patiently()
-            _logger.warning("broker %s is there now", log.broker)
+            _logger.warning("broker %s answers now", log.broker)

@@ -54,8 +54,8 @@ def declared(given: Mapping[str, str]) -> dict[str, str] | None:
         found["path"] = given["path"]
     if "password" in {name.lower() for name in found}:
         raise PipelineError(
-            "option password would stand in the catalog, and in files that are written from the table: leave it out,"
-            " and give it where the table is read: SELECT … FROM the_table WITH (password '…')"
+            "option password would be stored in the catalog, and in files written from the table. Leave it out, and "
+            "give it where the table is read: SELECT … FROM the_table WITH (password '…')"
         )
     return found
 
@@ -79,8 +79,8 @@ def check_insert(schema: StructType, given: Mapping[str, str]) -> None:
     """Raises PipelineError for rows for a table of the catalog that is not told where to send them."""
     if remembered(schema) and "url" not in {name.lower() for name in given}:
         raise PipelineError(
-            "the table says where its log is read, and not where messages are sent: name a STOMP acceptor, as in INSERT"
-            " INTO the_table WITH (url 'tcp://host:61613') SELECT …; other options of the sink may stand there, too"
+            "the table's options name a log to read, but no acceptor to send to. Name a STOMP acceptor, as in INSERT "
+            "INTO the_table WITH (url 'tcp://host:61613') SELECT …; other sink options may follow it"
         )
 
 
@@ -98,8 +98,8 @@ def views(spark: SparkSession, source: str | Mapping[str, str], database: str = 
     options = options_of(source)
     if "password" in {name.lower() for name in options}:
         raise PipelineError(
-            "tables in the catalog show their options to everybody, so they have no password: leave it out, and give it"
-            f" where a table is read: SELECT … FROM {database}.orders WITH (password '…')"
+            "tables in the catalog show their options to everybody, so they cannot have a password. Leave it out, "
+            f"and give it where a table is read: SELECT … FROM {database}.orders WITH (password '…')"
         )
     where = {name: text for name, text in options.items() if name.lower() in _WHERE}
     rows = spark.read.format("artemis").options(**where, table="addresses", columns="address").load()
@@ -109,7 +109,7 @@ def views(spark: SparkSession, source: str | Mapping[str, str], database: str = 
     for name in names.values():
         if not made.get(name.lower(), True):
             raise PipelineError(
-                f"{database}.{name} is a table of somebody else: name another database, as in views(…,"
+                f"{database}.{name} is not one of these tables; name another database, as in views(…,"
                 f' database="{database}_log")'
             )
     for name in filter(made.get, made):

@@ -114,7 +114,7 @@ def _newest(directories: Sequence[Path]) -> list[LogFile]:
 def _with_folders(path: Path) -> list[Path]:
     """A directory, or those below it that hold journal files when it has none itself."""
     if not path.is_dir():
-        raise PipelineError(f"option journal names {path}, which is no directory on this machine")
+        raise PipelineError(f"option journal names {path}, which is not a directory on this machine")
     if _has_journal(path):
         return [path]
     below = [folder for folder in sorted(path.iterdir()) if folder.is_dir()]
@@ -174,7 +174,7 @@ class DirectoryLog(Log):
                 return [segment for segment in [*closed, *last] if segment is not None]
             except FileNotFoundError:  # retired or removed meanwhile
                 continue
-        raise PipelineError(f"the files in {self._shown()} move faster than they can be listed: try again")
+        raise PipelineError(f"the files in {self._shown()} change faster than they can be listed; try again")
 
     def _listed(self) -> list[LogFile]:
         try:
@@ -244,7 +244,7 @@ class DirectoryLog(Log):
                 self._files.pop(segment, None)
             except OSError as error:
                 raise PipelineError(f"{file.path}: {error.strerror}") from None
-        raise GoneError(f"segment {segment} is not in {self._shown()} any more: retention has removed it")
+        raise GoneError(f"segment {segment} is no longer in {self._shown()}: retention has removed it")
 
     def _file(self, segment: int, name: str) -> LogFile | None:
         """Where a segment is. A task that knows the name need not list directories with thousands of them."""
@@ -279,7 +279,7 @@ class DirectoryLog(Log):
                 # What stands beside the directories may be another broker's, with numbers of its own.
                 if len(data) == size_bytes:
                     return data
-        raise GoneError(f"the large body {number:016x} of {size_bytes} bytes is not below {self._shown()}")
+        raise GoneError(f"the large body {number:016x} of {size_bytes} bytes is not in {self._shown()}")
 
     def _body_directories(self) -> list[Path]:
         """The directories, and what stands beside them: large bodies in use have a directory of their own."""
@@ -287,7 +287,7 @@ class DirectoryLog(Log):
         return [*self._directories, *sorted(beside)]
 
     def set_cursor(self, name: str, lsn: int, ttl_s: int) -> None:
-        raise PipelineError("a cursor is kept by a running broker: use option url, or leave cursor out")
+        raise PipelineError("only a running broker keeps cursors; use option url, or leave out cursor")
 
     def close(self) -> None:
         """Files are open only while they are read."""
@@ -306,8 +306,8 @@ def _check_same_broker(path: Path, twin: Path) -> None:
     """Directories of two brokers hold different segments of one number."""
     if path.parent != twin.parent and _header(twin) not in (None, _header(path)):
         raise PipelineError(
-            f"{twin} and {path} are of different brokers: name each broker's directories, as in"
-            f" journal='one={path.parent},two={twin.parent}'"
+            f"{twin} and {path} are from different brokers; name each broker's directories, as in "
+            f"journal='one={path.parent},two={twin.parent}'"
         )
 
 

@@ -118,7 +118,7 @@ def _check(runs: Numbers, batches: Numbers, table: Table) -> None:
         and (runs[:, 1] <= table.of.size_bytes).all()
         and (runs[:, 2] >= 0).all()
     ):
-        raise CodecError("the file of places tells of what is not in the segment")
+        raise CodecError("the file of places does not match the segment")
 
 
 def _chunks(one: Range, batches: Numbers, runs: Numbers) -> Numbers:

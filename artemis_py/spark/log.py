@@ -141,8 +141,8 @@ class Log(ABC):
 def unreadable(name: str, problem: str, *, fails_on_loss: bool) -> None:
     """A segment of which not even the header can be read. Raises PipelineError, or says so where losses are allowed."""
     if fails_on_loss:
-        raise PipelineError(f"{name}: {problem}; move it away, or leave it out with failOnDataLoss=false")
-    _logger.warning("%s: %s; it is left out", name, problem)
+        raise PipelineError(f"{name}: {problem}; move it away, or skip it with failOnDataLoss=false")
+    _logger.warning("%s: %s; it is skipped", name, problem)
 
 
 class Place(ABC):

@@ -27,7 +27,7 @@ def piece(one: Range, log: Log, options: ReadOptions) -> Walk | None:
     except GoneError as error:
         if options.fails_on_loss:
             raise PipelineError(f"{error}; {WITH_LOSS}") from None
-        _logger.warning("%s; its rows are left out", error)
+        _logger.warning("%s; its rows are skipped", error)
         return None
     damages: list[Damage] = []
     found = walk(Piece(f"segment {one.segment}", data, one.begin, one.time_ms, is_last=False), damages)
@@ -36,7 +36,7 @@ def piece(one: Range, log: Log, options: ReadOptions) -> Walk | None:
     return found
 
 
-WITH_LOSS: Final = "with failOnDataLoss=false it is left out"
+WITH_LOSS: Final = "skip it with failOnDataLoss=false"
 
 
 def check_planned(one: Range, found: Walk) -> None:
@@ -47,8 +47,8 @@ def check_planned(one: Range, found: Walk) -> None:
         return
     if found.kinds[0] != codec.BATCH or found.times_ms[0] != one.time_ms:
         raise PipelineError(
-            f"segment {one.segment} is not the one that was planned: the log was replaced, or an older copy restored,"
-            " while it was read; read it again"
+            f"segment {one.segment} is not the one that was planned: the log was replaced by another one or an older "
+            "copy while it was read. Read it again"
         )
 
 
@@ -60,4 +60,4 @@ def check_whole(one: Range, data: bytes, damages: list[Damage], options: ReadOpt
     for problem in problems:
         if options.fails_on_loss:
             raise PipelineError(f"{problem}; {WITH_LOSS}")
-        _logger.warning("%s; what cannot be read is left out", problem)
+        _logger.warning("%s; the unreadable part is skipped", problem)

@@ -85,7 +85,7 @@ def opened(options: ReadOptions) -> dict[str, tuple[Place, Log]]:
             away = error
             continue
         if broker in found:
-            raise PipelineError(f"two logs are of a broker named {broker}: each needs a name of its own")
+            raise PipelineError(f"two logs are of a broker named {broker}; give each broker its own name")
         found[broker] = (place, log)
     if not found and away is not None:
         raise away
@@ -98,8 +98,9 @@ def check_known(found: Mapping[str, tuple[Place, Log]], options: ReadOptions) ->
     logs = [log for _, log in found.values()]
     if not any(log.has_files() if isinstance(log, DirectoryLog) else True for log in logs):
         raise PipelineError(
-            f"there is no log in {options.journal}: name the directory above journal-directory and"
-            " journal-retention-directory, or both with a comma between; what the broker writes now is in the first"
+            f"there is no log in {options.journal}. Name the parent of journal-directory and "
+            "journal-retention-directory, or both of them separated by a comma; the broker's newest records are in "
+            "journal-directory"
         )
 
 
@@ -135,7 +136,9 @@ def lsn_of(offsets: Offsets, broker: str, brokers: Sequence[str], option: str, *
         return None
     for name in offsets:
         if name not in brokers and not skips:
-            raise PipelineError(f"{option} names broker {name}, which is not read: there is {', '.join(brokers)}")
+            raise PipelineError(
+                f"{option} names broker {name}, which is not read; the brokers are {', '.join(brokers)}"
+            )
     return offsets.get(broker)
 
 
@@ -162,21 +165,22 @@ def check_reach(broker: str, listing: Listing, options: ReadOptions) -> None:
     begin = None if isinstance(options.starting, str) else options.starting.get(broker)
     if begin is not None and begin + 1 < listing.first_lsn:
         problem = (
-            f"startingOffsets names offset {begin} of broker {broker}, and retention has removed the offsets"
-            f" {begin + 1} to {listing.first_lsn - 1}"
+            f"startingOffsets names offset {begin} of broker {broker}, but retention has removed the offsets "
+            f"{begin + 1} to {listing.first_lsn - 1}"
         )
         if options.fails_on_loss:
             raise PipelineError(
-                f"{problem}: name {listing.first_lsn - 1} or earliest, or go on without them with failOnDataLoss=false"
+                f"{problem}: name {listing.first_lsn - 1} or earliest, or continue without them with "
+                "failOnDataLoss=false"
             )
-        _logger.warning("%s; they are left out", problem)
+        _logger.warning("%s; they are skipped", problem)
     for name, offsets in (("startingOffsets", options.starting), ("endingOffsets", options.ending)):
         lsn = None if isinstance(offsets, str) else offsets.get(broker)
         if lsn is None or lsn <= listing.end_lsn or (name == "endingOffsets" and not options.fails_on_loss):
             continue
         raise PipelineError(
-            f"{name} names offset {lsn} of broker {broker}, whose log ends at {listing.end_lsn}: it is another log, or"
-            " an older copy, than the one that the offset was taken from"
+            f"{name} names offset {lsn} of broker {broker}, whose log ends at {listing.end_lsn}. The offset is from "
+            "another log, or from a newer copy of this one"
         )
 
 

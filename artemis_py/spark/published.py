@@ -81,7 +81,7 @@ class Published:
     def _body_begins(self) -> Numbers:
         begins = self._address_places[1] + self.number("head_bytes")
         if (begins > self.found.ends[self.records]).any():
-            raise CodecError("a message record that is too short")
+            raise CodecError("a truncated message record")
         return begins
 
     @cached_property

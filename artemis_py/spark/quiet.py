@@ -81,7 +81,7 @@ def complaint_of(said: Path | None, problem: Exception) -> str:
     """Java's last complaint, or else Python's."""
     complaints = _COMPLAINT.findall(said.read_text("utf-8", "replace")) if said is not None else []
     first = str(problem).strip().splitlines()[:1]
-    return f"{(complaints or first or [type(problem).__name__])[-1]} (--verbose shows all that Java said)"
+    return f"{(complaints or first or [type(problem).__name__])[-1]} (--verbose shows the output of Java)"
 
 
 @contextmanager
@@ -99,8 +99,8 @@ def told_errors(spark: SparkSession | None = None) -> Iterator[None]:
     except (PySparkException, Py4JError) as problem:
         if spark is not None and _has_ended(spark):
             raise PipelineError(
-                "Spark itself ended, most often for want of memory: give it more with --conf spark.driver.memory=4g"
-                " (on a cluster spark.executor.memory)"
+                "Spark itself ended, most often for lack of memory; give it more with --conf spark.driver.memory=4g "
+                "(on a cluster spark.executor.memory)"
             ) from problem
         raise PipelineError(sentence_of(str(problem))) from problem
     except OSError as problem:
@@ -124,4 +124,4 @@ def sentence_of(text: str) -> str:
         return str(own[-1])
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     first = lines[0] if lines else "no reason was given"
-    return f"Spark could not do it: {first} (--verbose shows what Java said)"
+    return f"Spark failed: {first} (--verbose shows the output of Java)"

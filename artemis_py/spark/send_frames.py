@@ -80,19 +80,19 @@ def send_plan(schema: StructType, options: SinkOptions) -> SendPlan:
             meant = hint(field.name, COLUMNS)
             raise PipelineError(f"The sink has no column {field.name}: {meant}; select the columns to publish")
         if name in names:
-            raise PipelineError(f"The column {name} is there twice")
+            raise PipelineError(f"The column {name} appears twice")
         found = field.dataType.simpleString()
         if found not in COLUMNS[name]:
-            raise PipelineError(f"Column {name} is {found}: it may be {' or '.join(COLUMNS[name])}")
+            raise PipelineError(f"Column {name} has the type {found}; allowed: {' or '.join(COLUMNS[name])}")
         names.append(name)
     if "value" not in names:
         raise PipelineError("A message needs the column value (string or binary)")
     if "address" in names and "topic" in names:
-        raise PipelineError("Columns address and topic both say where a message goes: drop one")
+        raise PipelineError("Columns address and topic both set the destination; drop one")
     if "deliverAt" in names and "delay" in names:
-        raise PipelineError("Columns deliverAt and delay both say when a message is delivered: drop one")
+        raise PipelineError("Columns deliverAt and delay both set the delivery time; drop one")
     if not {"address", "topic"} & set(names) and options.address is None:
-        raise PipelineError("Nothing says where messages go: set the option address, or add the column address")
+        raise PipelineError("Messages have no destination; set the option address, or add the column address")
     return SendPlan(tuple(names), options)
 
 
@@ -173,7 +173,7 @@ class FrameMaker:
         address = address or self._options.address
         if not address:
             raise PipelineError(
-                "A row has no address: fill the column address, or set the option address for such rows"
+                "A row has no address; fill the column address, or set the option address for such rows"
             )
         return f"destination:{escaped(address)}\n".encode()
 
@@ -196,7 +196,7 @@ class FrameMaker:
         if routing_type is None:
             return b""
         if routing_type.upper() not in ROUTING_TYPES:
-            raise PipelineError(f"A row has the routingType {routing_type!r}: it may be {' or '.join(ROUTING_TYPES)}")
+            raise PipelineError(f"A row has the routingType {routing_type!r}; allowed: {' or '.join(ROUTING_TYPES)}")
         return f"destination-type:{routing_type.upper()}\n".encode()
 
 
@@ -215,7 +215,7 @@ def _priority(priority: int | None) -> bytes:
     if priority is None:
         return b""
     if not 0 <= priority <= 9:
-        raise PipelineError(f"A row has the priority {priority}: it may be 0 to 9")
+        raise PipelineError(f"A row has the priority {priority}; allowed: 0 to 9")
     return b"priority:%d\n" % priority
 
 
@@ -223,7 +223,7 @@ def _time(header: str, ms: int | None) -> bytes:
     if ms is None:
         return b""
     if ms < 0:
-        raise PipelineError(f"A row has {ms} ms for the header {header}: it may not be below 0")
+        raise PipelineError(f"A row has {ms} ms for the header {header}, which must not be negative")
     return b"%b:%d\n" % (header.encode(), ms)
 
 
@@ -241,4 +241,4 @@ def _text(what: str, value: str | bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
-        raise PipelineError(f"A row has a {what} that is no UTF-8 text: {value[:40]!r}") from None
+        raise PipelineError(f"A row has a {what} that is not UTF-8 text: {value[:40]!r}") from None

@@ -71,7 +71,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         query_id = self._plan.options.publish_id or task.getLocalProperty(_QUERY_ID)
         if batch_id is None or query_id is None:
             raise PipelineError(
-                "Spark does not say which query and batch this task belongs to: use pyspark 4.2 or later"
+                "Spark does not say which query and batch this task belongs to; use pyspark 4.2 or later"
             )
         task_id = f"{query_id}:{batch_id}:{task.partitionId()}"
         return publish(iterator, self._plan, task_id, self.client_class)
@@ -89,7 +89,7 @@ def batch_writer(schema: StructType, options: Mapping[str, str], *, overwrite: b
     ``overwrite``.
     """
     if overwrite:
-        raise PipelineError('Messages that were sent cannot be overwritten: write with .mode("append")')
+        raise PipelineError('Sent messages cannot be overwritten; write with .mode("append")')
     return BatchWriter(send_plan(schema, sink_options(options)))
 
 
@@ -166,23 +166,23 @@ def warn_of_ids(messages: Sequence[WriterCommitMessage | None]) -> None:
     sizes = [message.id_cache_size for message in published]
     known = [size for size in sizes if size is not None]
     if len(known) < len(sizes):
-        _LOG.warning("The broker remembers no ids of transactions: a task that is repeated publishes its rows twice")
+        _LOG.warning("The broker remembers no transaction ids, so a repeated task publishes its rows twice")
     elif 2 * count > min(known):
         _LOG.warning(
-            "A batch was published in %d transactions, and the broker remembers %d ids (id-cache-size) for all who"
-            " publish: a batch that is repeated could be published twice. Raise id-cache-size above twice the"
-            " transactions of a batch, or raise rowsPerTransaction, or use fewer partitions",
+            "A batch was published in %d transactions, but the broker remembers only %d ids (id-cache-size) for all "
+            "publishers, so a repeated batch could be published twice. Raise id-cache-size above twice the "
+            "transactions of a batch, or raise rowsPerTransaction, or use fewer partitions",
             count, min(known),
         )  # fmt: skip
     if not all(message.ids_persisted for message in published):
         _LOG.warning(
-            "The broker forgets ids of transactions when it restarts (persist-id-cache is false): a batch that is"
-            " repeated across a restart could be published twice"
+            "The broker forgets transaction ids when it restarts (persist-id-cache is false), so a batch repeated "
+            "across a restart could be published twice"
         )
 
 
 def _task() -> TaskContext:
     task = TaskContext.get()
     if task is None:
-        raise PipelineError("The sink writes inside Spark tasks only")
+        raise PipelineError("The sink writes only inside Spark tasks")
     return task

@@ -63,7 +63,7 @@ class ArtemisDataSource(DataSource):
 
         given = {**remembered(asked), **self.options}
         if asked.simpleString() != spark_schema(*shown_columns(given)).simpleString():
-            raise PipelineError("the schema is fixed: leave out schema(…), and choose columns with option columns")
+            raise PipelineError("the schema is fixed; leave out schema(…), and choose columns with option columns")
         return given
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:

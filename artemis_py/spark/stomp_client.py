@@ -33,7 +33,7 @@ _UNESCAPES: Final = (("\\c", ":"), ("\\n", "\n"), ("\\r", "\r"), ("\\\\", "\\"))
 def escaped(text: str) -> str:
     """A header name or value as STOMP 1.2 writes it. Raises PipelineError for a NUL, which no frame can hold."""
     if "\0" in text:
-        raise PipelineError(f"A header holds a NUL, which STOMP cannot carry: {text[:80]!r}")
+        raise PipelineError(f"A header contains NUL, which STOMP cannot carry: {text[:80]!r}")
     return text.translate(_ESCAPES)
 
 
@@ -206,7 +206,7 @@ class StompClient:
                 raise _Lost(f"{self._shown_place()} closed the connection")
             self._received += data or b""
         elif not writable and left_s <= 0:
-            raise self._too_late("has the address policy BLOCK and no room, or is the broker stuck?")
+            raise self._too_late("is the address full with policy BLOCK, or does the broker hang?")
         return bool(writable)
 
     # ---- frames ----------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ class StompClient:
 
     def _confirm(self, number: int, headers: dict[str, str]) -> None:
         if not self._waiting or self._waiting[0][0] != number:
-            raise PipelineError(f"{self._shown_place()} confirms a transaction that it was not sent: {number}")
+            raise PipelineError(f"{self._shown_place()} confirmed a transaction that was not sent: {number}")
         self._waiting.popleft()
         confirmed = self.confirmed
         confirmed.transactions += 1
@@ -253,14 +253,15 @@ class StompClient:
         advice = ""
         if reason.endswith("is full"):
             advice = (
-                ": make room, or give it address-full-policy PAGE or BLOCK; nothing of the transaction was published"
+                ": consume messages, or give it address-full-policy PAGE or BLOCK; nothing of the transaction was "
+                "published"
             )
         elif "with other messages" in reason:
             advice = (
-                ": its rows are others than the first time, or came in another order or division. If this is another"
-                " run, give it another publishId. Else give every partition an order (sortWithinPartitions), or raise"
-                " rowsPerTransaction and bytesPerTransaction above a partition; keep both options and the number of"
-                " partitions as they were"
+                ": its rows differ from the first time, or came in another order or split. If this is another run, "
+                "give it another publishId. Otherwise give every partition an order (sortWithinPartitions), or raise "
+                "rowsPerTransaction and bytesPerTransaction above a partition; keep both options and the number of "
+                "partitions as they were"
             )
         elif "Open transactions hold more" in reason:
             advice = ": lower bytesPerTransaction or rowsPerTransaction"
@@ -285,8 +286,8 @@ class StompClient:
         self.close()
         places = ", ".join(map(_shown, self._places))
         return PipelineError(
-            f"{places}: nothing confirmed for {self._timeout_s:g} s ({self._trouble}): {question} The option timeout"
-            " says how long the sink waits"
+            f"{places}: nothing was confirmed for {self._timeout_s:g} s ({self._trouble}): {question} The option "
+            "timeout sets how long the sink waits"
         )
 
     def _shown_place(self) -> str:

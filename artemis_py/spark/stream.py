@@ -189,10 +189,11 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         gone = f"offsets {begin + 1} to {listing.first_lsn - 1} of broker {broker}"
         if self._options.fails_on_loss:
             raise PipelineError(
-                f"{gone} are not in the log any more: retention has removed them before this query read them. Keep more"
-                " (journal-retention-directory), name a cursor, or go on without them with failOnDataLoss=false"
+                f"{gone} are no longer in the log: retention removed them before this query read them. Keep more of "
+                "the log (journal-retention-directory), name a cursor, or continue without them with "
+                "failOnDataLoss=false"
             )
-        _logger.warning("%s are lost: retention has removed them; they are counted under %s", gone, LOST)
+        _logger.warning("%s are lost: retention removed them; they are counted under %s", gone, LOST)
 
     # ---- batches ---------------------------------------------------------------------------------
 
@@ -217,8 +218,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Raises PipelineError for a batch with something of a broker that is not there."""
         if top > begin:
             raise PipelineError(
-                f"a batch that is not done has the offsets {begin + 1} to {top} of broker {broker}, which is not there:"
-                " start the query again when it is, once; then it may go"
+                f"an unfinished batch has the offsets {begin + 1} to {top} of broker {broker}, which is not "
+                "available. Start the query once while that broker is available; after that it may be removed"
             )
 
     def _shares(self, place: Place, log: Log, begin: int, top: int, mark: Mark | None) -> list[InputPartition]:
@@ -273,7 +274,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         except AwayError as error:
             if not self._options.skips_unavailable:
                 raise
-            _logger.warning("%s; the cursor moves when it is there again", error)
+            _logger.warning("%s; the cursor moves when it answers again", error)
             return
         self._cursors[broker] = lsn, time.monotonic()
 

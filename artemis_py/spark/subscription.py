@@ -34,9 +34,9 @@ def unknown(options: ReadOptions, listings: Sequence[Listing]) -> list[str]:
         if address not in known:
             meant = nearest(address, known)
             hint = "" if meant is None else f": did you mean {meant!r}?"
-            found.append(f"no log knows the address {address!r}{hint}")
+            found.append(f"no log has the address {address!r}{hint}")
     if options.pattern is not None:
         matching: Wanted = asked(options)
         if not any(matching.takes(address) for address in known - set(options.addresses)):
-            found.append(f"no log knows an address that the pattern {options.pattern!r} matches")
+            found.append(f"no log has an address that matches the pattern {options.pattern!r}")
     return found

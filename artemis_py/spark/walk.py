@@ -118,7 +118,7 @@ class Walk:
         short = self.ends[found] - self.places[found] < RECORD_HEADER_BYTES + payload_bytes_min
         if short.any():
             name = codec.RECORD_NAMES[kind]
-            raise CodecError(f"a {name} record that is too short, of lsn {self.lsns[found][short][0]}")
+            raise CodecError(f"a truncated {name} record with lsn {self.lsns[found][short][0]}")
         return found
 
     def payload(self, number: int) -> bytes:
@@ -176,7 +176,7 @@ def _inside(data: bytes, offset: int, end: int, places: list[int]) -> None:
         places.append(offset)
         offset += RECORD_HEADER_BYTES + int.from_bytes(data[offset + 4 : offset + 8], "little")
     if offset != end:
-        raise CodecError("a group with a record that is cut off")
+        raise CodecError("a group with a truncated record")
 
 
 def _behind(
@@ -188,7 +188,7 @@ def _behind(
     damages: list[Damage],
 ) -> int | None:
     """Where to go on behind what is no whole record; None at the end."""
-    reason = "zeros where more follows"
+    reason = "zeros with more data after them"
     try:
         codec.decode_record(piece.data, offset)
     except CodecError as error:

@@ -108,7 +108,7 @@ class Acknowledging(SessionState):
         subscription = self.by_consumer.get(int(consumer_text))
         if subscription is None or int(message_text) not in subscription.consumer.held:
             if subscription is not None and subscription.ack_mode == AUTO:
-                raise FrameError(f"Message {text[:80]} was delivered with ack:auto and is acknowledged already")
+                raise FrameError(f"Message {text[:80]} was delivered with ack:auto and is already acknowledged")
             raise _not_in_delivery(text)
         named = headers.get("subscription")
         if self.version == "1.1" and named != subscription.id:

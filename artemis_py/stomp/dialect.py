@@ -305,7 +305,7 @@ def _expiry(text: str | None) -> int:
         return 0
     value = _integer(text, "expires")
     if value < 0:
-        raise FrameError(f"expires must be a time in epoch milliseconds or 0 for never, not {value}")
+        raise FrameError(f"expires must be a time in epoch milliseconds, or 0 for never, not {value}")
     return value
 
 
@@ -320,5 +320,5 @@ def _integer(text: str, name: str) -> int:
     if not (unsigned.isascii() and unsigned.isdigit()):
         raise FrameError(f"{name} is not a number: {text[:40]!r}")
     if len(unsigned) > 18:
-        raise FrameError(f"{name} is not a number of 18 digits at most: {text[:40]!r}")
+        raise FrameError(f"{name} must be a number of at most 18 digits, not {text[:40]!r}")
     return int(digits)

@@ -46,7 +46,7 @@ def greet(frame: Frame, service: StompService, session_name: str) -> Greeting | 
         return writer.error(message, "1.0", receipt, [("version", ",".join(VERSIONS))])
     if frame.command == "STOMP" and version == "1.0":
         return writer.error(
-            "A STOMP frame needs an accept-version of 1.1 or 1.2; 1.0 knows only CONNECT", "1.0", receipt
+            "A STOMP frame needs an accept-version of 1.1 or 1.2; STOMP 1.0 has only CONNECT", "1.0", receipt
         )
     if "passcode" in headers and "login" not in headers:
         return writer.error("CONNECT has a passcode but no login", version, receipt)

@@ -23,14 +23,16 @@ def decode_block(block: bytes, version: str, limits: Limits) -> tuple[str, list[
     if len(block) > limits.header_line_bytes_max:
         longest = max(map(len, block.split(b"\n")))
         if longest > limits.header_line_bytes_max:
-            raise FrameError(f"A header line of {longest} bytes; at most {limits.header_line_bytes_max} are allowed")
+            raise FrameError(
+                f"Header line too long: {longest} bytes, at most {limits.header_line_bytes_max} are allowed"
+            )
     try:
         text = block.decode()
     except UnicodeDecodeError as error:
         raise FrameError(f"Headers are not UTF-8: {error.reason} at byte {error.start}") from None
     lines = text.split("\n")
     if len(lines) - 1 > limits.headers_max:
-        raise FrameError(f"A frame with {len(lines) - 1} headers; at most {limits.headers_max} are allowed")
+        raise FrameError(f"Too many headers: {len(lines) - 1}, at most {limits.headers_max} are allowed")
     command = lines[0].removesuffix("\r")
     if command not in COMMANDS:
         raise FrameError(_unknown_command(command))
@@ -42,14 +44,14 @@ def decode_block(block: bytes, version: str, limits: Limits) -> tuple[str, list[
 def _unknown_command(command: str) -> str:
     shown = command[:40].replace("\r", "\\r")
     if command.upper() in COMMANDS:
-        return f"Unknown command {shown!r}: commands are written in capitals"
+        return f"Unknown command {shown!r}: write commands in capitals"
     return f"Unknown command {shown!r}"
 
 
 def _decode_line(line: str, version: str, plain: bool) -> tuple[str, str]:
     name, colon, value = line.partition(":")
     if not colon or not name:
-        raise FrameError(f"A header line without {'a name' if colon else 'a colon'}: {line[:40]!r}")
+        raise FrameError(f"Header line without {'a name' if colon else 'a colon'}: {line[:40]!r}")
     if "\r" in line and version == "1.2":
         raise FrameError(f"A carriage return inside the header {name[:40]!r}")
     if version == "1.0":
@@ -111,5 +113,5 @@ def parse_content_length(text: str, limits: Limits) -> int:
     if not (text.isascii() and text.isdigit()):
         raise FrameError(f"content-length is not a number: {text[:40]!r}")
     if len(text) > 18 or int(text) > limits.body_bytes_max:
-        raise FrameError(f"A body of {text[:40]} bytes; at most {limits.body_bytes_max} are allowed")
+        raise FrameError(f"Body too large: {text[:40]} bytes, at most {limits.body_bytes_max} are allowed")
     return int(text)

@@ -63,7 +63,7 @@ def negotiate(text: str | None, rules: BeatRules) -> Beats:
         return Beats(ttl_ms=rules.silent_ttl_ms)
     first, comma, second = text.partition(",")
     if not comma or not _is_number(first) or not _is_number(second):
-        raise FrameError(f"heart-beat must be two numbers of milliseconds with a comma between, not {text[:40]!r}")
+        raise FrameError(f"heart-beat must be two numbers of milliseconds separated by a comma, not {text[:40]!r}")
     client_sends_ms, client_wants_ms = int(first), int(second)
     send_ms = 0
     if client_wants_ms:

@@ -209,7 +209,7 @@ class Parser:
             nul = data.find(0, body_at) if frame.content_length < 0 else body_at + frame.content_length
             body = data[body_at:] if nul < 0 else data[body_at:nul]
             if max(len(body), frame.content_length) > _NO_BODY_BYTES_MAX or body.strip(_EOL):
-                reason = "The first frame must be CONNECT or STOMP, and that has no body"
+                reason = "The first frame must be CONNECT or STOMP, without a body"
                 raise FrameError(reason, _receipt_of(frame))
             if not 0 <= nul < len(data):
                 self._start += data[position:]
@@ -316,10 +316,10 @@ class Parser:
         limit = self._header_bytes_max
         if len(block) > limit:
             start = block[:limit].rpartition(b"\n")[0]
-            reason = f"Headers of more than {limit} bytes (maxHeaderBytes of the acceptor)"
+            reason = f"Headers too large: more than {limit} bytes (maxHeaderBytes of the acceptor)"
             raise FrameError(reason, receipt_in(start, self.dialect.version))
         receipt = receipt_in(block.partition(b"\0")[0], self.dialect.version)
-        raise FrameError("A NUL among the headers: the empty line after them is missing", receipt)
+        raise FrameError("NUL among the headers: the empty line after them is missing", receipt)
 
     def _hold_start(self, start: bytes) -> None:
         """Keep the beginning of a frame, and refuse what can be none."""
@@ -349,7 +349,7 @@ class Parser:
         if size > self._header_bytes_max + len("\n\r") or b"\0" in data:
             self._refuse_block(bytes(start))
         if size - len(data) <= _FIRST_LINE_BYTES_MAX < size and start.find(b"\n", 0, _FIRST_LINE_BYTES_MAX) < 0:
-            raise FrameError("No command: the first line of a frame has no end")
+            raise FrameError("No command: the first line of the frame does not end")
         self._searched_bytes = max(size - len("\n\r"), 0)
 
     def _read(self, block: bytes) -> BodiedFrame:
@@ -492,4 +492,4 @@ def _no_nul(frame: BodiedFrame) -> FrameError:
 
 
 def _too_large(frame: BodiedFrame, limit: int) -> FrameError:
-    return FrameError(f"A body of more than {limit} bytes (maxBodyBytes of the acceptor)", _receipt_of(frame))
+    return FrameError(f"Body too large: more than {limit} bytes (maxBodyBytes of the acceptor)", _receipt_of(frame))

@@ -171,7 +171,7 @@ class Sending(Subscribing):
         """The disk took no more of a body. Raises AddressFullError, unless the address drops what finds no room."""
         address = self._route(frame.shape).address
         if address.refusal != "DROP":
-            raise AddressFullError(f"There is no room on the disk for this body: {why}")
+            raise AddressFullError(f"No disk space for this body: {why}")
         address.dropped_message_count += 1
         if frame.receipt is not None:
             self.confirm(frame.receipt)
@@ -307,7 +307,10 @@ class Sending(Subscribing):
 
     @property
     def _transactions_full(self) -> str:
-        return f"Open transactions hold more than {self.service.limits.transaction_bytes_max} bytes"
+        return (
+            f"Open transactions hold more than {self.service.limits.transaction_bytes_max} bytes (maxTransactionBytes "
+            "of the acceptor)"
+        )
 
     def _transaction(self, name: str) -> Transaction:
         transaction = self.transactions.get(name)
@@ -331,9 +334,12 @@ class Sending(Subscribing):
         """BEGIN. Raises FrameError without an id or with one that is open, LimitError when too many are."""
         name = _transaction_name(headers, "BEGIN")
         if name in self.transactions:
-            raise FrameError(f"Transaction {name[:80]!r} has begun already")
+            raise FrameError(f"Transaction {name[:80]!r} has already begun")
         if len(self.transactions) >= self.service.limits.transactions_max:
-            raise LimitError(f"A connection may have {self.service.limits.transactions_max} open transactions")
+            raise LimitError(
+                f"Too many open transactions: a connection may have {self.service.limits.transactions_max} "
+                "(maxTransactions of the acceptor)"
+            )
         self.service.broker.holdings.admit("BEGIN")
         self.transactions[name] = Transaction()
 
@@ -378,8 +384,8 @@ class Sending(Subscribing):
         places_max = self.service.limits.transaction_places_max
         if places > places_max:
             raise LimitError(
-                f"The messages of this transaction meet {places} queues, counted one by one, and maxTransactionPlaces"
-                f" of the acceptor allows {places_max}: send fewer messages in a transaction"
+                f"The messages of this transaction go to {places} queues, counted per message; the limit is "
+                f"{places_max} (maxTransactionPlaces of the acceptor). Send fewer messages in a transaction"
             )
 
     def _told_of_ids(self, *, is_repeated: bool) -> list[tuple[str, str]]:

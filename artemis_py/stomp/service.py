@@ -94,7 +94,7 @@ class StompService:
         if self._large.intake.is_full:
             address = self.broker.addresses.get(send.shape.address)
             if address is not None and address.refusal in {"FAIL", "DROP"}:
-                upload.refuse("it is full, as max-disk-usage or min-disk-free counts")
+                upload.refuse("it is full by max-disk-usage or min-disk-free")
         return upload
 
     def check_served(self, address: str) -> None:
@@ -103,8 +103,8 @@ class StompService:
         """
         if address in self._management:
             raise NotFoundError(
-                f"{address} is for management by messages, which this version does not have; metrics are at /metrics of"
-                " the HTTP acceptor"
+                f"{address} is the address for management messages, which this version does not support; read metrics "
+                "from /metrics of the HTTP acceptor"
             )
 
     @property

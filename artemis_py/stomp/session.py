@@ -234,7 +234,7 @@ class Session(Sending):
             self._leave(failed=False, now_ms=now_ms)
             self._end()
         else:
-            raise FrameError("The session is connected already: a second CONNECT is not allowed", syntax=True)
+            raise FrameError("The session is already connected: a second CONNECT is not allowed", syntax=True)
         receipt = frame.headers.get("receipt")
         if self.leave_begun():
             self.begin_errand(command, receipt, told)
@@ -248,7 +248,7 @@ class Session(Sending):
         errand.is_told = True
         self.lsn_written = self.lsn_before = self.service.broker.log.last_lsn
         if errand.has_failed:
-            reason = f"{errand.command} was not carried out to its end: an internal error, which the broker's log tells"
+            reason = f"{errand.command} was not completed because of an internal error; see the broker's log"
             self.refuse(reason, errand.receipt, syntax=False)
         elif errand.receipt is not None:
             self.confirm(errand.receipt, errand.told)
@@ -406,7 +406,7 @@ class Session(Sending):
         steady_ms = self._clock.steady_ms(now_ms)
         silent_ms = steady_ms - self.last_in_ms
         if self.beats.ttl_ms and self.blocked_by is None and silent_ms >= self.beats.ttl_ms:
-            self.kick(f"Nothing received for {silent_ms} ms; {self.beats.ttl_ms} ms were agreed on", now_ms)
+            self.kick(f"Nothing received for {silent_ms} ms; the agreed limit is {self.beats.ttl_ms} ms", now_ms)
         elif self.beats.send_ms and steady_ms >= self.last_beat_ms + self.beats.every_ms:
             self.last_beat_ms = steady_ms
             self.out.parts().append(b"\n")

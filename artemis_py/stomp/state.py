@@ -115,7 +115,7 @@ class SessionState(ABC):
     def too_many_operations(self) -> str:
         """Why no more of them are taken."""
         return (
-            f"Open transactions hold {self.service.limits.transaction_operations_max} messages, and may not hold more "
+            f"Open transactions hold {self.service.limits.transaction_operations_max} operations, the most allowed "
             "(maxTransactionOperations of the acceptor): commit more often"
         )
 

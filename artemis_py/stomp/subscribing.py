@@ -25,11 +25,11 @@ class Subscribing(Acknowledging):
             raise FrameError(f"SUBSCRIBE needs an id header in STOMP {self.version}", syntax=True)
         key = headers.get("id") or headers["destination"]
         if key in self.subscriptions:
-            raise FrameError(f"There is a subscription {key[:80]!r} already")
+            raise FrameError(f"There is already a subscription {key[:80]!r}")
         if len(self.subscriptions) >= self.service.limits.subscriptions_max:
             raise LimitError(
-                f"A connection may have {self.service.limits.subscriptions_max} subscriptions: unsubscribe, use "
-                "another connection, or raise maxSubscriptions of the acceptor"
+                f"Too many subscriptions: a connection may have {self.service.limits.subscriptions_max}; unsubscribe, "
+                "use another connection, or raise maxSubscriptions of the acceptor"
             )
         holdings = self.service.broker.holdings
         holdings.admit("SUBSCRIBE")

@@ -115,7 +115,7 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
     priority = _first_number(headers, _PRIORITY_HEADERS) or 0
     replay_period_s = _first_number(headers, _REPLAY_HEADERS)
     if replay_period_s is not None and replay_period_s < 0:
-        raise FrameError(f"{_REPLAY_HEADERS[0]} must be a number of seconds from 0 on, not {replay_period_s}")
+        raise FrameError(f"{_REPLAY_HEADERS[0]} must be a number of seconds, 0 or more, not {replay_period_s}")
     queue, durable_name, filters_itself = _queue_for(service, subscriber, headers, destination, selector)
     no_local = subscriber.client.origin if _is_true(headers, _NO_LOCAL_HEADERS) else 0
     if queue.temporary:
@@ -259,7 +259,7 @@ def _check_private(service: StompService, client: Client, address_name: str, que
     queue = None if queue_name is None else service.broker.queues.get(queue_name)
     name = address_name if queue is None else queue.address.name
     if not service.temporaries.may_read(name, client):
-        raise BrokerError(f"{name} is a temporary destination of another client, which alone may read it")
+        raise BrokerError(f"{name} is a temporary destination of another client; only that client may read it")
 
 
 def obtain_temporary(broker: Broker, temporary: Temporary, by: str) -> Address:

@@ -46,7 +46,7 @@ class Absent:
         count = sum(self.messages.values())
         more = len(self.queues) - _QUEUES_SHOWN
         shown = ", ".join(self.queues[:_QUEUES_SHOWN]) + (f" and {more} more queues" if more > 0 else "")
-        return f"{self.directory} lacks {what} that the journal needs: {many(count, 'message')} of {shown}"
+        return f"{self.directory} lacks {what} that the journal needs, with {many(count, 'message')} of {shown}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,7 +160,7 @@ def read_copy(disk: Disk) -> tuple[list[Record], list[str]]:
     faults: list[str] = []
     try:
         if codec.decode_file_header(data).kind != KIND:
-            raise CodecError("this is no copy of bindings")
+            raise CodecError("not a copy of bindings")
     except CodecError as error:
         faults.append(f"{NAME} at byte 0: DAMAGED: {error}")
     records: list[Record] = []

@@ -41,8 +41,8 @@ def take_over(
     for kept, body, fault in broken:
         message = kept.message
         report.append(
-            f"the body of message {message.id} to {message.head.address} (file {body.number:016x}) {fault}: the message"
-            " is DAMAGED and was taken from its queues"
+            f"the body of message {message.id} to {message.head.address} (file {body.number:016x}) {fault}: the "
+            "message is DAMAGED and was removed from its queues"
         )
         for queue_id in list(kept.queue_ids):
             log.settled(queue_id, [message], "damaged")

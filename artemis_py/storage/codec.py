@@ -168,7 +168,7 @@ def encode_file_header(header: FileHeader) -> bytes:
 def decode_file_header(data: bytes) -> FileHeader:
     """Raises CodecError for anything but a header of this format version."""
     if len(data) < FILE_HEADER_BYTES:
-        raise CodecError(f"a header of {len(data)} bytes instead of {FILE_HEADER_BYTES}")
+        raise CodecError(f"the header has {len(data)} bytes instead of {FILE_HEADER_BYTES}")
     fields = data[: FILE_HEADER_BYTES - 4]
     magic, version, kind, _, number, first_lsn, created_ms, before_lsn, made_bytes = _FILE_HEADER.unpack(fields)
     if magic != MAGIC:
@@ -210,16 +210,18 @@ def decode_record(data: bytes | memoryview, offset: int) -> Record | None:
     """The record at ``offset``; None at the end (zeros, or nothing). Raises CodecError for anything else."""
     if len(data) - offset < RECORD_HEADER_BYTES:
         if any(data[offset:]):
-            raise CodecError("a record header that is cut off")
+            raise CodecError("a truncated record header")
         return None
     checksum, length, lsn, type_code = _CHECKED_RECORD.unpack_from(data, offset)
     end = offset + RECORD_HEADER_BYTES + length
     if not checksum and not length and not lsn and not type_code:
         return None
     if end > len(data):
-        raise CodecError(f"a record of {length} bytes where the file has {len(data) - offset - RECORD_HEADER_BYTES}")
+        raise CodecError(
+            f"a record of {length} bytes where the file has only {len(data) - offset - RECORD_HEADER_BYTES}"
+        )
     if crc32(data[offset + 4 : end]) != checksum:
-        raise CodecError("a record whose checksum does not match")
+        raise CodecError("a record with a wrong checksum")
     return Record(type_code, lsn, bytes(data[offset + RECORD_HEADER_BYTES : end]), offset)
 
 

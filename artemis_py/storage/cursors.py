@@ -50,7 +50,9 @@ class Cursor:
 def check_name(name: str) -> str:
     """A cursor's name. Raises CursorError."""
     if _NAME.fullmatch(name) is None:
-        raise CursorError(f"{name[:140]!r} is no name of a cursor: 1 to 128 of the characters A-Z a-z 0-9 . _ : @ -")
+        raise CursorError(
+            f"{name[:140]!r} is not a valid cursor name: use 1 to 128 of the characters A-Z a-z 0-9 . _ : @ -"
+        )
     return name
 
 
@@ -61,19 +63,19 @@ def wanted_cursor(name: str, given: object, ttl_s: float, now_ms: int) -> Cursor
     """
     check_name(name)
     if not isinstance(given, dict):
-        raise CursorError('a cursor is a JSON object: {"lsn": 0, "owner": "who", "ttl_s": 86400}')
+        raise CursorError('a cursor must be a JSON object such as {"lsn": 0, "owner": "who", "ttl_s": 86400}')
     unknown = sorted(given.keys() - set(_KEYS))
     if unknown:
-        raise CursorError(f"a cursor has no {_brief(unknown[0])}; there are {', '.join(_KEYS)}")
+        raise CursorError(f"a cursor has no field {_brief(unknown[0])}; its fields are {', '.join(_KEYS)}")
     lsn: object = given.get("lsn")
     owner: object = given.get("owner", "")
     ttl: object = given.get("ttl_s", ttl_s)
     if not isinstance(lsn, int) or isinstance(lsn, bool) or lsn < 0:
-        raise CursorError(f"lsn has to be a number from 0 on, not {_brief(lsn)}")
+        raise CursorError(f"lsn must be a number, 0 or more, not {_brief(lsn)}")
     if not isinstance(owner, str) or len(owner) > OWNER_SIZE_MAX:
-        raise CursorError(f"owner has to be a text of at most {OWNER_SIZE_MAX} characters")
+        raise CursorError(f"owner must be a text of at most {OWNER_SIZE_MAX} characters")
     if not isinstance(ttl, int | float) or isinstance(ttl, bool) or not 0 < ttl <= TTL_S_MAX:
-        raise CursorError(f"ttl_s has to be a number of seconds above 0 and up to {TTL_S_MAX}, not {_brief(ttl)}")
+        raise CursorError(f"ttl_s must be a number of seconds above 0 and at most {TTL_S_MAX}, not {_brief(ttl)}")
     return Cursor(name, lsn, owner, ttl, now_ms)
 
 
@@ -126,8 +128,8 @@ class Cursors(Holds):
         self.overrun_files += 1
         self.overrun_bytes += size_bytes
         self._say(
-            f"warning: the disk is full: {file_name} was removed from the retained log, although it was not read yet by"
-            f" {', '.join(names)}"
+            f"warning: the disk is full: {file_name} was removed from the retained log before these cursors had read "
+            f"it: {', '.join(names)}"
         )
 
 

@@ -21,7 +21,7 @@ _WITHOUT_END: Final = 1 << 62
 _SECOND_NS: Final = 1_000_000_000
 _TICK_NS, _COARSE_TICK_NS = 50_000_000, 3 * _SECOND_NS
 """Longer than the step of a file system's times; some count in seconds, FAT in two of them."""
-_GONE: Final = "it was removed or replaced while the broker ran; put it back, then start the broker"
+_GONE: Final = "it was removed or replaced while the broker ran; put it back and start the broker again"
 
 
 class DiskError(StorageError):
@@ -278,7 +278,7 @@ class FileDisk(Disk):
                     raise
                 continue
             if more == 0:
-                raise DiskError(f"{self.directory / name}: nothing more can be written")
+                raise DiskError(f"{self.directory / name}: no more data can be written")
             written += more
 
     def sync(self, name: str) -> None:

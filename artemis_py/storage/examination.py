@@ -32,7 +32,7 @@ MOVES_NAME: Final = "journal-repair"
 """A file of this name: a repair was interrupted while it moved files."""
 REPAIRED_NAME: Final = "journal-repaired"
 """A file of this name: the journal was repaired, and no broker has started on it since."""
-_KNOWN_END: Final = "the file ends here, and its records went on"
+_KNOWN_END: Final = "the file ends here, but its records continued"
 
 
 @dataclass(slots=True)
@@ -107,7 +107,7 @@ class Examined(Replayed):
     @property
     def reasons(self) -> list[str]:
         """Why a broker must not start with this journal unless somebody says so: a line each. None: it may."""
-        lines = ["a repair was interrupted: call it again"] if self.is_half_repaired else []
+        lines = ["a repair was interrupted; run it again"] if self.is_half_repaired else []
         lines += [f"{name} is missing: {self.whose_missing[name]}" for name in self.missing] + self.foreign
         lines += [
             f"{reading.segment.name} has no whole record"
@@ -116,7 +116,7 @@ class Examined(Replayed):
         ]
         if not self.is_whole or self.told.extent is None:
             for queue_id, count in self.orphans.items():
-                lines.append(f"{count} messages are of queue number {queue_id}, of which nothing tells the name")
+                lines.append(f"{count} messages belong to queue number {queue_id}, whose name is lost")
         if self.lost_records > LOST_RECORDS_MAX:
             lines.append(f"up to {many(self.lost_records, 'record')} lost")
         return lines
@@ -191,7 +191,7 @@ def _in_order(found: Examined, disk: Disk) -> list[tuple[int, str]]:
             files[number] = name
         else:
             strays.append((header.number, name))
-            found.foreign.append(f"{name} is file {header.number} by its header")
+            found.foreign.append(f"the header of {name} says that it is file {header.number}")
     for number, name in strays:
         files.setdefault(number, name)
     extent = found.told.extent
@@ -352,8 +352,8 @@ class _Reader:
             self._last_lsn = end_lsn
         elif self._last_lsn > end_lsn:
             self._found.foreign.append(
-                f"{name} goes on to record {self._last_lsn}, but the log went on elsewhere behind record {end_lsn}: it"
-                " is of another time than the others"
+                f"{name} continues to record {self._last_lsn}, but the log left it after record {end_lsn}: the file "
+                "is from another time than the others"
             )
         elif self._last_lsn < end_lsn:
             if self._open is None and not self._found.missing:
@@ -367,12 +367,12 @@ class _Reader:
 
     def _cut_off(self, reading: Reading, data: bytes, made_bytes: int) -> None:
         """The last file is shorter than it was made. Zeros at its end show that its records ended before."""
-        reason = f"the file ends here, and was made with {made_bytes} bytes"
+        reason = f"the file ends here, but was created with {made_bytes} bytes"
         rest = data[reading.segment.written_bytes : reading.size_bytes]
         is_harmless = len(rest) >= codec.RECORD_HEADER_BYTES and not rest.strip(b"\0")
         reading.damages.append(Damage(reading.segment.name, reading.size_bytes, reason, torn=False))
         if not is_harmless:
-            self._found.foreign.append(f"{reading.segment.name} is cut off: nobody knows what was behind its end")
+            self._found.foreign.append(f"{reading.segment.name} is truncated: what was after its end is unknown")
 
     # ---- the copy of bindings --------------------------------------------------------------------
 

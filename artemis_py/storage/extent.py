@@ -53,7 +53,7 @@ def read_extent(disk: Disk) -> Told:
         try:
             record = codec.decode_record(disk.read(name), 0)
             if record is None:
-                raise CodecError("nothing is in it")
+                raise CodecError("it is empty")
             found.append((record.lsn, Extent(**codec.decode_fields(record.payload))))
         except (CodecError, TypeError, ValueError) as error:
             faults.append(f"{name} is DAMAGED: {error}")

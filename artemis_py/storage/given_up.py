@@ -48,7 +48,7 @@ def read_given_up(disk: Disk) -> GivenUp:
     try:
         record = codec.decode_record(disk.read(NAME), 0)
         if record is None:
-            raise CodecError("nothing is in it")
+            raise CodecError("it is empty")
         return GivenUp(frozenset(codec.decode_fields(record.payload)["files"]))
     except (CodecError, KeyError, TypeError, ValueError) as error:
         return GivenUp(fault=f"{NAME} is DAMAGED: {error}")

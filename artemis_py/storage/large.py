@@ -142,9 +142,9 @@ class LargeStore(BodyFiles):
         for body in left:
             name = body_name(body.number, durable=body.durable)
             if name in given_up:
-                kept.append(f"{name}: its message was given up while this body was missing: it was put aside")
+                kept.append(f"{name}: its message was given up while this body was missing; the file was put aside")
             elif keep and body.durable:
-                kept.append(f"{name}: the journal has no message with this body: it was put aside")
+                kept.append(f"{name}: the journal has no message with this body; the file was put aside")
             else:
                 continue
             self.set_aside(body.number)

@@ -39,7 +39,7 @@ def log_id(directories: Sequence[Path]) -> LogId:
     text = next(filter(None, found), None)
     if text is None:
         text = uuid4().hex
-        faults = [f"{fault}: the log has a new id, and readers that know the old one begin anew" for fault in faults]
+        faults = [f"{fault}: the log has a new id, and readers that know the old one start over" for fault in faults]
     for directory, there in zip(directories, found, strict=True):
         if there != text:
             _write(directory / _FILE, text)

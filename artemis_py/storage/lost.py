@@ -15,7 +15,7 @@ from artemis_py.storage.disk import Disk, DiskError
 from artemis_py.storage.index import Index
 from artemis_py.storage.segment_index import decode_index, index_name
 
-UNKNOWN: Final = "nothing tells of which queues"
+UNKNOWN: Final = "of unknown queues"
 _LOOKED_AT_BYTES: Final = 1 << 20
 _OF_A_QUEUE: Final = frozenset({codec.SETTLED, codec.ATTEMPTED, codec.DUE})
 """They begin with its number."""
@@ -88,11 +88,11 @@ def whose(data: bytes, names: QueueNames, lost: int) -> str:
         found.walk(data)
     told = [f"messages of {_shown(found.messages)}"] if found.messages else []
     if found.ends:
-        told.append(f"what happened to messages of {_shown(found.ends)}")
+        told.append(f"events of messages of {_shown(found.ends)}")
     if not found.count:
         told.append(UNKNOWN)
     elif lost > found.count:
-        told.append(f"of {lost - found.count} {UNKNOWN}")
+        told.append(f"{lost - found.count} {UNKNOWN}")
     return "; ".join(told)
 
 
@@ -102,12 +102,12 @@ def whose_file(disk: Disk, name: str, index: Index) -> str:
     with suppress(DiskError, CodecError, KeyError):
         addresses = decode_index(disk.read(index_name(name)))["addresses"]
     if addresses is None:
-        return f"{UNKNOWN} its messages were"
+        return f"its messages were {UNKNOWN}"
     names = {str(fields.get("name")) for fields in index.queues.values() if fields.get("address") in addresses}
     if names:
         return f"its messages were of {_shown(names)}"
-    at = f" (but of addresses: {_shown(set(addresses))})" if addresses else ""
-    return f"it had no messages of queues that are there{at}"
+    at = f" (only of addresses: {_shown(set(addresses))})" if addresses else ""
+    return f"it had no messages of existing queues{at}"
 
 
 def _shown(names: set[str]) -> str:

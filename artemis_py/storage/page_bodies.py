@@ -65,4 +65,4 @@ def _hold(page: Page, place: int, kept: Kept, queue_ids: list[int], log: RecordL
         log.page_settled(queue_id, [message], "damaged")
     large.give_up(body.number)
     whose = f"the body of message {message.id} to {message.head.address} (file {body.number:016x})"
-    return [f"{whose} {fault}: the message is DAMAGED and was taken from its queues"]
+    return [f"{whose} {fault}: the message is DAMAGED and was removed from its queues"]

@@ -60,7 +60,7 @@ def encode_paged(kept: codec.Kept, place: int, origin: int) -> bytes:
 def decode_paged(payload: bytes) -> tuple[int, codec.Kept]:
     """The connection that sent the message, and the message. Raises CodecError."""
     if len(payload) < _ORIGIN.size:
-        raise codec.CodecError("a message of a page that is too short")
+        raise codec.CodecError("a truncated message in a page")
     return _ORIGIN.unpack_from(payload)[0], codec.decode_message(payload[_ORIGIN.size :])
 
 

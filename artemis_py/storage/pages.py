@@ -162,7 +162,7 @@ class PageFiles(PageLog):
         except DiskError as error:
             self._arrived.append(PageChunk(self, page, offset, b"", end, str(error)))
             return
-        missing = None if data else "the file is shorter than it was"
+        missing = None if data else "the file is shorter than before"
         self._arrived.append(PageChunk(self, page, offset, data, offset + len(data) if data else end, missing))
 
     def arrivals(self) -> list[Chunk]:
@@ -323,7 +323,7 @@ def delete_leftovers(disk: Disk, pages: list[Page], *, keep: bool = False, given
         if numbers is None or page is not None:
             if keep and page is not None and disk.read(name, page.kept_bytes, 1):
                 page.damaged = True  # so its file is kept when nobody needs the rest
-                report.append(f"{name}: the page goes on behind what the journal tells of: its file will be kept")
+                report.append(f"{name}: the page has more data than the journal knows of; its file will be kept")
             continue
         if not keep and name not in given_up:
             disk.delete(name)
@@ -333,6 +333,6 @@ def delete_leftovers(disk: Disk, pages: list[Page], *, keep: bool = False, given
         data = disk.read(name)
         count = sum(record.type_code == codec.PAGED for record, _ in whole_records(page, data, 0, lambda *_: None))
         put_aside(disk, name)
-        why = "was given up while it was missing" if name in given_up else "is none that the journal tells of"
-        report.append(f"{name}: this page, which has {count} messages, {why}: it was put aside")
+        why = "was given up while it was missing" if name in given_up else "is unknown to the journal"
+        report.append(f"{name}: this page with {count} messages {why}; it was put aside")
     return report

@@ -100,11 +100,11 @@ def encode_places(
 def decode_table(data: bytes) -> Table:
     """The beginning of such a file. Raises CodecError for what is not whole or of another format."""
     if len(data) < _HEADER.size:
-        raise CodecError("the file of places is cut off")
+        raise CodecError("the file of places is truncated")
     magic, version, size_bytes = _HEADER.unpack_from(data)
     end = _HEADER.size + size_bytes
     if magic != _MAGIC or version != FORMAT or len(data) < end + _CHECKSUM.size:
-        raise CodecError("the file of places has another format, or is cut off")
+        raise CodecError("the file of places has another format or is truncated")
     if _CHECKSUM.unpack_from(data, end)[0] != zlib.crc32(data[:end]):
         raise CodecError("the file of places is damaged")
     told = json.loads(zlib.decompress(data[_HEADER.size : end]))
@@ -123,7 +123,7 @@ def part_bytes(data: bytes, part: Part) -> bytes:
     """The numbers of a part, of 4 bytes each, lowest byte first. Raises CodecError for what is not whole."""
     end = part.begin + part.size_bytes
     if len(data) < end + _CHECKSUM.size or _CHECKSUM.unpack_from(data, end)[0] != zlib.crc32(data[part.begin : end]):
-        raise CodecError("the file of places is damaged, or cut off")
+        raise CodecError("the file of places is damaged or truncated")
     return zlib.decompress(data[part.begin : end])
 
 

@@ -45,6 +45,6 @@ def open_to_others(directories: Iterable[Path]) -> list[str]:
             continue
         if mode & (stat.S_IWGRP | stat.S_IWOTH):
             lines.append(
-                f"warning: {directory} has mode {mode:04o}: other users can exchange the broker's files; chmod go-w"
+                f"warning: {directory} has mode {mode:04o}: other users can replace the broker's files; run chmod go-w"
             )
     return lines

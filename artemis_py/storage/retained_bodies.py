@@ -62,7 +62,7 @@ class RetainedBodies:
         """Take over a body that nothing but the log needs. One that is gone is told: no message lacks it."""
         source = self._body_directory / name
         if self._body_directory.is_dir() and not source.exists():
-            warn(f"warning: {source} was removed by somebody: it is not retained")
+            warn(f"warning: {source} was removed by someone else and is not retained")
             return
         stem, dot, kind = name.partition(".")
         target = self._directory / f"{stem}-{shown_time(self._clock_ms())}{dot}{kind}"

@@ -178,7 +178,7 @@ class Room:
             except OSError as error:
                 if error.errno in NO_SPACE:
                     return False
-                self._fault = f"{self._path} cannot be made: {error.strerror or error}"
+                self._fault = f"{self._path} cannot be created: {error.strerror or error}"
         return True
 
     def _resize(self, size_bytes: int) -> None:

@@ -64,7 +64,7 @@ class Damage:
         return f" (at most {self.lost} {records} lost{whose})" if self.lost else ""
 
     def __str__(self) -> str:
-        what = "an unfinished write was cut off" if self.torn else "DAMAGED"
+        what = "an incomplete write was cut off" if self.torn else "DAMAGED"
         return f"{self.name} at byte {self.offset}: {what}: {self.reason}{self.cost}"
 
 
@@ -140,7 +140,7 @@ def whole_records(name: str, data: bytes, damages: list[Damage], *, is_last: boo
     batch_number = 0
     content_end = len(data.rstrip(b"\0"))
     while True:
-        reason = "zeros where more follows"
+        reason = "zeros with more data after them"
         try:
             record = decode_record(data, offset)
         except CodecError as error:

@@ -184,7 +184,7 @@ def decode_index(text: bytes) -> dict[str, Any]:
     try:
         fields: object = json.loads(checked_text(text))
     except ValueError:
-        raise CodecError("the index is not whole") from None
+        raise CodecError("the index is incomplete") from None
     if not isinstance(fields, dict) or fields.get("format") != FORMAT:
         raise CodecError("the index has another format")
     return fields

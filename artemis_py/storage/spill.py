@@ -39,7 +39,7 @@ class SpillLog(MemoryLog):
         if done.failure is None:
             self._pages.written()
             return
-        self._say(f"warning: {done.failure}: pages are written when there is room again, senders wait")
+        self._say(f"warning: {done.failure}: senders wait, and pages are written when there is room again")
         self._waiting = done
         self._committer.later(_pause)  # and it wakes the broker afterwards
 

@@ -55,7 +55,7 @@ class Survey:
 
     def __init__(self, data: bytes, size_bytes: int) -> None:
         if not FILE_HEADER_BYTES <= size_bytes <= min(len(data), SEGMENT_BYTES_MAX):
-            raise CodecError(f"a segment of {len(data)} bytes of which {size_bytes} count")
+            raise CodecError(f"a segment of {len(data)} bytes, of which {size_bytes} are valid")
         self._header: FileHeader = codec.decode_file_header(data)
         self._data = data
         self._view = memoryview(data)
@@ -86,13 +86,13 @@ class Survey:
             offset = self._offset
             if offset > end:
                 if offset != self._size_bytes:
-                    raise CodecError(f"a record that is cut off at byte {offset}")
+                    raise CodecError(f"a truncated record at byte {offset}")
                 self._count_block()
                 return False
             checksum, length, lsn, kind = _RECORD.unpack_from(view, offset)
             behind = offset + RECORD_HEADER_BYTES + length
             if behind > self._size_bytes or crc32(view[offset + 4 : behind]) != checksum:
-                raise CodecError(f"a record that is not whole at byte {offset}")
+                raise CodecError(f"an incomplete record at byte {offset}")
             self._last_lsn = max(self._last_lsn, lsn)
             if kind == codec.BATCH:
                 self._batches.append(offset)
@@ -135,7 +135,7 @@ class Survey:
             _, length, lsn, kind = _RECORD.unpack_from(self._view, place)
             following = place + RECORD_HEADER_BYTES + length
             if following > behind:
-                raise CodecError(f"a group with a record that is cut off at byte {place}")
+                raise CodecError(f"a group with a truncated record at byte {place}")
             self._last_lsn = max(self._last_lsn, lsn)
             self._take(kind, lsn, place + RECORD_HEADER_BYTES, following, (offset, behind, 0))
             place = following

@@ -187,7 +187,7 @@ WARNINGS = {
     "expiry-policy='ROUTE_TO_ALTERNATE'": "is discarded",
     "non-destructive='true' max-delivery-attempts='2'": "no dead messages",
     "alert-repeat-gap='5'": "has no effect",
-    "overflow-policy='FLOW_TO_DISK' max-depth-messages='5' sort-key='k'": "only when it comes into memory",
+    "overflow-policy='FLOW_TO_DISK' max-depth-messages='5' sort-key='k'": "only once it is in memory",
 }
 
 
@@ -229,7 +229,7 @@ def test_a_queue_that_is_its_own_dead_letter_address_is_warned_of() -> None:
     queue = "<address name='q'><anycast><queue name='q' dead-letter-address='q'/></anycast></address>"
     core = f"<core xmlns='urn:activemq:core'><addresses>{queue}</addresses></core>"
     config = loads(f"<configuration xmlns='urn:activemq'>{core}</configuration>")
-    assert any("come back to it for ever" in notice.message for notice in config.notices)
+    assert any("return to it for ever" in notice.message for notice in config.notices)
 
 
 def test_every_rule_names_attributes_that_exist() -> None:

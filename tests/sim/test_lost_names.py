@@ -85,7 +85,7 @@ def test_an_acknowledgement_that_is_lost_is_told_by_its_queue(made: Made) -> Non
             if record.type_code == 3:
                 disk = made.disk()
                 flip(disk, name, record.offset + RECORD_HEADER_BYTES + 9)
-                assert "what happened to messages of orders" in "\n".join(damage_lines(recover(disk), "journal"))
+                assert "events of messages of orders" in "\n".join(damage_lines(recover(disk), "journal"))
                 return
     raise AssertionError("no acknowledgement")
 

@@ -191,7 +191,7 @@ class HttpConnection(asyncio.Protocol):
 
     def refuse_late(self) -> None:
         """The request does not come."""
-        self._refuse(HTTPStatus.REQUEST_TIMEOUT, "the request took too long to come")
+        self._refuse(HTTPStatus.REQUEST_TIMEOUT, "the request took too long to arrive")
 
     def note_progress(self, now_ms: int) -> None:
         """Part of a file that left by its thread is activity, too."""
@@ -254,12 +254,12 @@ class HttpConnection(asyncio.Protocol):
             if self._takes_body:
                 self._write(self._machine.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
             else:
-                self._refuse(HTTPStatus.EXPECTATION_FAILED, "bodies are not read here")
+                self._refuse(HTTPStatus.EXPECTATION_FAILED, "this path takes no request body")
 
     def _may_be_answered(self, route: Route, request: Request) -> bool:
         """Refuses what is not for this client, or cannot be now."""
         if not self._service.may_have(route, self):
-            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections read the log; try again later")
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections are reading the log; try again later")
             return False
         reason = None if route.is_open else self._service.hosts.refusal(request)
         if reason is not None:
@@ -313,7 +313,9 @@ class HttpConnection(asyncio.Protocol):
         handler = self._route.handler(request.method)
         if handler is None:
             allowed = self._route.allowed
-            return text_response(HTTPStatus.METHOD_NOT_ALLOWED, f"only {allowed}", (("Allow", allowed),))
+            return text_response(
+                HTTPStatus.METHOD_NOT_ALLOWED, (f"method not allowed; use {allowed}"), (("Allow", allowed),)
+            )
         try:
             return handler(request)
         except Exception:
@@ -390,7 +392,7 @@ class HttpConnection(asyncio.Protocol):
             piece = next(pieces, None)
         except Exception:
             # Half of the answer is out: only a cut connection tells the client that the rest is missing.
-            log.exception("an answer broke off")
+            log.exception("a response failed")
             self.abort()
             return
         if piece is None:

@@ -154,7 +154,7 @@ class FileSender:
         try:
             self._selector.register(transfer.socket_fd, selectors.EVENT_WRITE, transfer)
         except (OSError, ValueError, KeyError) as error:
-            failure = OSError(f"the socket cannot be waited for: {error}")
+            failure = OSError(f"cannot wait for the socket: {error}")
             self._paused.add(transfer)  # where the selector does not look for it
             self._release(transfer)
             self._call_threadsafe(lambda: self._tell(transfer, failure))
@@ -187,7 +187,7 @@ class FileSender:
                 transfer.socket_fd, body.descriptor, body.offset + transfer.sent_bytes, min(left, CHUNK_BYTES)
             )
             if not sent and left:
-                failure = OSError("the file is shorter than it was said to be")
+                failure = OSError("the file is shorter than announced")
             transfer.sent_bytes += sent
             transfer.sent_s = time.monotonic()
             self._note_sent(transfer, sent)

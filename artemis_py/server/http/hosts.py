@@ -36,13 +36,14 @@ class Hosts:
         for authority in (request.headers.get("host"), request.authority):
             if authority is not None and not self._allows(authority):
                 return (
-                    f"the log and /memory are not read under the name {authority[:100]!r}: use localhost or the"
-                    " broker's address as numbers, or write allowedHosts=NAME into the URI of the acceptor"
+                    f"the host name {authority[:100]!r} may not be used for the log and /memory; use localhost or the "
+                    "broker's IP address, or add allowedHosts=NAME to the acceptor's URI"
                 )
         origin = request.headers.get("origin")
         if origin is not None and not self._allows_origin(origin, request.headers.get("host", "")):
             return (
-                f"web pages of {origin[:100]!r} may not read the broker's log; allowedHosts of the acceptor names hosts"
+                f"web pages of {origin[:100]!r} may not read the broker's log; the acceptor's allowedHosts lists the "
+                "hosts that may"
             )
         return None
 

@@ -54,10 +54,10 @@ class Store:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self._lock.close()
-            raise JobError(f"{self._root} is being written by another archive job: wait for it to end") from None
+            raise JobError(f"{self._root} is being written by another archive job; wait for it to end") from None
         state = self._files.read(self._own / "state.json") or {"format": FORMAT_VERSION, "brokers": {}}
         if state["format"] != FORMAT_VERSION:
-            raise JobError(f"{self._root} has format {state['format']}; this program writes {FORMAT_VERSION}")
+            raise JobError(f"{self._root} has format {state['format']}, but this program writes {FORMAT_VERSION}")
         self._state = dict(state["brokers"])
         self._marks = dict(state.get("marks", {}))
         move = self._files.read(self._move)

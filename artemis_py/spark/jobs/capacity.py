@@ -87,7 +87,7 @@ def capacity(spark: SparkSession, source: Source, *, outage_s: int = 600, memory
     texts = [Text("broker.xml", "Settings that would have held it", as_xml(advices))] if advices else []
     facts = [
         (Column("outageS", "outage", SECONDS), outage_s),
-        (Column("memory", "memory in all", BYTES), sum(advice.max_size_bytes for advice in advices)),
+        (Column("memory", "total memory", BYTES), sum(advice.max_size_bytes for advice in advices)),
         (Column("disk", "pages after the outage", BYTES), sum(advice.disk_bytes for advice in advices)),
     ]
     busiest = [row[2] for row in of_queues.rows[:8]]
@@ -135,13 +135,15 @@ def _notes(queues: Sequence[Row]) -> list[str]:
     for row in queues:
         if row.serviceRate and row.drainS is None and row.hadBacklog:
             rates = f"({row.arrivalRate:.1f} per s) than its consumers do ({row.serviceRate:.1f})"
-            notes.append(f"{row.queue}: more comes {rates}: a backlog never drains")
+            notes.append(f"{row.queue}: more messages arrive {rates}; a backlog never drains")
     steady = [row.queue for row in queues if row.serviceRate and row.drainS is None and not row.hadBacklog]
     if steady:
-        notes.append(f"consumers of {_named(steady)} kept up with what came: how fast they would drain is not known")
+        notes.append(
+            f"consumers of {_named(steady)} kept up with all arrivals; how fast they would drain a backlog is not known"
+        )
     idle = [row.queue for row in queues if not row.serviceRate]
     if idle:
-        notes.append(f"nobody acknowledged anything in {_named(idle)}: what comes there stays")
+        notes.append(f"no consumer acknowledged anything in {_named(idle)}; messages stay there")
     return notes
 
 

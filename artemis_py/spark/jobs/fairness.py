@@ -51,7 +51,7 @@ def fairness(spark: SparkSession, source: Source, *, interval_s: int = _INTERVAL
     frames = {"fairness_queues": queues, "fairness_consumers": consumers}
     bars = [(f"{row[2]} · {row[3]}", float(row[4])) for row in tables[1].rows[:24]]
     plots = [Plot("Delivered per consumer", COUNT, bars=bars)] if bars else []
-    notes = ["a consumer that never got anything is not in the log, and does not count"] if tables[1].rows else []
+    notes = ["consumers that never got a message are not in the log and do not count"] if tables[1].rows else []
     return Result("fairness", "Fairness between consumers", tables=tables, plots=plots, notes=notes, frames=frames)
 
 

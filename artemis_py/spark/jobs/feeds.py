@@ -44,15 +44,14 @@ class LogFeed(Feed):
         self._log_id = self._log_id or listing.log_id
         if listing.log_id != self._log_id:
             raise JobError(
-                f"the log of {self.broker} was replaced by another one while it was archived: its id is"
-                f" {listing.log_id}, and was {self._log_id}. The archive has what was there before; archive the new log"
-                " into another directory"
+                f"the log of {self.broker} was replaced while it was archived: its id is {listing.log_id} and was "
+                f"{self._log_id}. The archive has the old log; archive the new log into another directory"
             )
         what = difference(listing, lsn, mark)
         if what is not None:
             raise JobError(
-                f"the log of {self.broker} is another one than that in the archive, or an older copy: {what}. Archive"
-                " it into another directory"
+                f"the log of {self.broker} is not the one in the archive, or an older copy of it: {what}. Archive it "
+                "into another directory"
             )
 
     def mark(self, lsn: int) -> Mark:
@@ -64,8 +63,9 @@ class LogFeed(Feed):
         listing = self._log.listing(after_lsn)
         if 0 < after_lsn < listing.first_lsn - 1 and not self._accepts_gap:
             raise JobError(
-                f"the log of {self.broker} begins at lsn {listing.first_lsn} and the archive ends at {after_lsn}:"
-                " what was between is gone. Run archive more often, or keep more of the log; --accept-gap goes on"
+                f"the log of {self.broker} begins at lsn {listing.first_lsn}, but the archive ends at {after_lsn}: "
+                "the log between them is gone. Run archive more often, or keep more of the log; --accept-gap "
+                "continues without it"
             )
         ends: list[int] = []
         filled = 0
@@ -97,11 +97,11 @@ class LogFeed(Feed):
 def feeds_of(source: Source, cursor: str, *, accepts_gap: bool = False) -> list[LogFeed]:
     """A feed for each broker of a source. Raises JobError for sources that are no log."""
     if not isinstance(source, LogTables):
-        raise JobError("an archive is made of a log: give --journal DIR or --url URL")
+        raise JobError("an archive is made from a log; give --journal DIR or --url URL")
     if source.span != Span() or "subscribe" in source.options:
         raise JobError(
-            "an archive has the whole log, as the broker drops what it is told is archived: leave out --from, --to and"
-            " --addresses, and give them to the jobs that read the archive"
+            "an archive needs the whole log, because the broker drops what is archived. Leave out --from, --to and "
+            "--addresses, and give them to the jobs that read the archive"
         )
     logs = opened(read_options(source.options))
     return [LogFeed(log, source.options, cursor, accepts_gap=accepts_gap) for _, log in logs.values()]

@@ -54,7 +54,7 @@ def latency(spark: SparkSession, source: Source, *, interval_s: int | None = Non
     notes = []
     earlier, waiting = queues.agg(F.sum("earlier"), F.sum(F.col("messages") - F.col("delivered"))).collect()[0]
     if earlier:
-        notes.append(f"{earlier:,} messages came to their queues before this time span and are left out")
+        notes.append(f"{earlier:,} messages that reached their queues before this time span are not counted")
     if waiting:
         notes.append(f"{waiting:,} messages were not delivered in this time span")
     frames = {"latency_queues": queues, "latency_intervals": times}

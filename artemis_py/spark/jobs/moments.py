@@ -29,7 +29,7 @@ def moment_ms(text: str, now_ms: int) -> int:
             today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
             moment = datetime.combine(today, time.fromisoformat(text))
         except ValueError:
-            raise ValueError(f"{text!r} is no time: write {FORMS}") from None
+            raise ValueError(f"{text!r} is not a time; write {FORMS}") from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return round(moment.timestamp() * 1000)
@@ -39,7 +39,7 @@ def duration_s(text: str) -> int:
     """Seconds of ``90``, ``90s``, ``10m``, ``2h``, ``1d``; raises ValueError for others."""
     found = _SPAN.fullmatch(text.strip()) or _SPAN.fullmatch(f"{text.strip()}s")
     if found is None or not _span_ms(found):
-        raise ValueError(f"{text!r} is no duration: write 90s, 10m, 2h or 1d")
+        raise ValueError(f"{text!r} is not a duration; write 90s, 10m, 2h or 1d")
     return max(1, round(_span_ms(found) / 1000))
 
 

@@ -82,7 +82,7 @@ def replay(
     facts = _facts(places, rate)
     notes = []
     if run_id is None:
-        notes.append("nothing was published: this was a dry run. To publish, say so with --publish")
+        notes.append("nothing was published: this was a dry run. To publish, add --publish")
     else:
         size = _chunk_rows(rate)
         chunks = _chunks(places, size)
@@ -107,8 +107,8 @@ def _chosen(messages: DataFrame, where: str | None) -> DataFrame:
     except (AnalysisException, ParseException) as problem:
         line = str(problem).strip().splitlines()[0]
         raise JobError(
-            f"the condition {where!r} is not understood: {line}. Columns are those of the table messages,"
-            " header['name'] and text (docs/pipeline.md)"
+            f"the condition {where!r} is not valid: {line}. The columns are those of the table messages, "
+            "header['name'] and text (docs/pipeline.md)"
         ) from None
 
 
@@ -156,7 +156,7 @@ def _summary(places: DataFrame) -> Table:
         Column("messages", "messages", COUNT), Column("bytes", "bytes", BYTES), Column("firstAt", "first", TIME),
         Column("lastAt", "last", TIME),
     )  # fmt: skip
-    return collected("selection", "What is selected", columns, summary_frame(places))
+    return collected("selection", "The selection", columns, summary_frame(places))
 
 
 def _facts(places: DataFrame, rate: float | None) -> list[tuple[Column, Any]]:
@@ -184,7 +184,7 @@ def _examples(chosen: DataFrame, places: DataFrame) -> Table:
     cut = chosen.where(wanted).withColumn("value", F.substring("value", 1, 512)).orderBy("broker", "offset")
     rows = [in_utc(row) for row in cut.select(*(column.name for column in columns)).take(_EXAMPLES)]
     shown = [(str(row["messageId"]), row["address"], row["publishedAt"], preview(_bytes(row["value"]))) for row in rows]
-    return Table("examples", "The first of them", columns, shown)
+    return Table("examples", "The first messages", columns, shown)
 
 
 def _bytes(value: bytearray | None) -> bytes | None:

@@ -119,8 +119,8 @@ class LogTables(Source):
         options = read_options(self.options)
         listings = {broker: (log, log.listing()) for broker, (_, log) in opened(options).items()}
         return [
-            f"the log of {broker} is kept without journal-retention-directory: it has what the broker still needs, and"
-            " not who got what"
+            f"the log of {broker} is kept without journal-retention-directory: it has only what the broker still "
+            "needs, not the deliveries"
             for broker, (log, listing) in listings.items()
             if not is_retained(log, listing)
         ] + unknown(options, [listing for _, listing in listings.values()])
@@ -151,7 +151,7 @@ class ArchiveTables(Source):
     def check(self) -> None:
         """Is it there?"""
         if not (self.directory / "_archive").is_dir():
-            raise JobError(f"{self.directory} is no archive: artemis-py pipeline archive makes one")
+            raise JobError(f"{self.directory} is not an archive; artemis-py pipeline archive makes one")
 
     def extent(self) -> str:
         """The first and the last date."""
@@ -170,7 +170,7 @@ class ArchiveTables(Source):
 
         where = self.directory / name
         if not where.is_dir():
-            raise JobError(f"{self.directory} has no table {name}: artemis-py pipeline archive writes one")
+            raise JobError(f"{self.directory} has no table {name}; artemis-py pipeline archive writes it")
         frame = spark.read.schema(archive_schema(spark, where)).parquet(str(where))
         if self.addresses:
             frame = frame.where(F.col("address").isin(*self.addresses))
@@ -199,7 +199,7 @@ def archive_schema(spark: SparkSession, where: Path) -> str:
     """The columns of an archived table. The address is a text also where all addresses look like numbers."""
     files = next(where.glob("date=*/address=*/batch=*/*.parquet"), None)
     if files is None:
-        raise JobError(f"{where} has no Parquet files yet: let artemis-py pipeline archive run to its end")
+        raise JobError(f"{where} has no Parquet files yet; let artemis-py pipeline archive finish")
     inside = spark.read.parquet(str(files)).schema
     fields = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in inside)
     return f"{fields}, date date, address string, batch string"

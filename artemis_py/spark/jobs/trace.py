@@ -47,7 +47,9 @@ def message_number(text: str) -> int:
     """
     found = _ID.fullmatch(text.strip())
     if found is None:
-        raise JobError(f"{text!r} is no message id: give that of a MESSAGE frame, such as 12-345, or of the log, 345")
+        raise JobError(
+            f"{text!r} is not a message id; give the one of a MESSAGE frame, such as 12-345, or of the log, such as 345"
+        )
     return int(found["number"])
 
 
@@ -85,7 +87,7 @@ def _found(
     """The message and its relatives by number, and what happened to them."""
     family = _family(lambda: source.table(spark, "messages", _MESSAGE_COLUMNS), number, broker)
     if not family:
-        raise JobError(f"message {number} is not in the log: look in an archive, or widen --from and --to")
+        raise JobError(f"message {number} is not in the log; look in an archive, or widen --from and --to")
     named = next(iter(family.values()))["broker"]
     return family, _events(source.table(spark, "events", _EVENT_COLUMNS), named, family)
 
@@ -128,7 +130,7 @@ def _only_broker(found: list[dict[str, Any]], number: int) -> str:
     """Numbers are unique in one broker's log only."""
     brokers = sorted({row["broker"] for row in found})
     if len(brokers) > 1:
-        raise JobError(f"message {number} is in the logs of {', '.join(brokers)}: choose one with --broker")
+        raise JobError(f"message {number} is in the logs of {', '.join(brokers)}; choose one with --broker")
     return brokers[0] if brokers else ""
 
 
@@ -170,7 +172,7 @@ def _picture(story: _Story, began: datetime) -> list[str]:
         facts.append(f"in the transaction of lsn {message['transaction']}")
     lines.append("│  " + " ".join(facts))
     if message["expiration"]:
-        lines.append(f"│  to expire at {_clock(message['expiration'])}")
+        lines.append(f"│ expires at {_clock(message['expiration'])}")
     if message["deliverAt"]:
         lines.append(f"│  not before {_clock(message['deliverAt'])}")
     queues: dict[str, list[dict[str, Any]]] = {}
@@ -182,7 +184,7 @@ def _picture(story: _Story, began: datetime) -> list[str]:
     rest = [copy for copy in story.copies if id(copy) not in shown]
     branches += [[f"copied as {lines_of[0]}", *lines_of[1:]] for lines_of in (_picture(copy, began) for copy in rest)]
     if not branches:
-        lines.append("└─ no durable queue took it")
+        lines.append("└─ no durable queue got it")
     for place, branch in enumerate(branches):
         is_last = place == len(branches) - 1
         lines.append("│")
@@ -201,11 +203,11 @@ def _branch(queue: str, events: list[dict[str, Any]], copies: list[_Story], bega
     for event in events:
         lines.append(f"  {_later(event['timestamp'] - began)}  {_told(event)}")
     if not any(event["event"] in names.ENDS for event in events):
-        lines.append(f"  {'':>12}  still there at the end of this log")
+        lines.append(f"  {'':>12}  still in the queue at the end of this log")
     for copy in copies:
         if copy.message["originalQueue"] == queue:
             first, *more = _picture(copy, began)
-            lines.append(f"  └─ went on as {first}")
+            lines.append(f"  └─ continued as {first}")
             lines += [f"     {line}" for line in more]
     return lines
 
@@ -215,11 +217,11 @@ def _told(event: dict[str, Any]) -> str:
     who = f" {event['consumer']}" if event["consumer"] else ""
     reason = f" ({event['reason']})" if event["reason"] and event["reason"] != kind else ""
     told = {
-        names.ROUTED: "came to the queue",
-        names.SCHEDULED: "came to the queue, to wait for its time",
-        names.DUE: "its time came",
+        names.ROUTED: "arrived in the queue",
+        names.SCHEDULED: "arrived in the queue, scheduled",
+        names.DUE: "became due",
         names.DELIVERED: f"delivered to{who or ' a consumer'}",
-        names.ATTEMPTED: f"came back: failed delivery {event['attempts']}",
+        names.ATTEMPTED: f"returned: failed delivery {event['attempts']}",
         names.ACKED: f"acknowledged{f' by{who}' if who else ''}",
     }
     return f"{told.get(kind) or f'{kind}: {names.LOSSES.get(kind, kind)}'}{reason}"
