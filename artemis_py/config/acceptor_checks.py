@@ -1,4 +1,4 @@
-"""From the URIs of acceptors to ports: which are opened, with which protocols, and why others are not."""
+"""Turns the URIs of acceptors into ports: which are opened, with which protocols, and why others are not."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def make_acceptors(draft: Draft, *, open_to_all: bool) -> tuple[AcceptorConfig, 
 
 
 def _tell_of_foreign(draft: Draft, foreign: dict[str, Origin], acceptors: list[AcceptorConfig]) -> None:
-    """One warning for all that other protocols are named for: the files of Artemis have three such acceptors."""
+    """Give one warning for all unsupported protocols: Artemis' own files have three such acceptors."""
     what = f"unsupported protocols are ignored: {', '.join(foreign)}"
     closed = [f"{each.name!r} ({each.origin.line})" for each in acceptors if each.refused == _SPEAKS_NONE]
     if closed:
@@ -69,7 +69,7 @@ def _make(draft: Draft, each: AcceptorDraft, foreign: dict[str, Origin], open_to
 
 
 def _check_params(draft: Draft, each: AcceptorDraft) -> tuple[dict[str, str], str | None]:
-    """Return the parameters under their present names, and why the port must not be opened, if so."""
+    """Return the parameters by their current names, and the reason why the port must not be opened, if any."""
     rows = known_params()
     params: dict[str, str] = {}
     refused: str | None = None
@@ -118,7 +118,7 @@ def _note_ignored(draft: Draft, row: Any, value: object, origin: Origin) -> None
 
 
 def _handshake_seconds(draft: Draft, each: AcceptorDraft, params: dict[str, str], text: str, origin: Origin) -> None:
-    """Read Artemis' own parameter, in seconds; our own, in ms, wins where both are given."""
+    """Read Artemis' parameter, in seconds. Our own, in ms, wins if both are given."""
     if not text.isascii() or not text.isdigit():
         draft.problems.error(
             origin,
@@ -133,7 +133,7 @@ def _handshake_seconds(draft: Draft, each: AcceptorDraft, params: dict[str, str]
 def _protocols(
     draft: Draft, each: AcceptorDraft, params: dict[str, str], foreign: dict[str, Origin]
 ) -> tuple[str, ...]:
-    """Return what is served: STOMP where nothing is named, else what is named and known, in any case."""
+    """Return the protocols to serve: STOMP if none is named, else the known ones, in any letter case."""
     text = params.get("protocols")
     if text is None:
         return _EVERYTHING

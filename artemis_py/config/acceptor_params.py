@@ -1,4 +1,4 @@
-"""The table of acceptor parameters: what may stand behind the ``?`` of an acceptor's URI."""
+"""The table of acceptor parameters: what may follow the ``?`` in an acceptor's URI."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The element ``address-setting``: what holds for every address that its ``match`` applies to.
+"""The element ``address-setting``: settings for every address that its ``match`` applies to.
 
-Several address-settings apply to one address; :mod:`artemis_py.config.merging` folds them into one
+Several address-settings may apply to one address; :mod:`artemis_py.config.merging` merges them into one
 :class:`AddressSettings`.
 """
 
@@ -57,9 +57,9 @@ DERIVED: Final = -(2**63) - 1
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddressSettings:
-    """The settings of one address, as they count: merged, with every default filled in.
+    """The effective settings of one address: merged, with every default filled in.
 
-    Times are in ms unless the table says otherwise. None means "not set" where absence has a meaning of its own.
+    Times are in ms unless the table says otherwise. None means "not set" where that has a meaning of its own.
     """
 
     # Dead letters and redelivery

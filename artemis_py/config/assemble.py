@@ -1,4 +1,4 @@
-"""From a finished draft to frozen settings, with the checks that need to see the whole."""
+"""Turns a finished draft into frozen settings, and checks what needs the whole configuration."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from artemis_py.errors import MatchError
 
 
 def assemble(draft: Draft) -> BrokerConfig:
-    """Freeze a draft. What is wrong is added to its problems; with errors the result is not fit for use."""
+    """Freeze a draft. Problems are added to the draft's; if there are errors, the result must not be used."""
     core = _core_values(draft)
     syntax = _wildcards(draft)
     markers = core.get("literal_match_markers")
@@ -197,7 +197,9 @@ def _check_that_somebody_can_connect(draft: Draft, acceptors: Sequence[AcceptorC
 
 
 def _note_of_tuning(draft: Draft) -> tuple[Origin, str]:
-    """All settings for the inside of Artemis in one note, at the first of them; the reasons are in the reference."""
+    """Put all settings for the internals of Artemis into one note, at the place of the first. The reference has the
+    reasons.
+    """
     places = sorted(draft.tuning.items(), key=lambda item: (item[1].file != draft.file, item[1].file, item[1].line))
     first = places[0][1]
     shown = [f"{name} ({origin.line if origin.file == first.file else origin})" for name, origin in places]

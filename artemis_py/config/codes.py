@@ -1,4 +1,4 @@
-"""The kinds of warnings and notes, by which ``--silence`` leaves them out. Errors cannot be silenced."""
+"""The kinds of warnings and notes, which ``--silence`` hides. Errors cannot be silenced."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ CODES: Final = {
 
 
 def told(problems: Iterable[Problem], silenced: Collection[str]) -> list[Problem]:
-    """Leave out what is silenced."""
+    """Return the problems that are not silenced."""
     return [problem for problem in problems if problem.code not in silenced or not problem.code]
 
 
 def kind_of(problem: Problem) -> str:
-    """Return severity and code as they stand before the text: ``warning[no-effect]``."""
+    """Return severity and code as shown before the text: ``warning[no-effect]``."""
     return f"{problem.severity}[{problem.code}]" if problem.code else problem.severity

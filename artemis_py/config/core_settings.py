@@ -54,7 +54,7 @@ _IN_PARTS: Final = "pages are read in parts of 512 KiB, to keep turns short"
 class CoreSettings:
     """Every plain element of ``core``; times in ms unless the table says otherwise.
 
-    A table of fields for :class:`~artemis_py.config.settings.BrokerConfig`, not made by itself.
+    A table of fields for :class:`~artemis_py.config.settings.BrokerConfig`; never created on its own.
     """
 
     # The broker

@@ -26,7 +26,7 @@ _EXPECTED: Final = (
 
 
 def read_file(path: str, properties: Mapping[str, str], problems: Problems) -> Source:
-    """Read a file with everything it includes. What is wrong is added to ``problems``; OSError is not raised."""
+    """Read a file with everything it includes. Problems are added to ``problems``; OSError is not raised."""
     source = Source(path)
     text = load_text(path, Origin(path, 0), problems)
     if text is not None:
@@ -37,7 +37,7 @@ def read_file(path: str, properties: Mapping[str, str], problems: Problems) -> S
 
 
 def read_text(text: str, file: str, properties: Mapping[str, str], problems: Problems) -> Source:
-    """Like :func:`read_file` for a text that is already at hand; ``file`` is its name in messages and for includes."""
+    """Like :func:`read_file` for a given text; ``file`` is its name in messages and for includes."""
     source = Source(file)
     source.root = parse(text, file, properties, source, problems)
     if source.root is not None:
@@ -46,7 +46,7 @@ def read_text(text: str, file: str, properties: Mapping[str, str], problems: Pro
 
 
 def core_of(source: Source, problems: Problems) -> Element | None:
-    """Return the element ``core``, or None after saying what stands in its place. Of several the first counts."""
+    """Return the element ``core``, or None after reporting what is there instead. Of several, the first counts."""
     root: Any = source.root
     if root is None:
         return None

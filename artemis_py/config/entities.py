@@ -1,4 +1,4 @@
-"""What ``addresses`` and ``diverts`` declare: addresses, queues, diverts, each with the place where it stands."""
+"""What ``addresses`` and ``diverts`` declare: addresses, queues and diverts, each with its place in the file."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NOWHERE: Final = Origin("default", 0)
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionConfig:
-    """``journal-retention-directory``: where closed journal files are kept, and how long or how much of them; None: no
+    """``journal-retention-directory``: where closed journal files are kept, and how long or how many bytes; None: no
     such limit.
     """
 
@@ -51,13 +51,13 @@ class RetentionConfig:
     period_ms: int | None
     storage_limit: int | None
     cursor_ttl_s: int
-    """How long a cursor that is not moved holds files back, when it does not say itself."""
+    """How long a cursor that is not moved holds files back, unless it sets a time itself."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserLimits:
-    """``resource-limit-setting``: what one login may have at once; -1: any number."""
+    """``resource-limit-setting``: what one login may have at once; -1: no limit."""
 
     connections_max: int = -1
     queues_max: int = -1
@@ -66,7 +66,7 @@ class UserLimits:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueConfig:
-    """A queue as it was declared. None: the attribute is absent, and the address-setting's default counts."""
+    """A queue as declared. None: the attribute is absent, and the address-setting's default applies."""
 
     name: str
     address: str
@@ -127,7 +127,7 @@ class QueueConfig:
     origins: tuple[tuple[str, Origin], ...] = ()
 
     def origin_of(self, attribute: str) -> Origin:
-        """Return where ``attribute`` was written, the queue's own place if it was not written at all."""
+        """Return the place of ``attribute``, or of the queue if the attribute is not set."""
         return dict(self.origins).get(attribute, self.origin)
 
 
@@ -179,7 +179,7 @@ QUEUE_CONSTANTS: Final = {"purge_on_no_consumers": False, "enabled": True}
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddressConfig:
-    """An address as it was declared, with its queues in the order of the file."""
+    """An address as declared, with its queues in the order of the file."""
 
     name: str
     routing_types: tuple[str, ...] = ()
@@ -190,7 +190,7 @@ class AddressConfig:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DivertConfig:
-    """A divert: copies (or, when exclusive, moves) what is sent to ``address`` to ``forwarding_addresses``."""
+    """A divert: copies (or, if exclusive, moves) messages sent to ``address`` to ``forwarding_addresses``."""
 
     name: str
     address: str = text("", "the address whose messages are diverted", shown="required")

@@ -1,4 +1,4 @@
-"""``journalRetentionDirectory`` and its limits, which are properties of their own in Artemis."""
+"""``journalRetentionDirectory`` and its limits, which are separate properties in Artemis."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RETENTION_BEANS: Final[dict[str, Setting]] = {
 
 
 def lay_over_retention(draft: Draft, bean: str, given: Property, *, remove: bool) -> None:
-    """Change what is retained as one property says; a wrong value is a warning."""
+    """Apply one property to the retention settings; a wrong value is a warning."""
     row = RETENTION_BEANS[bean]
     value: Any = None
     if not remove:
@@ -42,7 +42,9 @@ def lay_over_retention(draft: Draft, bean: str, given: Property, *, remove: bool
 
 
 def check_retention(draft: Draft) -> None:
-    """When all properties are read: without a directory nothing is retained, without a limit it would grow for ever."""
+    """Check retention after all properties: without a directory nothing is retained, and without a limit it would grow
+    for ever.
+    """
     kept = draft.retention
     if kept is None:
         return

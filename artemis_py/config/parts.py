@@ -1,7 +1,7 @@
-"""The elements with a structure: what each is for and how far it is honoured.
+"""The structured elements: what each is for and how far it is honoured.
 
-Together with the tables of plain settings this gives every element and attribute of the XSD exactly one row. A path
-begins below ``core``; a part that is ``whole`` stands for everything inside it too.
+With the tables of plain settings, every element and attribute of the XSD has exactly one row. A path begins below
+``core``; a part that is ``whole`` includes everything inside it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from artemis_py.config.fields import (
 
 
 class Part(NamedTuple):
-    """One row: see the module's text.
+    """One row: see the module docstring.
 
-    ``silent``: present or not makes no difference, so no notice is needed; ``only_with`` names the child without which
-    the same is true.
+    ``silent``: the part's presence makes no difference, so it needs no notice. ``only_with``: the same holds unless
+    this child is present.
     """
 
     path: str

@@ -19,7 +19,7 @@ _KEY_END: Final = re.compile(r"(?:[^\\=: \t\f]|\\.)*", re.DOTALL)
 
 
 class Property(NamedTuple):
-    """One key with its value. The key is not taken apart; ``line`` counts from 1, 0 when unknown."""
+    """One key with its value. The key is not split; ``line`` counts from 1 and is 0 if unknown."""
 
     key: str
     value: str
@@ -27,9 +27,9 @@ class Property(NamedTuple):
 
 
 def expand_paths(paths: list[str], problems: Problems) -> list[str]:
-    """Return the files that ``paths`` mean: each may be several with commas between, and a folder is
-    every ``.properties`` and ``.json`` file in it, in the order of names, or those that ``?filter=REGEX`` matches whole
-    (Artemis manual, "Broker Properties"). A folder that cannot be read is an error.
+    """Return the files that ``paths`` name. Each path may be a comma-separated list. A folder means every
+    ``.properties`` and ``.json`` file in it, by name, or those whose whole name ``?filter=REGEX`` matches (Artemis
+    manual, "Broker Properties"). An unreadable folder is an error.
     """
     files: list[str] = []
     for path in (each.strip() for listed in paths for each in _between_commas(listed)):
@@ -42,7 +42,7 @@ def expand_paths(paths: list[str], problems: Problems) -> list[str]:
 
 
 def _between_commas(listed: str) -> list[str]:
-    """Take a list apart; a file that has the comma in its name stays whole."""
+    """Split a list at its commas; the name of an existing file with a comma stays whole."""
     return [listed] if os.path.exists(listed) else listed.split(",")
 
 
@@ -63,7 +63,7 @@ def _files_in(folder: str, query: str, problems: Problems) -> list[str]:
 
 
 def read_properties(path: str, problems: Problems) -> list[Property]:
-    """Return the properties of a file in its order. A file that cannot be read is an error."""
+    """Return the properties of a file in its order. An unreadable file is an error."""
     text = load_text(path, Origin(path, 0), problems)
     if text is None:
         return []
@@ -79,7 +79,7 @@ def read_properties(path: str, problems: Problems) -> list[Property]:
 
 
 def _whole(text: str, given: Property, problems: Problems) -> str:
-    """Put together what two escapes say of one character, as Java writes it; half a character is an error."""
+    """Join two escapes of one character (a surrogate pair, as Java writes it); half a pair is an error."""
     if _HALF.search(text) is None:
         return text
     joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,6 +1,6 @@
-"""Which settings of a queue do not go together, and which have no effect: one table, looked through for every queue.
+"""Settings of a queue that exclude each other or have no effect: one table, checked for every queue.
 
-What is in no row works together; ``tests/queues/test_combinations.py`` tries every pair. Types that exclude each other
+All other settings work together; ``tests/queues/test_combinations.py`` tries every pair. Types that exclude each other
 are in :mod:`artemis_py.config.queue_type_checks`.
 """
 
@@ -19,14 +19,14 @@ from artemis_py.config.queue_settings import QueueSettings, queue_settings
 
 
 class Case(NamedTuple):
-    """A queue with what its checks need to know of the place around it."""
+    """A queue with what its checks need to know about its surroundings."""
 
     own: QueueSettings
     settings: AddressSettings
     address: str
     """The address, or the match of an address-setting."""
     pages: bool
-    """Is the address meant to page?"""
+    """Does the file ask for paging on the address?"""
     neighbours: int
     """Other queues of the address."""
 
@@ -34,7 +34,9 @@ class Case(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A row. ``attributes`` are the queue's that take part, ``applies`` says when, ``text`` what is the matter."""
+    """A row. ``attributes`` are the queue attributes involved, ``applies`` says when the rule applies, ``text`` what is
+    wrong.
+    """
 
     severity: str
     attributes: tuple[str, ...]
@@ -162,8 +164,8 @@ RULES: Final = (
 def check_queue_combinations(
     draft: Draft, addresses: Sequence[AddressConfig], settings: SettingsRepository, pages: Callable[[str], bool]
 ) -> None:
-    """Refuse or warn of what does not go together: in each queue, and in each address-setting for the queues it makes.
-    A rule speaks only where one of its attributes is written.
+    """Refuse or warn of bad combinations, in each queue and in each address-setting for the queues it creates. A rule
+    applies only where one of its attributes is written.
     """
     for address in addresses:
         for queue in address.queues:

@@ -1,4 +1,4 @@
-"""Checks of queue types: attributes that contradict each other, and what pages do to the order."""
+"""Checks of queue types: attributes that contradict each other, and orders that paging breaks."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def check_queue_types(
     settings: SettingsRepository,
     pages: Callable[[str], bool],
 ) -> None:
-    """Refuse queues and address-settings that ask for two types, or for one that lacks something; warn about orders on
-    addresses that ``pages`` says are meant to page.
+    """Refuse queues and address-settings that ask for two types or for an incomplete one. Warn of orders on addresses
+    that page according to ``pages``.
     """
     for address in addresses:
         for queue in address.queues:

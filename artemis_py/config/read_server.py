@@ -27,7 +27,7 @@ _CHARACTERS: Final = {"delimiter": "delimiter", "any-words": "any_words", "singl
 
 
 def read_acceptors(reading: Reading, parent: Element) -> None:
-    """Read every ``acceptor``: its URI is taken apart here, its parameters are checked later."""
+    """Read every ``acceptor``: its URI is parsed here, its parameters are checked later."""
     for element in parent.iterchildren("{*}acceptor"):
         origin = reading.origin(element)
         text = element.text or ""
@@ -89,7 +89,7 @@ def _read_security_setting(reading: Reading, element: Element) -> None:
 
 
 def read_wildcards(reading: Reading, parent: Element) -> None:
-    """Read ``wildcard-addresses``: of each text only the first character counts, as in Artemis."""
+    """Read ``wildcard-addresses``: only the first character of each text is used, as in Artemis."""
     wildcards = reading.draft.wildcards
     for element in parent:
         name = local_name(element)

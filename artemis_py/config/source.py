@@ -1,4 +1,4 @@
-"""From a configuration file and the files it includes to one tree, each element with the place where it was written."""
+"""Reads a configuration file and its includes into one tree, in which each element knows its place in the files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from artemis_py.config.syntax_errors import in_our_words
 
 FILE_LENGTH_MAX: Final = 16 * 1024 * 1024
 _TAG_LENGTH_MAX: Final = 65536
-"""How far back the beginning of a start tag is looked for."""
+"""How far back to search for the beginning of a start tag."""
 CORE_NAMESPACE: Final = "urn:activemq:core"
 
 Element = etree._Element
@@ -37,7 +37,7 @@ class SourceFile:
         self._line_starts: array[int] | None = None
 
     def line_of(self, element: Element) -> int:
-        """Return the line on which the element's start tag begins (the parser knows only the one on which it ends)."""
+        """Return the line where the element's start tag begins (the parser knows only where it ends)."""
         line = source_line(element)
         if element.attrib:
             line = self._first_line(element, line)
@@ -57,7 +57,7 @@ class SourceFile:
 
 @final
 class Source:
-    """The whole tree. ``root`` is None when the main file could not be parsed."""
+    """The whole tree. ``root`` is None if the main file could not be parsed."""
 
     __slots__ = ("file", "files", "root")
 
@@ -78,7 +78,7 @@ class Source:
 
 
 def source_line(element: Any) -> int:
-    """Return the line that the parser noted for an element: the one on which its start tag ends."""
+    """Return the line that the parser noted for an element: where its start tag ends."""
     return int(element.sourceline or 1)
 
 
@@ -118,7 +118,7 @@ def load_text(path: str, asked_at: Origin, problems: Problems) -> str | None:
 
 
 def _read_regular_file(path: str) -> bytes | None:
-    """Return at most one byte more than a file may have; None for what is no regular file (a pipe would never end).
+    """Return at most one byte more than a file may have; None if it is not a regular file (a pipe would never end).
     Raises OSError.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -129,7 +129,7 @@ def _read_regular_file(path: str) -> bytes | None:
 
 
 def declared_encoding(data: bytes) -> str:
-    """Return the encoding that a byte-order mark or the XML declaration names; UTF-8 where there is neither."""
+    """Return the encoding that a byte-order mark or the XML declaration names; UTF-8 if there is neither."""
     for mark, encoding in ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
         if data.startswith(mark):
             return encoding
@@ -186,7 +186,7 @@ def _add_syntax_errors(
 
 
 def find_doctype(text: str) -> int:
-    """Return the line of a document type declaration, 0 when there is none. It can only stand before the root."""
+    """Return the line of a document type declaration, or 0. It can only precede the root element."""
     place = 0
     while True:
         place = text.find("<", place)
@@ -204,5 +204,5 @@ def find_doctype(text: str) -> int:
 
 
 def relative_to(including_file: str, href: str) -> str:
-    """Return the path of an included file as seen from the file that includes it."""
+    """Return the path of an included file, relative to the including file."""
     return os.path.normpath(os.path.join(os.path.dirname(including_file), href))

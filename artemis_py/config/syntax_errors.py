@@ -1,4 +1,4 @@
-"""What libxml2 says of XML that is not well-formed, in our words."""
+"""Our words for libxml2's errors about XML that is not well-formed."""
 
 from __future__ import annotations
 
@@ -57,8 +57,7 @@ _WORDS: Final = {
 
 
 def in_our_words(kind: str, message: str) -> str:
-    """Return what an entry of libxml2's log means; a kind without words of ours is given by its
-    name alone."""
+    """Return the meaning of an entry of libxml2's log; a kind without words of ours is given by its name."""
     mismatch = _MISMATCH.match(message)
     if mismatch is not None:
         return f"<{mismatch[1]}> of line {mismatch[2]} is closed by </{mismatch[3]}>"

@@ -1,7 +1,7 @@
-"""Takes the URI of an acceptor apart, with the liberties that Artemis takes.
+"""Parses the URI of an acceptor as liberally as Artemis does.
 
-All blanks are removed, ``;`` counts as ``&``, of ``(a,b)?c`` only the first URI counts, names and values of parameters
-are decoded twice (as part of a URI, then as part of a form), and of a parameter given twice the last value counts.
+All blanks are removed, ``;`` means ``&``, and only the first URI of ``(a,b)?c`` is used. Names and values of parameters
+are decoded twice (as part of a URI, then as part of a form). If a parameter is given twice, the last value counts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _EXAMPLE: Final = "tcp://host:port?parameter=value"
 
 
 class UriError(Exception):
-    """A text that is no URI of an acceptor."""
+    """A text is not the URI of an acceptor."""
 
     def __init__(self, message: str, allowed: str = _EXAMPLE) -> None:
         super().__init__(message)
@@ -69,7 +69,7 @@ def _port(text: str | None) -> int:
 
 
 def parse_query(query: str) -> dict[str, str]:
-    """Return the parameters of a query that was not decoded yet; a parameter without ``=`` has an empty value."""
+    """Return the parameters of a query that is not yet decoded; a parameter without ``=`` has an empty value."""
     params: dict[str, str] = {}
     for part in unquote(query).split("&"):
         key, _, value = part.partition("=")
