@@ -1,4 +1,4 @@
-"""CONNECT and its answer."""
+"""CONNECT and its response."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from artemis_py.stomp.service import StompService
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """A session that may begin: its version, client-id, the login that it gave, heart-beats, and the CONNECTED
-    frame.
-    """
+    """An accepted session: its version, client-id, login, heart-beats, and CONNECTED frame."""
 
     version: str
     client_id: str | None
@@ -24,7 +22,7 @@ class Greeting:
 
 
 def choose_version(accept_version: str | None) -> str | None:
-    """The highest version both sides speak; 1.0 when the client names none; None when there is none in common."""
+    """The highest common version; 1.0 if the client names none; None if there is none in common."""
     if accept_version is None:
         return "1.0"
     offered = {part.strip() for part in accept_version.split(",")}
@@ -33,9 +31,9 @@ def choose_version(accept_version: str | None) -> str | None:
 
 
 def greet(frame: Frame, service: StompService, session_name: str) -> Greeting | bytes:
-    """Answer CONNECT or STOMP: a greeting, or the ERROR frame that refuses the client.
+    """Answer CONNECT or STOMP with a greeting, or with the ERROR frame that refuses the client.
 
-    login and passcode are not checked: this version authenticates nobody, and says so at start.
+    login and passcode are not checked: this version has no authentication, and says so at start.
     """
     headers = frame.headers
     receipt = headers.get("receipt")

@@ -1,10 +1,10 @@
-"""Bytes to frames, many at a time, however the network has cut them.
+"""Parses bytes into frames, many at a time, however the network split them.
 
-The parser looks for the end of a header block, asks the dialect what the block says (or remembers it), and then knows
-how long the body is. Each byte is looked for line ends, for the end of its block and for a NUL at most once, and copied
-a few times at most, however the bytes come: in pieces, with CR LF, or as nothing but line ends.
+The parser finds the end of a header block, gets the block's meaning from the dialect (or its cache), and then knows the
+length of the body. It searches each byte at most once for line ends, for the end of its block and for a NUL, and copies
+it a few times at most, however the bytes arrive: in pieces, with CR LF, or only as line ends.
 
-It finds no more frames at a time than it is asked for. What is behind them waits (``has_more``).
+It returns no more frames at a time than asked for. The rest waits (``has_more``).
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ BodiedFrame = Frame | Send | Refused
 AnyFrame = BodiedFrame | AckRun
 _EOL: Final = b"\r\n"
 _NO_BODY_BYTES_MAX: Final = 1024
-"""So many line ends are no body of CONNECT."""
+"""Up to this many line ends do not count as a body of CONNECT."""
 _LF: Final = 10
 _CR: Final = 13
 _A: Final = 65
 _RECEIPT: Final = b"\nreceipt:"
 ACK_RUN_MAX: Final = 256
-"""The most ACKs that are one request."""
+"""The most ACKs in one request."""
 _ACK_RUN: Final = re.compile(rb"(?:ACK\nid:\d{1,18}+-\d{1,18}+\n\n\0\n?+){1,%d}+" % ACK_RUN_MAX)
 _ACK_IDS: Final = re.compile(rb"(\d+)-(\d+)")
 _LINE_ENDS: Final = re.compile(rb"[\r\n]*+")
 _NOWHERE: Final = (1 << 60) - 1
-"""Behind every byte; what -1 becomes with ``&``."""
+"""A position after every byte; what -1 becomes with ``&``."""
 _FIRST_LINE_BYTES_MAX: Final = 256
 _READ_UNITS: Final = 4
 _READ_BYTES_SHIFT: Final = 7
-"""Reading a header block that was not met before costs so many units, and one for so many bytes, as a power of two."""
+"""Reading a new header block costs this many units, plus one for so many bytes (as a power of two)."""
 _PIECE_BYTES: Final = 4096
 
 
 @final
 class _Pieces:
-    """A body in memory. Small pieces are put together, so that a body costs what it is long, however it comes."""
+    """A body in memory. Small pieces are joined, so that a body costs no more than its length, however it arrives."""
 
     __slots__ = ("_parts", "_tail")
 
@@ -53,7 +53,7 @@ class _Pieces:
         self._tail: bytearray | None = None
 
     def append(self, data: bytes) -> None:
-        """More of the body."""
+        """Add a piece of the body."""
         if len(data) >= _PIECE_BYTES:
             self._parts.append(data)
             self._tail = None
@@ -69,17 +69,17 @@ class _Pieces:
 
 
 class _Unread:
-    """Takes the large body of a frame that cannot have one."""
+    """Discards the large body of a frame that cannot have one."""
 
     def append(self, data: bytes) -> None:
-        """Forget it."""
+        """Discard the data."""
 
 
 class Parser:
-    """One connection's stream of frames. It knows bytes and limits, not what a frame does.
+    """One connection's stream of frames. It knows bytes and limits, not what frames do.
 
-    ``upload`` gives room for the large body of a SEND; without it every body is kept in memory. Such a SEND is returned
-    as a LargeSend as soon as all of the body came, whether or not that is written.
+    ``upload`` provides room for the large body of a SEND; without it every body stays in memory. Such a SEND is
+    returned as a LargeSend as soon as the whole body has arrived, even if it is not yet written.
     """
 
     __slots__ = (
@@ -95,41 +95,41 @@ class Parser:
         limit = dialect.limits.large_body_bytes_min
         self._large_bytes_min = sys.maxsize if upload is None or limit < 0 else max(limit, 1)
         self.read_units = 0
-        """What reading header blocks has cost; whoever pays for it sets it back."""
+        """The cost of reading header blocks; whoever charges it resets it."""
         self.error: FrameError | None = None
-        """Why nothing more can be read; the frames before it were returned."""
+        """Why nothing more can be read; earlier frames were returned."""
         self._data = b""
         self._position = 0
-        """Where in the data the frames begin that nobody has asked for yet."""
+        """Where the frames not yet asked for begin in the data."""
         self._start = bytearray()
-        """The beginning of a frame of which the header block is not complete."""
+        """The beginning of a frame with an incomplete header block."""
         self._searched_bytes = 0
-        """Up to where no end of the block begins in it."""
+        """How far it has been searched for the end of the block."""
         self._reads_ack_runs = dialect.version == "1.2" and dialect.limits.allow_any_ack
         self._last_with_receipt: tuple[bytes, bytes, Send | None] = (b"", b"", None)
-        """What stood before and behind the id of a receipt, and the frame."""
+        """The bytes before and after the id of a receipt, and the frame."""
         self._awaited: BodiedFrame | None = None
-        """A frame whose body is not complete."""
+        """A frame with an incomplete body."""
         self._awaited_bytes = 0
-        """What that frame takes, without its body."""
+        """The size of that frame without its body."""
         self._held: _Pieces | Upload | _Unread | None = None
         self._held_bytes = 0
         self._body_bytes_needed = -1
-        """How much must be held to complete the body and its NUL; -1: until a NUL comes."""
+        """How many bytes the body and its NUL need; -1: up to a NUL."""
 
     @property
     def in_frame(self) -> bool:
-        """Has a frame begun that is not complete?"""
+        """Is a frame incomplete?"""
         return self._awaited is not None or bool(self._start.lstrip(_EOL))
 
     @property
     def in_large_body(self) -> bool:
-        """Does what comes now go to a file?"""
+        """Does incoming data go to a file?"""
         return isinstance(self._held, Upload) and self._held.failure is None
 
     @property
     def waiting_bytes(self) -> int:
-        """What is held in memory of frames that are not complete, or were not looked at."""
+        """Bytes in memory of incomplete and unread frames."""
         rest_bytes = len(self._data) + len(self._start)
         if self._awaited is None:
             return rest_bytes
@@ -138,7 +138,7 @@ class Parser:
 
     @property
     def has_more(self) -> bool:
-        """Are there bytes that were not looked at, because no more frames were asked for?"""
+        """Are there unread bytes because no more frames were asked for?"""
         return bool(self._data)
 
     def forget(self) -> None:
@@ -150,8 +150,8 @@ class Parser:
         self._last_with_receipt = (b"", b"", None)
 
     def feed(self, data: bytes, frames_max: int = sys.maxsize) -> list[tuple[AnyFrame, bytes]]:
-        """The frames that ``data`` completes, each with its body; about ``frames_max`` at the most, the others wait
-        for ``more``.
+        """The frames that ``data`` completes, each with its body; about ``frames_max`` at most, the rest wait for
+        ``more``.
         """
         if self._data:
             self._data = self._data[self._position :] + data
@@ -179,7 +179,7 @@ class Parser:
         return frames
 
     def more(self, frames_max: int = sys.maxsize) -> list[tuple[AnyFrame, bytes]]:
-        """The next frames of what came already."""
+        """The next frames in the data already received."""
         frames: list[tuple[AnyFrame, bytes]] = []
         data, self._data = self._data, b""
         try:
@@ -191,7 +191,7 @@ class Parser:
         return frames
 
     def feed_one(self, data: bytes) -> tuple[list[tuple[AnyFrame, bytes]], bytes]:
-        """Like ``feed`` for the frame that must come first (CONNECT): at most one frame, and the bytes behind it."""
+        """Like ``feed`` for the first frame (CONNECT): at most one frame, and the bytes after it."""
         frames: list[tuple[AnyFrame, bytes]] = []
         try:
             if self._start:
@@ -288,9 +288,8 @@ class Parser:
         self._position = position
 
     def _block_with_cr(self, data: bytes, position: int, lf_end: int, crlf_end: int) -> tuple[bytes, int]:
-        """The header block at ``position``, of which a line may end with CR LF, and where its body begins; -1 when it
-        is not complete, and what there is of it is kept. ``lf_end`` and ``crlf_end`` are where the next empty lines
-        are.
+        """The header block at ``position``, whose lines may end with CR LF, and where its body begins. -1 if it is
+        incomplete; then its beginning is kept. ``lf_end`` and ``crlf_end`` are the positions of the next empty lines.
         """
         end = min(lf_end, crlf_end)
         if end == _NOWHERE:
@@ -304,7 +303,7 @@ class Parser:
         return block.removesuffix(b"\r"), crlf_end + 3
 
     def _first_block(self, data: bytes, position: int) -> tuple[bytes, int]:
-        """As ``_block_with_cr``, for a block that comes alone."""
+        """Like ``_block_with_cr``, for a single block."""
         lf_end, crlf_end = data.find(b"\n\n", position) & _NOWHERE, data.find(b"\n\r\n", position) & _NOWHERE
         found = self._block_with_cr(data, position, lf_end, crlf_end)
         if b"\0" in found[0]:
@@ -312,7 +311,7 @@ class Parser:
         return found
 
     def _refuse_block(self, block: bytes) -> None:
-        """Raises FrameError for a block that is too long or has a NUL, with the receipt that stands in it before."""
+        """Raises FrameError for a block that is too long or has a NUL, with the receipt found before that."""
         limit = self._header_bytes_max
         if len(block) > limit:
             start = block[:limit].rpartition(b"\n")[0]
@@ -322,14 +321,14 @@ class Parser:
         raise FrameError("NUL among the headers: the empty line after them is missing", receipt)
 
     def _hold_start(self, start: bytes) -> None:
-        """Keep the beginning of a frame, and refuse what can be none."""
+        """Keep the beginning of a frame, and refuse what cannot be one."""
         self._start += start
         self._searched_bytes = 0
         self._check_start(start)
 
     def _with_start(self, data: bytes) -> bytes | None:
-        """What was kept of a frame with what came now; None when the empty line is still missing. Only what is new is
-        looked at.
+        """The kept beginning of a frame plus the new data; None if the empty line is still missing. Only the new data
+        is searched.
         """
         start = self._start
         is_line_end = start[0] == _CR
@@ -343,7 +342,7 @@ class Parser:
         return None
 
     def _check_start(self, data: bytes) -> None:
-        """Refuse what came of a frame, the last of it being ``data``, where no empty line can make it a frame."""
+        """Refuse the beginning of a frame, ending with ``data``, if no empty line can make it valid."""
         start = self._start
         size = len(start)
         if size > self._header_bytes_max + len("\n\r") or b"\0" in data:
@@ -370,7 +369,7 @@ class Parser:
         return frame
 
     def _read_with_receipt(self, block: bytes, receipt_at: int) -> BodiedFrame:
-        """A SEND with a receipt; the next one is often the same but for that receipt's id."""
+        """A SEND with a receipt; the next one often differs only in the receipt's id."""
         frame = self.dialect.read_with_receipt(block, receipt_at)
         if isinstance(frame, Send) and frame.transaction is None and len(block) <= MEMO_BLOCK_BYTES_MAX:
             end = block.find(b"\n", receipt_at + 1)
@@ -396,14 +395,14 @@ class Parser:
             raise _too_large(frame, limit)
 
     def _hold_large(self, frame: AnyFrame) -> None:
-        """The awaited body is a large one: what is held of it goes to its file, and what comes will."""
+        """The awaited body is large: its bytes go to a file, both those held and those still to come."""
         assert isinstance(self._held, _Pieces)
         held = self._held.joined()
         self._held = self._upload(frame) if self._upload is not None and isinstance(frame, Send) else _Unread()
         self._held.append(held)
 
     def _take_out_large(self, frames: list[tuple[AnyFrame, bytes]]) -> None:
-        """Large bodies that came in one piece."""
+        """Move large bodies that arrived in one piece to files."""
         assert self._upload is not None
         for place, (frame, body) in enumerate(frames):
             if len(body) >= self._large_bytes_min and isinstance(frame, Send):
@@ -413,7 +412,7 @@ class Parser:
                 frames[place] = LargeSend(frame, upload), b""
 
     def _complete_body(self, data: bytes, frames: list[tuple[AnyFrame, bytes]]) -> bytes | None:
-        """Take what the awaited body lacks; the bytes behind it, or None when it is still not complete."""
+        """Complete the awaited body; returns the bytes after it, or None if it is still incomplete."""
         frame = self._awaited
         held = self._held
         assert frame is not None
@@ -461,8 +460,8 @@ def _completed(frame: AnyFrame, held: _Pieces | Upload | _Unread | None) -> tupl
 
 
 def _skip_line_ends(data: bytes, position: int) -> int:
-    """The first byte from ``position`` that belongs to a frame. Raises FrameError for a CR that no LF follows; one that
-    is the last byte is left for what comes.
+    """The first byte from ``position`` on that belongs to a frame. Raises FrameError for a CR without LF; a CR that is
+    the last byte waits for more data.
     """
     after = position + 1
     size = len(data)

@@ -81,7 +81,7 @@ def test_options_of_a_table_hold_where_it_is_read(spark: SparkSession, log: Made
     ("options", "said"),
     [
         ("jurnal '/log'", "option jurnal is unknown: did you mean journal"),
-        ("journal '/log', columns 'valeu'", "valeu, which table messages has not: did you mean value"),
+        ("journal '/log', columns 'valeu'", "valeu, which table messages does not have: did you mean value"),
         ("url 'http://a:1', password 'secret'", r"option password would be stored in the catalog"),
     ],
 )

@@ -222,7 +222,7 @@ def test_a_receipt_for_nothing_is_an_error() -> None:
 def test_a_full_address_with_fail_is_an_error(sink_broker: BrokerProcess) -> None:
     """Of the transaction that does not fit nothing arrives."""
     plan = plan_for(sink_broker.port, "fails.a", rowsPerTransaction="3")
-    with pytest.raises(PipelineError, match=r"Address fails\.a is full: make room"):
+    with pytest.raises(PipelineError, match=r"Address fails\.a is full: consume messages"):
         published(plan)
     assert added(sink_broker, "fails.a") == 3
 

@@ -16,7 +16,7 @@ Durably = Callable[[int, Callable[[], Response]], "asyncio.Future[Response]"]
 
 
 def cursor_routes(desk: CursorDesk, durably: Durably) -> list[Route]:
-    """``/log/cursors`` and ``/log/cursors/NAME``. ``durably`` gives an answer when everything up to an lsn survives a
+    """``/log/cursors`` and ``/log/cursors/NAME``. ``durably`` responds when everything up to an lsn survives a
     crash.
     """
     routes = _CursorRoutes(desk, durably)

@@ -1,4 +1,4 @@
-"""JSON that a client sends: read with bounds, so that nothing it says is more than a refusal."""
+"""Reads a client's JSON within limits, so that the worst it can cause is a refusal."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ _DEPTH_MAX: Final = 32
 
 
 def parse_json(body: bytes) -> object:
-    """The value. Raises ValueError, which says why it is none that anything here takes: no JSON, nested too deeply, a
-    text that is no Unicode.
-    """
+    """The value. Raises ValueError with the reason: not JSON, nested too deeply, or text that is not Unicode."""
     try:
         value: object = json.loads(body)
     except RecursionError:

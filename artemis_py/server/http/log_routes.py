@@ -1,4 +1,4 @@
-"""The routes of the log: which segments there are, their bytes and those of large bodies."""
+"""The routes of the log: its segments, their bytes, and large bodies."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ InThread = Callable[[Callable[[], Response]], "asyncio.Future[Response]"]
 
 
 def log_routes(view: LogView | None, broker_name: str, now_ms: Callable[[], int], in_thread: InThread) -> list[Route]:
-    """``/log`` and what is below it. Without a ``view`` (no journal) they answer 404 and say why. ``in_thread`` has
-    another thread make an answer, because files are read for it.
+    """``/log`` and the paths below it. Without a ``view`` (no journal) they respond 404 with the reason. ``in_thread``
+    lets another thread make a response, because it reads files.
     """
     if view is None:
         paths = ("/log", "/log/{part}", "/log/{part}/{name}", "/log/{part}/{name}/{file}")
@@ -78,7 +78,7 @@ def _is_number(text: str) -> bool:
 
 
 def _sent(request: Request, opening: Callable[[], tuple[int, int]]) -> Response:
-    """In another thread."""
+    """Runs in another thread."""
     try:
         return file_response(request, *opening())
     except NotInLogError as error:
