@@ -1,8 +1,8 @@
-"""Who is behind the records of a log that is retained: the part of a journal that tells its readers of sessions and
-consumers, and what the core counts beside its messages.
+"""The actors in a retained log: the part of a journal that records sessions, consumers, and the core's counts for
+readers of the log.
 
-The log's number of a session or consumer is the lsn of the first record that told of it: no other has it, also after a
-restart. Each segment that names one tells of it again, so that it can be read alone. A restart needs none of this.
+The log's number of a session or consumer is the lsn of its first record, so it is unique even across restarts. Each
+segment that names an actor describes it again, so that the segment can be read alone. A restart needs none of this.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LEFT: Final = "left"
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ActorLog(RecordLog):
-    """Journals are made from it. It does not know when anything becomes durable."""
+    """The base of journals. It does not know when anything becomes durable."""
 
     segments: list[Segment]
     _next_lsn: int
@@ -32,21 +32,21 @@ class ActorLog(RecordLog):
         self._broker_name = broker_name
         self._first_lsn = first_lsn
         self._sessions: dict[int, Actor] = {}
-        """By the number of their connection."""
+        """By connection number."""
         self._leaving: list[int] = []
-        """Connections that ended in this turn; what they did in it may still have to be told."""
+        """Connections that ended in this turn; records about them may still follow."""
         self._origin = 0
-        """The connection that a reader takes to be the sender of the next message; 0: nobody is known."""
+        """The connection that a reader assumes to be the sender of the next message; 0: unknown."""
         self._depths_segment = 0
-        """The last segment that says how deep queues were when it began."""
+        """The last segment that recorded the depths of queues at its beginning."""
 
     @abstractmethod
     def _append(self, type_code: int, payload: bytes) -> int:
-        """Add a record with the next lsn, and return that."""
+        """Add a record with the next lsn, and return the lsn."""
 
     @abstractmethod
     def _append_fields(self, type_code: int, fields: dict[str, Any]) -> int:
-        """The same with JSON, which the index of the segment may repeat."""
+        """Add a JSON record, which the segment's index may repeat."""
 
     # ---- sessions and consumers ------------------------------------------------------------------
 
@@ -59,7 +59,7 @@ class ActorLog(RecordLog):
             self._leaving.append(origin)
 
     def _forget_sessions(self) -> None:
-        """The turn is over in which they ended."""
+        """Forget sessions that ended in the turn that is over."""
         for origin in self._leaving:
             self._sessions.pop(origin, None)
         self._leaving.clear()
@@ -77,12 +77,12 @@ class ActorLog(RecordLog):
         self._tell(actor)
 
     def _session(self, origin: int) -> int:
-        """The log's number of the session on a connection; 0 for the broker itself."""
+        """The log's number of a connection's session; 0 for the broker itself."""
         actor = self._sessions.get(origin)
         return 0 if actor is None else self._named(actor)
 
     def _named(self, actor: Actor) -> int:
-        """The number of an actor whom the next record names; a segment is told once who it is."""
+        """The number of an actor named by the next record; each segment describes the actor once."""
         if actor.segment != self.segments[-1].number:
             self._tell(actor)
         return actor.id
@@ -95,7 +95,7 @@ class ActorLog(RecordLog):
         self._append_fields(code, {"id": actor.id, **session, **actor.fields})
 
     def _tell_origin(self, origin: int) -> None:
-        """The messages that follow come from another connection than those before."""
+        """The following messages come from another connection than the previous ones."""
         self._append(codec.ORIGIN, codec.encode_origin(self._session(origin)))
         self._origin = origin
 

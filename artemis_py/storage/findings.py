@@ -1,4 +1,4 @@
-"""What was found wrong with a journal, for people: what it costs, by name and count, and what can be done."""
+"""Describes damage of a journal for people: its cost, by name and count, and what can be done."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAMES_SHOWN: Final = 20
 
 
 def damage_lines(examined: Examined, directory: str) -> list[str]:
-    """A line for each thing that is wrong, and one for all of it together; none when all is well."""
+    """A line for each problem and one summary; empty if there is no problem."""
     lines = [f"warning: {directory}/{damage}" for damage in examined.damages]
     lines += [f"warning: {directory}/{fault}" for fault in (*examined.told.faults, *examined.copy_faults)]
     if examined.restored:
@@ -33,7 +33,7 @@ def damage_lines(examined: Examined, directory: str) -> list[str]:
 
 
 def orphan_lines(examined: Examined) -> list[str]:
-    """Messages whose queue nobody knows."""
+    """Lines about messages of unknown queues."""
     return [
         f"warning: {count} messages of queue number {queue_id} are dropped: nothing tells which queue that was"
         for queue_id, count in examined.orphans.items()
@@ -41,7 +41,7 @@ def orphan_lines(examined: Examined) -> list[str]:
 
 
 def loss_lines(examined: Examined, directory: str) -> list[str]:
-    """Why a broker does not start, what would be left, and what can be done."""
+    """Why a broker does not start, what would remain, and what can be done."""
     lacking = [directory] if examined.reasons else []
     lacking += [str(one.directory) for one in examined.absent]
     verb = "lacks" if len(lacking) == 1 else "lack"
@@ -70,7 +70,7 @@ def _next_steps(examined: Examined, directory: str) -> list[str]:
 
 
 def messages_by_queue(index: Index) -> dict[int, int]:
-    """How many messages each queue has, in memory and in pages. Of a queue that nothing tells of none is counted."""
+    """How many messages each known queue has, in memory and in pages."""
     counts = dict.fromkeys(index.queues, 0)
     for message_id, segment in index.home.items():
         for queue_id in segment.live[message_id].queue_ids:
@@ -84,7 +84,7 @@ def messages_by_queue(index: Index) -> dict[int, int]:
 
 
 def what_is_left(examined: Examined) -> str:
-    """How many messages there are on which queues."""
+    """How many messages remain on which queues."""
     index = examined.index
     counts = messages_by_queue(index)
     for absent in examined.absent:

@@ -1,4 +1,4 @@
-"""What broker.xml says of the journal, as the journal wants to know it."""
+"""The settings of broker.xml that the journal needs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ class JournalSettings:
     retains: bool = False
     files_min: int = 2
     number_min: int = 1
-    """Of the first segment, when there is none yet."""
+    """The number of the first segment if there is none yet."""
     broker_name: str = ""
-    """For readers of what is retained."""
+    """For readers of the retained log."""

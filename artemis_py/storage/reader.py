@@ -1,15 +1,14 @@
-"""The log as a list of events, from closed and current journal files: for replay, analysis and export.
+"""Reads the log as events, from closed and current journal files: for replay, analysis and export.
 
-It reads what `retention` kept and what is still in the journal directory, oldest first, and gives each event once, with
-its lsn and the time of its batch. A large body is not read: ``body_path`` tells where it is. The reader imports nothing
-of the broker but the codec. It never changes a file, and may run
-while a broker writes: it then ends somewhere in the last batch.
+It reads retained files and those still in the journal directory, oldest first, and yields each event once, with its lsn
+and the time of its batch. It does not read large bodies: ``body_path`` returns their files. The reader imports only the
+codec of the broker. It never changes a file, and may run while a broker writes: then it ends somewhere in the last
+batch.
 
-Not events, and skipped: BATCH, GROUP and ORIGIN records (their time, extent and sender are in the events), and the
-copies that compaction makes. Addresses, queues, pages, sessions and consumers are told again in later files; a repeated
-one says what is known already.
+It skips BATCH, GROUP and ORIGIN records (their time, extent and sender are in the events), and copies made by
+compaction. Later files repeat addresses, queues, pages, sessions and consumers; a repetition adds nothing new.
 
-What an event does not know is 0 or empty: numbers that only a log with retention has, and what older logs lack.
+Unknown fields are 0 or empty: numbers that only a log with retention has, and fields that older logs lack.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from artemis_py.storage.scan import Damage, LogFile, inner_records, log_file, lo
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened. ``group`` is the lsn of the transaction it belongs to, 0 for none."""
+    """An event. ``group`` is the lsn of its transaction, 0 for none."""
 
     lsn: int
     time_ms: int
@@ -39,8 +38,8 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Published(Event):
-    """A durable message went to these queues. ``kept.details`` tells when it is due in which of them. ``session`` is
-    who sent it, or the original of a diverted copy; 0: the broker (a dead or expired copy), or not told.
+    """A durable message was routed to these queues. ``kept.details`` says when it is due in which of them. ``session``
+    sent it, or the original of a diverted copy; 0: the broker (a dead or expired copy) or unknown.
     """
 
     kept: Kept
@@ -48,7 +47,7 @@ class Published(Event):
 
     @property
     def place(self) -> int:
-        """Its place in the pages of its address; 0 when it is in none, or no durable queue has it there."""
+        """Its place in the pages of its address; 0 if it is in none, or no durable queue has it there."""
         kept = self.kept
         if not kept.flags & codec.FLAG_PAGED or kept.details is None:
             return 0
@@ -58,7 +57,7 @@ class Published(Event):
 @dataclass(frozen=True, slots=True)
 class Settled(Event):
     """A queue was done with messages: ``reason`` is one of ``codec.REASONS``. ``consumer`` acknowledged them, or failed
-    for the last time (dead).
+    the last attempt (dead).
     """
 
     queue_id: int
@@ -69,7 +68,7 @@ class Settled(Event):
 
 @dataclass(frozen=True, slots=True)
 class Delivered(Event):
-    """A queue's consumer was sent messages. Only written with retention."""
+    """Messages were sent to a queue's consumer. Only recorded with retention."""
 
     queue_id: int
     message_ids: tuple[int, ...]
@@ -78,7 +77,7 @@ class Delivered(Event):
 
 @dataclass(frozen=True, slots=True)
 class FellDue(Event):
-    """Scheduled messages took their places on the queue."""
+    """Scheduled messages became due."""
 
     queue_id: int
     message_ids: tuple[int, ...]
@@ -86,7 +85,7 @@ class FellDue(Event):
 
 @dataclass(frozen=True, slots=True)
 class Attempted(Event):
-    """A delivery to ``consumer`` failed for the ``attempts``-th time; ``due_ms`` above 0: the next one waits until
+    """A delivery to ``consumer`` failed for the ``attempts``-th time; ``due_ms`` above 0: the next attempt waits until
     then. ``cause`` is one of ``codec.CAUSES``.
     """
 
@@ -100,8 +99,8 @@ class Attempted(Event):
 
 @dataclass(frozen=True, slots=True)
 class Purged(Event):
-    """A queue was done with a page of an address: with everything that went to it there so far and was not settled, but
-    for what is at ``kept_places``. ``count`` persistent messages of ``size_bytes`` went, for one of ``codec.REASONS``.
+    """A queue was done with a page of an address: with all of its unsettled messages there, except those at
+    ``kept_places``. ``count`` persistent messages of ``size_bytes`` were removed, for one of ``codec.REASONS``.
     """
 
     queue_id: int
@@ -123,7 +122,7 @@ class Changed(Event):
 
 @dataclass(frozen=True, slots=True)
 class PageOpened(Event):
-    """An address got a page, for messages at ``first_place`` and behind, up to that of its next page."""
+    """An address got a page, for messages from ``first_place`` up to its next page."""
 
     stream: int
     page: int
@@ -133,7 +132,7 @@ class PageOpened(Event):
 
 @dataclass(frozen=True, slots=True)
 class PageGrew(Event):
-    """A page has ``count`` messages now, and its file ``size_bytes``; a later one says more."""
+    """A page now has ``count`` messages, and its file ``size_bytes``."""
 
     stream: int
     page: int
@@ -151,7 +150,7 @@ class PageDropped(Event):
 
 @dataclass(frozen=True, slots=True)
 class Session(Event):
-    """A client whom records name: ``client`` is its host:port, ``protocol`` as ``STOMP 1.2``."""
+    """A client that records refer to: ``client`` is its host:port, ``protocol`` for example ``STOMP 1.2``."""
 
     session: int
     client: str
@@ -162,8 +161,8 @@ class Session(Event):
 
 @dataclass(frozen=True, slots=True)
 class Consumer(Event):
-    """A consumer of a durable queue. ``closed``: empty while it is there; ``left`` or ``lost`` (its connection) when it
-    goes, and what it held and had not settled goes back to the queue.
+    """A consumer of a durable queue. ``closed`` is empty while it is attached; then ``left`` or ``lost`` (its
+    connection), and its unsettled messages return to the queue.
     """
 
     consumer: int
@@ -177,8 +176,8 @@ class Consumer(Event):
 
 @dataclass(frozen=True, slots=True)
 class Refused(Event):
-    """An address did not take in persistent messages of a session in one turn: it was full (``policy`` is drop or
-    fail), or had seen their duplicate ids (duplicate).
+    """An address refused persistent messages of a session in one turn: it was full (``policy`` is drop or fail), or
+    their ids were duplicates (duplicate).
     """
 
     address: str
@@ -190,7 +189,7 @@ class Refused(Event):
 
 @dataclass(frozen=True, slots=True)
 class Started(Event):
-    """The broker is ``name``, and runs since it gave the lsn ``start``: consumers with a lower number are gone. Told in
+    """The broker ``name`` has been running since the lsn ``start``: consumers with a lower number are gone. Recorded in
     each file.
     """
 
@@ -200,8 +199,8 @@ class Started(Event):
 
 @dataclass(frozen=True, slots=True)
 class Depths(Event):
-    """What durable queues hold of persistent messages after everything told before; queues not named are empty. Told
-    once in each file, at the end of its first turn.
+    """The persistent messages in durable queues after all earlier events; queues not named are empty. Recorded once in
+    each file, at the end of its first turn.
     """
 
     depths: tuple[Depth, ...]
@@ -217,7 +216,7 @@ class Unknown(Event):
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Which events are wanted: bounds included, None for no bound. Times are epoch milliseconds."""
+    """The range of wanted events: bounds included, None for no bound. Times are epoch milliseconds."""
 
     lsn_min: int = 0
     lsn_max: int | None = None
@@ -238,8 +237,8 @@ EVERYTHING = Range()
 
 @dataclass(slots=True)
 class LogReader:
-    """Reads the journal files of some directories. ``damages`` tells what of them could not be read. ``bodies`` are
-    directories of large messages; retained ones are found without.
+    """Reads the journal files of some directories. ``damages`` lists what could not be read. ``bodies`` are directories
+    of large messages; retained bodies are found without them.
     """
 
     directories: Sequence[Path]
@@ -247,14 +246,14 @@ class LogReader:
     bodies: Sequence[Path] = ()
 
     def body_path(self, body: LargeBody) -> Path | None:
-        """The file of a large body; None when it is nowhere (any more). While a broker runs it can move to where bodies
-        are retained: ask again when it cannot be opened.
+        """The file of a large body; None if it does not exist. A running broker may move it to the retained bodies: if
+        it cannot be opened, ask again.
         """
         return find_body(body.number, [*self.bodies, *self.directories])
 
     def events(self, wanted: Range = EVERYTHING) -> Iterator[Event]:
-        """The wanted events in the order of their lsn. Raises OSError when a file cannot be read, and VersionError when
-        one has another format version.
+        """The wanted events in the order of their lsn. Raises OSError if a file cannot be read, and VersionError if one
+        has another format version.
         """
         files = log_files(self.directories)
         for place, file in enumerate(files):
@@ -274,7 +273,7 @@ class LogReader:
             yield from events_of(file.path.name, data, self.damages, wanted, is_last=is_last)
 
     def _read(self, file: LogFile) -> bytes:
-        """A file's bytes; when it was moved since the directory was read, from where it is now."""
+        """A file's bytes; if it was moved since the directory was read, from its new place."""
         try:
             return file.path.read_bytes()
         except FileNotFoundError:
@@ -284,7 +283,7 @@ class LogReader:
             raise
 
     def _begins_by(self, following: LogFile, lsn: int) -> bool:
-        """Does this file begin at or before the lsn, so that the one before it can be passed over?"""
+        """Does this file begin at or before the lsn, so that the previous one can be skipped?"""
         try:
             with following.path.open("rb") as stream:
                 header = codec.decode_file_header(stream.read(codec.FILE_HEADER_BYTES))
@@ -294,8 +293,8 @@ class LogReader:
 
 
 def read_file(path: Path, wanted: Range = EVERYTHING, damages: list[Damage] | None = None) -> Iterator[Event]:
-    """The wanted events of one file, for readers that share files out among workers. Raises OSError, and CodecError for
-    a file that is no journal file or has no valid header.
+    """The wanted events of one file, for readers that distribute files to workers. Raises OSError, and CodecError if it
+    is not a journal file or has no valid header.
     """
     if log_file(path) is None:
         raise CodecError(f"{path.name} is not the name of a journal file")
@@ -307,7 +306,7 @@ def read_file(path: Path, wanted: Range = EVERYTHING, damages: list[Damage] | No
 def events_of(
     name: str, data: bytes, damages: list[Damage], wanted: Range = EVERYTHING, *, is_last: bool = True
 ) -> Iterator[Event]:
-    """The wanted events in the bytes of one file, whose header was found good."""
+    """The wanted events in the bytes of one file with a valid header."""
     session = damage_count = 0
     time_ms = _begun_ms(data)  # the first BATCH says the same, but it may be damaged
     is_wanted = wanted.has_time(time_ms)
@@ -348,7 +347,7 @@ def _of_group(group: Record, time_ms: int, wanted: Range) -> Iterator[Event]:
 
 
 def _event(record: Record, time_ms: int, group: int, session: int) -> Iterator[Event]:
-    """The event that a record tells of; none for a compaction's copy."""
+    """The event of a record; none for a copy made by compaction."""
     kind, lsn, payload = record.type_code, record.lsn, record.payload
     if kind == codec.MESSAGE:
         kept = codec.decode_message(payload)
@@ -376,7 +375,7 @@ def _event(record: Record, time_ms: int, group: int, session: int) -> Iterator[E
 
 
 def _page_event(record: Record, time_ms: int, group: int) -> Iterator[Event]:
-    """The event that a record about pages tells of; none where it only repeats."""
+    """The event of a record about pages; none for a repetition."""
     kind, lsn, payload = record.type_code, record.lsn, record.payload
     if kind == codec.PAGE_SETTLED:
         settled = page_codec.decode_page_settled(payload)
@@ -435,7 +434,7 @@ _ACTORS: dict[int, Callable[[Event, dict[str, Any]], Event]] = {
     codec.REFUSED: _refused,
     codec.BROKER: _started,
 }
-"""Events of records that are JSON, beside changes of bindings."""
+"""Events of JSON records, other than changes of bindings."""
 _CHANGES = frozenset(
     {codec.ADDRESS, codec.QUEUE, codec.QUEUE_DELETED, codec.DUPLICATE, codec.DUPLICATES_CLEARED, codec.CURSOR}
 )
