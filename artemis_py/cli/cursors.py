@@ -1,4 +1,4 @@
-"""``artemis-py cursors``: who has read how far in the log, of a running broker or in the files of a stopped one."""
+"""``artemis-py cursors``: the cursors in the log of a running broker, or in the files of a stopped one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs the subcommand. Raises ArtemisError when the broker or the files do not do what is asked."""
+    """Runs the subcommand. Raises ArtemisError if the broker or the files refuse it."""
     broker = _RunningBroker(args.where) if "://" in args.where else _StoppedBroker(Path(args.where))
     if args.command == "drop":
         broker.drop(check_name(args.name))
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 class _RunningBroker:
-    """Asked by HTTP."""
+    """The cursors of a running broker, over HTTP."""
 
     def __init__(self, url: str) -> None:
         if not url.startswith(("http://", "https://")):
@@ -85,7 +85,7 @@ class _RunningBroker:
 
 
 class _StoppedBroker:
-    """Its journal directory. Looking changes nothing; dropping writes a record, as the broker itself would."""
+    """The cursors in a journal directory. Listing changes nothing; dropping writes a record, as the broker would."""
 
     def __init__(self, directory: Path) -> None:
         try:

@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def name_of(text: str) -> str:
-    """The name that an argument gives. Raises ArgumentTypeError for one that nothing can have."""
+    """The name in an argument. Raises ArgumentTypeError for an impossible one."""
     address, separator, queue = text.partition("::")
     if not address or (separator and not queue) or "::" in queue:
         raise argparse.ArgumentTypeError(f"{text!r} is neither the name of an address nor ADDRESS::QUEUE")
@@ -65,7 +65,7 @@ def name_of(text: str) -> str:
 
 
 def hints(config: BrokerConfig, name: str) -> list[str]:
-    """What else the name may have been meant for: a declared name that looks like it, or a queue of that name."""
+    """Other possible meanings of the name: a similar declared name, or a queue of that name."""
     address, _, queue = name.partition("::")
     queues = {each.name: each.address for declared in config.addresses for each in declared.queues}
     addresses = [declared.name for declared in config.addresses]
@@ -84,7 +84,7 @@ def hints(config: BrokerConfig, name: str) -> list[str]:
 
 
 def compose(explanation: Explanation) -> Composition:
-    """Return what the queue is composed of: axis, choice, reason. Empty when no queue was asked for."""
+    """Return what the queue is composed of: axis, choice, reason. Empty if no queue was asked for."""
     if explanation.queue_settings is None:
         return ()
     from artemis_py.core.recipe import describe
@@ -133,7 +133,7 @@ def _row_as_json(row: Explained) -> dict[str, object]:
 
 
 def print_text(explanation: Explanation, composition: Composition, *, show_all: bool = False) -> None:
-    """Print the explanation as tables, what a queue is composed of first. Defaults stand there only with
+    """Print the explanation as tables, starting with the composition of the queue. Defaults are shown only with
     ``show_all``.
     """
     paint = colour.painter(sys.stdout)

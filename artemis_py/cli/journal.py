@@ -1,4 +1,4 @@
-"""``artemis-py journal``: look into the files of a stopped broker, a retention directory or a copy, and repair them.
+"""``artemis-py journal``: inspects and repairs the files of a stopped broker, a retention directory or a copy.
 
 Only ``repair --write`` changes anything.
 """
@@ -90,7 +90,7 @@ def _lsn_range(text: str) -> tuple[int, int | None]:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs the subcommand. Raises ArtemisError when the directory cannot be read or has no journal files."""
+    """Runs the subcommand. Raises ArtemisError if the directory cannot be read or has no journal files."""
     directory: Path = args.directory
     try:
         files = log_files([directory])
@@ -116,7 +116,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _holder(directory: Path) -> str | None:
-    """Which process holds the lock of the directory, as `` (process N)``; None when nobody does."""
+    """The process that holds the directory's lock, as `` (process N)``; None if there is none."""
     try:
         with (directory / "server.lock").open("rb") as lock:
             try:
@@ -130,7 +130,9 @@ def _holder(directory: Path) -> str | None:
 
 
 def _directories(directory: Path, told: Path | None, names: Sequence[str]) -> list[Path]:
-    """Where other files of a broker may be: where somebody says, or in directories of these names beside the first."""
+    """Where other files of a broker may be: in the given directory, or in directories of these names next to the
+    journal.
+    """
     if told is not None:
         return [told]
     beside = directory.absolute().parent
@@ -160,7 +162,9 @@ def _dump(files: list[LogFile], as_json: bool, types: frozenset[int], lsns: tupl
 
 
 def _records(file: LogFile, damages: list[Damage], *, is_last: bool) -> Iterator[tuple[Record, int, int]]:
-    """The records of a file, those inside groups too, each with its batch's time and its group's lsn (0: none)."""
+    """The records of a file, including those inside groups, each with its batch's time and its group's lsn (0:
+    none).
+    """
     data = file.path.read_bytes()
     try:
         codec.decode_file_header(data)

@@ -1,4 +1,4 @@
-"""A journal record as people and machines read it: one line of text, or one JSON object."""
+"""Shows a journal record as one line of text or as one JSON object."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def shown_time(time_ms: int) -> str:
 
 
 def fields_of(record: Record) -> dict[str, Any]:
-    """What a record says, for JSON; ids are numbers, a body is text when it is UTF-8 and base64 otherwise."""
+    """The fields of a record for JSON. Ids are numbers; a body is text if it is UTF-8, else base64."""
     kind, payload = record.type_code, record.payload
     if kind == codec.BATCH:
         batch = codec.decode_batch(payload)
@@ -61,7 +61,7 @@ def fields_of(record: Record) -> dict[str, Any]:
 
 
 def _with_actor(fields: dict[str, Any]) -> dict[str, Any]:
-    """Where the consumer behind a record is not told, null says so."""
+    """Use null for an unrecorded consumer."""
     return {**fields, "consumer": fields["consumer"] or None, "cause": fields["cause"] or None}
 
 
@@ -119,7 +119,7 @@ PAGE_FIELDS: Final[dict[int, Callable[[bytes], dict[str, Any]]]] = {
     codec.PAGE_PLACES: _places,
     codec.PAGED: _paged,
 }
-"""How the payload of each type of record about pages becomes fields."""
+"""Converts the payload of each type of record about pages to fields."""
 
 
 def _message_fields(kept: Kept, lsn: int) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def _message_fields(kept: Kept, lsn: int) -> dict[str, Any]:
 
 
 def summary_of(record: Record) -> str:
-    """What a record says, on one line."""
+    """A record as one line."""
     fields = fields_of(record)
     kind = record.type_code
     if kind == codec.BATCH:

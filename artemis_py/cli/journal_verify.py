@@ -1,4 +1,4 @@
-"""``artemis-py journal verify`` and ``repair``: what is wrong with the files of a broker, and a clean journal."""
+"""``artemis-py journal verify`` and ``repair``: checks the files of a broker, and writes a clean journal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXIT_LOSS: Final = 4
 
 
 class Verification:
-    """Goes through files and tells of each, then of what lives in all of them together."""
+    """Checks and reports each file, then everything that lives in all of them."""
 
     def __init__(self, directory: Path, files: list[LogFile], places: Places) -> None:
         self._directory = directory
@@ -41,7 +41,7 @@ class Verification:
         self._record_count = 0
 
     def run(self) -> int:
-        """Prints what it finds; returns the exit code."""
+        """Prints the findings; returns the exit code."""
         examined = None
         version: VersionError | None = None
         if not self._is_retained:
@@ -90,7 +90,7 @@ class Verification:
         self._tell_of_damages([*weighed, *(damage for damage in damages if damage.offset not in known)])
 
     def _found_in(self, name: str) -> list[Damage]:
-        """What is known to be wrong with a file, and what it costs."""
+        """The known damage of a file, and its cost."""
         examined = self._examined
         return [] if examined is None else [damage for damage in examined.damages if damage.name == name]
 
@@ -125,7 +125,7 @@ class Verification:
             say(f"  at byte {damage.offset}: {what}: {damage.reason}{damage.cost}")
 
     def _tell_of_gaps(self) -> None:
-        """Retained files have no holes, whatever goes of them. What a journal lacks is told otherwise."""
+        """Report gaps in retained files, which never have holes. Missing journal files are reported elsewhere."""
         for before, behind in zip(self._files, self._files[1:], strict=False):
             if self._is_retained and behind.number != before.number + 1:
                 self._damage_count += 1
@@ -161,7 +161,7 @@ class Verification:
             say(f"  {index.queues[queue_id].get('name', '?')} (queue {queue_id}): {count} messages")
 
     def _tell_of_pages(self, examined: Examined) -> None:
-        """Pages that are not there. What is in the others is for ``artemis-py pages``."""
+        """Report missing pages. ``artemis-py pages`` checks the others."""
         missing = missing_pages(examined.index, self._places.pages)
         if missing and not self._places.pages:
             say(f"pages: {len(missing)} with messages, not checked; name their directory with --paging DIR")
@@ -171,7 +171,7 @@ class Verification:
             say(f"  DAMAGED: {name}, with {missing[name]} messages, is missing")
 
     def _tell_of_bodies(self, examined: Examined) -> None:
-        """Large bodies that living messages need. Where all are missing that is one loss, told later."""
+        """Report large bodies that living messages need. If all are missing, that is one loss, reported later."""
         index = examined.index
         messages = [segment.live[message_id].message for message_id, segment in index.home.items()]
         large = [(message.id, message.body) for message in messages if isinstance(message.body, LargeBody)]
@@ -203,7 +203,7 @@ def _names_of(absent: list[Absent]) -> set[str]:
 
 
 def run_repair(directory: Path, *, write: bool) -> int:
-    """Tells what a repair keeps and loses; with ``write`` it is carried out. Returns the exit code."""
+    """Reports what a repair keeps and loses; with ``write``, carries it out. Returns the exit code."""
     lock = DirectoryLock(directory)
     try:
         disk = ReadOnlyDisk(directory)

@@ -1,4 +1,4 @@
-"""``artemis-py pages``: what stands in the page files of a stopped broker, or of a copy. Changes nothing."""
+"""``artemis-py pages``: shows the page files of a stopped broker, or of a copy. Changes nothing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass
 class Found:
-    """What one page file has."""
+    """The content of one page file."""
 
     file: str
     address: str = "?"
@@ -52,12 +52,12 @@ class Found:
     places: list[int] = field(default_factory=list)
     size_bytes: int = 0
     left: int | None = None
-    """Persistent messages that some queue is not done with, over all queues; None without the journal."""
+    """Persistent messages that queues still need, over all queues; None without the journal."""
     damages: list[str] = field(default_factory=list)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs the subcommand. Raises ArtemisError when there is nothing to read."""
+    """Runs the subcommand. Raises ArtemisError if there is nothing to read."""
     try:
         return _list(args) if args.command == "list" else _dump(args)
     except BrokenPipeError:
@@ -101,7 +101,7 @@ def _look_at(path: Path, index: PageIndex | None) -> Found:
 
 
 def _records(path: Path, damages: list[str]) -> Iterator[Record]:
-    """The whole records of a page up to the first that is not; what is wrong goes to ``damages``."""
+    """The valid records of a page up to the first invalid one; damage goes to ``damages``."""
     data = path.read_bytes()
     try:
         header = codec.decode_file_header(data)

@@ -137,9 +137,9 @@ def _add_process(group: argparse._ArgumentGroup) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measures and prints; returns 0 when every scenario succeeded, 1 when one failed, 2 for wrong arguments.
+    """Measures and prints; returns 0 if every scenario succeeded, 1 if one failed, 2 for wrong arguments.
 
-    Raises PerfError when nothing can be measured.
+    Raises PerfError if nothing can be measured.
     """
     from artemis_py.perf.process import ProcessTree
     from artemis_py.perf.progress import Progress

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 HELP: Final = "analyse, archive or replay the broker's log, on Spark"
 _UNLIMITED: Final = 1_000_000
 _BROKER_TIMEOUT_S: Final = 10
-"""A person waits for the answer: less than a query that nobody watches."""
+"""Shorter than for an unattended query, because a person waits."""
 _PASSWORD: Final = "ARTEMIS_PY_PASSWORD"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``NAME`` and its arguments, and those of all jobs."""
+    """Adds ``NAME`` and the arguments of all jobs."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     width = max(map(len, JOBS))
     listing = "\n".join(f"  {name:<{width}}  {job.help}" for name, job in JOBS.items())
@@ -104,7 +104,7 @@ def _moment(text: str, now_ms: int) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs one job and shows its result. Raises ArtemisError when pyspark is missing or the job cannot be done."""
+    """Runs one job and shows its result. Raises ArtemisError if pyspark is missing or the job fails."""
     from artemis_py.spark.progress import Progress, own_stream
     from artemis_py.spark.sessions import require_packages
 
@@ -122,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check_files(args: argparse.Namespace) -> None:
-    """Can the result be written where it is wanted? Known before Spark has worked for it. Raises ArtemisError."""
+    """Checks that the result can be written, before Spark starts to work. Raises ArtemisError."""
     for path in (args.html, getattr(args, "xml", None)):
         if path is None:
             continue
@@ -133,7 +133,7 @@ def _check_files(args: argparse.Namespace) -> None:
 
 
 def source_of(args: argparse.Namespace) -> Source:
-    """Where the arguments say that the log is. Raises ArtemisError when they do not say, or say it twice."""
+    """The log that the arguments name. Raises ArtemisError if they name none or more than one."""
     given = [name for name in ("journal", "url", "archived") if getattr(args, name)]
     if len(given) != 1:
         said = "only one of these" if given else "the place of the log"

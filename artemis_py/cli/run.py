@@ -32,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs the broker; returns the exit code. Raises ConfigError when the configuration is refused, and
-    NoFileError when there is none.
+    """Runs the broker; returns the exit code. Raises ConfigError if the configuration is refused, and NoFileError if
+    there is none.
     """
     from artemis_py.server.lifecycle import run as run_broker
 

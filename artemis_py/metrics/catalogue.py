@@ -1,7 +1,7 @@
-"""Every metric that belongs to an address or a queue: its name, what it reads, its help.
+"""Every metric of an address or a queue: its name, its source, its help text.
 
-Artemis registers all of its meters as gauges, counts too, so none of them ends in ``_total``; dashboards made for
-Artemis ask for exactly these names. What Artemis does not have stands under new names.
+Artemis registers all of its meters as gauges, including counts, so none of them ends in ``_total``; dashboards made for
+Artemis use exactly these names. Metrics that Artemis does not have get new names.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Owner = TypeVar("Owner")
 
 
 class Gauge(NamedTuple, Generic[Owner]):
-    """``read`` takes the address or queue when somebody scrapes; ``help`` has no quote and no backslash."""
+    """``read`` is called with the address or queue on a scrape; ``help`` has no quote and no backslash."""
 
     name: str
     read: Callable[[Owner], int]
@@ -26,7 +26,7 @@ class Gauge(NamedTuple, Generic[Owner]):
 
 
 def durable(read: Callable[[Queue], int]) -> Callable[[Queue], int]:
-    """What is durable: durable messages, where the queue is durable too; on other queues nothing is."""
+    """Only the durable part: durable messages of a durable queue; other queues have none."""
     return lambda queue: read(queue) if queue.durable else 0
 
 
@@ -40,7 +40,7 @@ LARGE_GAUGES: Final = (
         ("Large bodies refused since the start because the disk had no room"),
     ),
 )
-"""Name, which of the store's counts it shows, help."""
+"""Name, the store's count, help."""
 
 RESOURCE_GAUGES: Final = (
     (
@@ -59,7 +59,7 @@ RESOURCE_GAUGES: Final = (
     ("artemis_acceptors_paused", "paused", "Acceptors that accept no connections now for lack of descriptors"),
     ("artemis_acceptor_pauses", "pauses", "Times an acceptor stopped accepting since the start"),
 )
-"""Name, which of the server's counts it shows, help."""
+"""Name, the server's count, help."""
 
 LOG_GAUGES: Final = (
     ("artemis_log_retained_files", "retained_files", "Files in the retention directory"),
@@ -71,7 +71,7 @@ LOG_GAUGES: Final = (
     ),
     ("artemis_log_overrun_bytes", "overrun_bytes", "Bytes of these files"),
 )
-"""Name, which of the log's counts it shows, help."""
+"""Name, the log's count, help."""
 
 CURSOR_GAUGES: Final[tuple[Gauge[LogCursorView], ...]] = (
     Gauge("artemis_log_cursor_lsn", lambda it: it.cursor.lsn, "The cursor has read everything up to this lsn"),

@@ -1,4 +1,4 @@
-"""The collectors that prometheus-client asks: nothing is counted here, everything is read when somebody scrapes."""
+"""The collectors for prometheus-client: they count nothing and read everything on a scrape."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NS_PER_SECOND: Final = 1_000_000_000
 
 
 class QueueCollector(Collector):
-    """The address and queue families as objects of prometheus-client, for whoever collects the registry.
+    """The address and queue families as objects of prometheus-client, for readers of the registry.
 
     A scrape over HTTP takes the same numbers from ``exposition``, which is faster.
     """
@@ -80,7 +80,7 @@ class BrokerCollector(Collector):
         self._scrape_seconds = scrape_seconds
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: no other collector has these names, and registration need not read the broker."""
+        """Returns nothing: no other collector has these names, and registration need not read the broker."""
         return []
 
     def collect(self) -> Iterable[Metric]:

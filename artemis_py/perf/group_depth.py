@@ -1,4 +1,4 @@
-"""Scenarios depth-groups and depth-shared-groups: what a message costs on a deep queue with many groups, one of them
+"""Scenarios depth-groups and depth-shared-groups: the cost of a message on a deep queue with many groups, one of them
 blocked.
 """
 

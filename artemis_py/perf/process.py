@@ -1,4 +1,4 @@
-"""What a process and its children cost, read from ``/proc``. Linux only."""
+"""The cost of a process and its children, read from ``/proc``. Linux only."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ CPU_BUSY: Final = (1, 2, 3, 8)
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """One look at a process tree: CPU seconds since its start (children that ended included) and resident bytes."""
+    """A snapshot of a process tree: CPU seconds since its start (including ended children) and resident bytes."""
 
     cpu_s: float
     resident_bytes: int
 
 
 class ProcessTree:
-    """A process and whatever it has started. Pages that processes share are counted once for each."""
+    """A process and all its descendants. Shared memory counts once for each process."""
 
     __slots__ = ("_pid", "_tick_s")
 
     def __init__(self, pid: int) -> None:
-        """Raises PerfError when there is no such process or no ``/proc``."""
+        """Raises PerfError if there is no such process or no ``/proc``."""
         self._pid = pid
         self._tick_s = 1 / os.sysconf("SC_CLK_TCK")
         self.usage()
@@ -53,9 +53,9 @@ class ProcessTree:
 
 
 def machine_cpu_s() -> float:
-    """CPU seconds that all programs together have used since the machine started, time stolen by a hypervisor included.
+    """CPU seconds of all programs since the machine started, including time stolen by a hypervisor.
 
-    Without interrupts: loopback traffic is handled in them, and it belongs to the measurement. Raises PerfError.
+    Without interrupts: they handle loopback traffic, which belongs to the measurement. Raises PerfError.
     """
     try:
         first = (PROC / "stat").read_text().splitlines()[0].split()
@@ -66,7 +66,7 @@ def machine_cpu_s() -> float:
 
 
 def _all_stats() -> dict[int, list[str]]:
-    """The fields of each process's ``stat`` from its state on. Processes that end meanwhile are left out."""
+    """The fields of each process's ``stat`` from its state on. Processes that end meanwhile are skipped."""
     stats: dict[int, list[str]] = {}
     try:
         names = [name for name in os.listdir(PROC) if name.isdigit()]
@@ -82,7 +82,7 @@ def _all_stats() -> dict[int, list[str]]:
 
 
 def _resident_bytes(pid: int, stat: list[str]) -> int:
-    """Exact from ``smaps_rollup``. Where that is not allowed, ``stat`` serves, which may be some hundred kB behind."""
+    """Exact from ``smaps_rollup``. If that is not allowed, from ``stat``, which may be off by some hundred kB."""
     try:
         rollup = (PROC / str(pid) / "smaps_rollup").read_text()
     except OSError:

@@ -1,4 +1,4 @@
-"""The table of scenarios. A new one is a class in a module of its own and a line here."""
+"""The table of scenarios. A new one is a class in its own module and a line here."""
 
 from __future__ import annotations
 

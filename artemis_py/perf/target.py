@@ -1,4 +1,4 @@
-"""Which broker to measure, and what it wants to see in its frames."""
+"""The broker to measure, and its dialect."""
 
 from __future__ import annotations
 

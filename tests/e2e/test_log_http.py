@@ -297,7 +297,7 @@ def test_large_bodies_are_read_by_number(tmp_path: Path) -> None:
         )
         assert reader.ask(path) == (200, body)
         status, text = reader.ask(f"/log/bodies/{large.number + 1}")
-        assert (status, text) == (404, f"there is no body {large.number + 1} , or it was removed\n".encode())
+        assert (status, text) == (404, f"there is no body {large.number + 1}, or it was removed\n".encode())
         assert broker.stop() == 0
 
 

@@ -36,7 +36,7 @@ def file_response(request: Request, descriptor: int, size_bytes: int) -> Respons
     wanted = wanted_range(header, size_bytes)
     if wanted is None:
         body.close()
-        text = f"range not satisfiable: there are only {size_bytes} bytes"
+        text = f"there are only {size_bytes} bytes"
         status = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
         return text_response(status, text, (("Content-Range", f"bytes */{size_bytes}"),))
     body.offset, body.size_bytes = wanted
