@@ -1,5 +1,5 @@
-"""Is the log without holes? Segments follow each other: where one ends the next one begins. Where it does not, one is
-missing, or its end is.
+"""Checks that the log has no gaps: each segment begins where the previous one ends. Otherwise a segment, or the end of
+one, is missing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _logger = logging.getLogger(__name__)
 
 
 def check_gaps(broker: str, listing: Listing, wanted: Wanted, *, fails_on_loss: bool) -> None:
-    """Raises PipelineError for a hole in what is wanted, or says so in the log where losses are allowed."""
+    """Raises PipelineError for a gap in the wanted range, or logs it if losses are allowed."""
     for first, last, where in _gaps(listing, wanted):
         problem = f"the log of broker {broker} no longer has the offsets {first} to {last}: {where}"
         if fails_on_loss:
@@ -26,7 +26,9 @@ def check_gaps(broker: str, listing: Listing, wanted: Wanted, *, fails_on_loss: 
 
 
 def _gaps(listing: Listing, wanted: Wanted) -> Iterator[tuple[int, int, str]]:
-    """The first and the last offset of each hole, and where it is. What retention took is none: it takes the oldest."""
+    """The first and last offset of each gap, and its place. Segments removed by retention are not gaps: it removes the
+    oldest.
+    """
     top = listing.end_lsn if wanted.lsn_max is None else min(wanted.lsn_max, listing.end_lsn)
     before: Segment | None = None
     expected = wanted.lsn_min if wanted.lsn_min > listing.first_lsn else None
@@ -50,7 +52,7 @@ def _between(before: Segment | None, behind: Segment) -> str:
 
 
 def _is_wanted(before: Segment | None, behind: Segment | None, wanted: Wanted) -> bool:
-    """Can what is missing be of a time that is wanted?"""
+    """May the missing part be in the wanted time range?"""
     low, high = wanted.time_ms_min, wanted.time_ms_max
     if low is not None and behind is not None and behind.first_ms is not None and behind.first_ms < low:
         return False

@@ -1,4 +1,4 @@
-"""A log as a running broker's HTTP acceptor gives it: ``GET /log``, segments and bodies in ranges, and cursors."""
+"""A log from a running broker's HTTP acceptor: ``GET /log``, ranges of segments and bodies, and cursors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OK: Final = frozenset({200, 201, 204, 206})
 _NOT_FOUND: Final = 404
 _GONE: Final = frozenset({404, 410})
 _OUT_OF_RANGE: Final = 416
-"""There is nothing of the range: the file is shorter than its index says, as it is when somebody has cut it off."""
+"""The range is past the end: the file is shorter than its index says, as if it was truncated."""
 _BUSY: Final = frozenset({429, 502, 503, 504})
 
 
@@ -46,7 +46,9 @@ class Broker(Place):
 
 
 class HttpLog(Log):
-    """Keeps one connection. A broker that does not answer, because it starts again, is asked for ``wait_s`` seconds."""
+    """Keeps one connection. If a broker does not answer, because it restarts, it is asked again for ``wait_s``
+    seconds.
+    """
 
     def __init__(self, place: Broker) -> None:
         self._place = place
@@ -57,10 +59,10 @@ class HttpLog(Log):
         self._broker: str | None = None
         self._id: str | None = None
         self._owner = f"spark on {socket.gethostname()} ({uuid4().hex[:12]})"
-        """Another one for each reader: two of them that move one cursor are told apart by it."""
+        """Unique for each reader, to detect two readers that move one cursor."""
         self._indexes = Indexes()
         self._cursors: set[str] = set()
-        """Those that this reader has moved."""
+        """Cursors that this reader has moved."""
 
     @property
     def broker(self) -> str:  # type: ignore[override]  # known when first asked for

@@ -1,8 +1,9 @@
-"""From the traffic seen: the memory, page and ring sizes that would have held it, and how long a backlog drains.
+"""Derives from the traffic the memory, page and ring sizes that would have held it, and how long a backlog takes to
+drain.
 
-How it is worked out, per queue and second: *arrivals* and *acknowledged* are counted, the backlog is followed record by
-record. A queue's consumers work at their *service rate*: the median of what was acknowledged in seconds at whose end
-there was more to do; where they always kept up, the most they did in a second, and they may be able to do more.
+Method, per queue and second: *arrivals* and *acknowledged* are counted, and the backlog is tracked record by record.
+The *service rate* of a queue's consumers is the median number of acknowledgements in seconds that ended with a backlog.
+If they always kept up, it is their maximum in a second, and they may be faster.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _COLUMNS: Final = (
     "broker", "address", "queue", "messageId", "offset", "event", "timestamp", "count", "bytes",
 )  # fmt: skip
 _NAMED_MAX: Final = 8
-"""So many queues are named in a note."""
+"""Maximum number of queues named in a note."""
 _ADDRESS: Final = ("broker", "address")
 _DISPLACED: Final = "isDisplaced"
 _QUEUE: Final = ("broker", "address", "queue")
@@ -68,8 +69,8 @@ _QUEUE_SHOWN: Final = (
 
 
 def capacity(spark: SparkSession, source: Source, *, outage_s: int = 600, memory_bytes: int = 64 * MIB) -> Result:
-    """What each address and queue would have needed, an outage of all consumers for ``outage_s`` included, with at most
-    ``memory_bytes`` of memory for each address. Advice as settings is in the text ``broker.xml``.
+    """What each address and queue would have needed, including an outage of all consumers for ``outage_s``, with at
+    most ``memory_bytes`` of memory per address. The text ``broker.xml`` has the advice as settings.
     """
     wanted = (names.PUBLISHED, *names.ARRIVALS, *names.ENDS)
     every = source.table(spark, "events", _COLUMNS).where(F.col("event").isin(*wanted))

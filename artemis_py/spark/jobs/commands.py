@@ -1,6 +1,4 @@
-"""Which jobs there are, their arguments on the command line, and how these become calls. Importing this starts no Java
-and needs no pyspark.
-"""
+"""The jobs, their command-line arguments, and their calls. Importing this starts no Java and needs no pyspark."""
 
 from __future__ import annotations
 
@@ -25,14 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a job is called with, beside its own arguments."""
+    """The common arguments of a job's call."""
 
     spark: SparkSession
     source: Source
     say: Callable[[str], None]
-    """Shows on a terminal what is being done."""
+    """Shows progress on a terminal."""
     tell: Callable[[str], None]
-    """Says something that the user needs to keep."""
+    """Prints something that the user needs to keep."""
 
 
 @dataclass(frozen=True, slots=True)

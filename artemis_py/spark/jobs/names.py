@@ -1,4 +1,4 @@
-"""The names of events in the table ``events``, and what they mean to whoever lost a message."""
+"""The names of events in the table ``events``, and their meaning for losses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REPLACED: Final = "replaced"
 REFUSED: Final = "refused"
 
 ARRIVALS: Final = (ROUTED, SCHEDULED)
-"""A message came to a queue."""
+"""A message arrived in a queue."""
 LOSSES: Final = {
     REPLACED: "a full ring dropped its oldest message",
     "superseded": "a newer value with the same key replaced it",
@@ -29,8 +29,8 @@ LOSSES: Final = {
     "killed": "dead, purged or deleted; an older log does not distinguish these",
     REFUSED: "the address was full and refused new messages",
 }
-"""Events by which a message is gone without having been consumed, and why that happens (the reasons of the journal's
-SETTLED records, docs/journal-format.md, and REFUSED).
+"""Events in which a message is lost without being consumed, and why (the reasons of the journal's SETTLED records,
+docs/journal-format.md, and REFUSED).
 """
 ENDS: Final = (ACKED, *(name for name in LOSSES if name != REFUSED))
 """A queue was done with a message."""

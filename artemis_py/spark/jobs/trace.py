@@ -1,4 +1,4 @@
-"""The biography of one message: who sent it, where it went, who got it when, and what became of its copies."""
+"""The history of one message: who sent it, where it went, who got it when, and what happened to its copies."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _EVENT_COLUMNS: Final = (
     "broker", "messageId", "offset", "timestamp", "event", "queue", "consumer", "reason", "attempts",
 )  # fmt: skip
 _RELATIVES_MAX: Final = 1_000
-"""How far copies of copies are followed."""
+"""The maximum number of related copies to follow."""
 _EVENTS_MAX: Final = 100_000
 _ID: Final = re.compile(r"(?:\d+-)?(?P<number>\d+)", re.ASCII)
 
 
 @dataclass(slots=True)
 class _Story:
-    """One message: its row, and what happened to it, in order."""
+    """One message: its row, and its events in order."""
 
     message: dict[str, Any]
     events: list[dict[str, Any]] = field(default_factory=list)
@@ -54,8 +54,8 @@ def message_number(text: str) -> int:
 
 
 def trace(spark: SparkSession, source: Source, message_id: str, *, broker: str | None = None) -> Result:
-    """The story of a message and of its relatives: what it is a copy of, and what is a copy of it. Raises JobError when
-    the log does not have it, or when several brokers do and ``broker`` does not say which is meant.
+    """The history of a message, its original and its copies. Raises JobError if the log does not have it, or if several
+    brokers do and ``broker`` does not choose one.
     """
     number = message_number(message_id)
     family, events = _found(spark, source, number, broker)
@@ -157,7 +157,7 @@ def _stories(family: dict[int, dict[str, Any]], events: list[dict[str, Any]]) ->
 
 
 def picture_of(story: _Story) -> str:
-    """The story as a tree of lines: first the message, then each queue with what happened there."""
+    """The history as a tree of lines: first the message, then each queue with its events."""
     return "\n".join(_picture(story, story.message["publishedAt"]))
 
 
