@@ -63,9 +63,9 @@ _KAFKA_S: Final = {
     "minpartitions": "partitionBytes sets how much of the log a task reads",
     "maxrecordsperpartition": "partitionBytes sets how much of the log a task reads",
 }
-"""Options of Spark's Kafka source that are called otherwise here, or need not be."""
+"""Options of Spark's Kafka source that have other names here or are unnecessary."""
 _SPARK_S_OWN: Final = frozenset({"serialization.format"})
-"""What catalogs add to the options of a table."""
+"""Options that catalogs add to a table."""
 _BOOLEANS: Final = {"true": True, "false": False}
 _UNITS_MS: Final = {
     "millisecond": 1, "ms": 1, "second": 1000, "s": 1000, "minute": 60_000, "min": 60_000, "m": 60_000,
@@ -79,12 +79,12 @@ _STREAMS_ALONE: Final = (
 _FOLDED: Final = frozenset({"queues", "pages", "metrics", "addresses", "queue-spans", "page-spans"})
 
 Place = str | Mapping[str, int]
-"""Where to begin or to end: ``earliest``, ``latest``, or an lsn for each broker."""
+"""The start or end: ``earliest``, ``latest``, or an lsn for each broker."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What a query asked for. Times are epoch milliseconds, spans milliseconds; None: not given."""
+    """The options of a query. Times are epoch milliseconds, spans are milliseconds; None: not given."""
 
     journal: str | None
     urls: tuple[str, ...]
@@ -100,10 +100,10 @@ class ReadOptions:
     ending: Place
     starting_ms: int | None
     starting_since: Mapping[str, int] | None
-    """For each address a time of its own; None: ``starting_ms`` is for all. Others are read from the beginning."""
+    """A start time per address; None: ``starting_ms`` is for all. Other addresses are read from the beginning."""
     ending_ms: int | None
     ending_until: Mapping[str, int] | None
-    """For each address a time of its own; others are read to the end."""
+    """An end time per address; other addresses are read to the end."""
     as_of_ms: int | None
     offsets_max: int | None
     messages_max: int | None
@@ -111,7 +111,7 @@ class ReadOptions:
     offsets_min: int | None
     messages_min: int | None
     delay_max_ms: int
-    """So long a batch waits at most for ``offsets_min`` or ``messages_min``."""
+    """How long a batch waits at most for ``offsets_min`` or ``messages_min``."""
     skips_unavailable: bool
     keeps_removed: bool
     fails_on_loss: bool
@@ -124,12 +124,12 @@ class ReadOptions:
 
     @property
     def subscribes(self) -> bool:
-        """Are only some addresses wanted?"""
+        """Does the query select addresses?"""
         return bool(self.addresses) or self.pattern is not None
 
 
 def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOptions:
-    """What the user's options say. Raises PipelineError that names the option, what it says and what it may say."""
+    """Parse the user's options. Raises PipelineError with the option, its value and the allowed values."""
     texts = _known(given)
     table = _choice(texts, "table", tuple(TABLES), "messages")
     journal, urls = _sources(texts)
@@ -174,7 +174,7 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
 
 
 def shown_columns(given: Mapping[str, str]) -> tuple[str, list[str]]:
-    """The table and its columns. Raises PipelineError for options that are unknown or say nothing known."""
+    """The table and its columns. Raises PipelineError for unknown options and values."""
     texts = _known(given)
     table = _choice(texts, "table", tuple(TABLES), "messages")
     return table, list(_columns(texts, table))
@@ -301,7 +301,7 @@ def _check_limits(options: ReadOptions, texts: Mapping[str, str]) -> None:
 
 
 def _check_table(options: ReadOptions, texts: Mapping[str, str]) -> None:
-    """What says nothing for the table is an error: it would be taken for something that has happened."""
+    """An option without meaning for the table is an error, because the user would expect an effect."""
     if "asOf" in texts and options.table not in ("queues", "queue-spans"):
         raise PipelineError("option asOf is for table queues; for other tables use endingTimestamp")
     if "interval" in texts and options.table != "metrics":

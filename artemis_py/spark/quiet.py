@@ -1,4 +1,4 @@
-"""Spark for a command: nothing of Java's talk on the terminal, and errors in one sentence."""
+"""Spark for a command: no output of Java on the terminal, and errors in one sentence."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _COMPLAINT: Final = re.compile(
 
 @contextmanager
 def quiet_session(master: str, conf: Mapping[str, str], *, is_verbose: bool) -> Iterator[SparkSession]:
-    """A session that ends with the context; ``conf`` are settings of Spark. What Java prints while it starts is shown
-    only when it does not start.
+    """A session that ends with the context; ``conf`` are settings of Spark. Java's output during the start is shown
+    only if the start fails.
 
     Raises PipelineError.
     """
@@ -78,7 +78,7 @@ def _standard_error(*, into_file: bool) -> Iterator[Path | None]:
 
 
 def complaint_of(said: Path | None, problem: Exception) -> str:
-    """Java's last complaint, or else Python's."""
+    """The last error message of Java, else of Python."""
     complaints = _COMPLAINT.findall(said.read_text("utf-8", "replace")) if said is not None else []
     first = str(problem).strip().splitlines()[:1]
     return f"{(complaints or first or [type(problem).__name__])[-1]} (--verbose shows the output of Java)"
@@ -86,8 +86,8 @@ def complaint_of(said: Path | None, problem: Exception) -> str:
 
 @contextmanager
 def told_errors(spark: SparkSession | None = None) -> Iterator[None]:
-    """What went wrong inside of Spark, or with a file, becomes a PipelineError with the sentence that matters; so does
-    the end of ``spark`` itself, after which every error is only a consequence.
+    """Turns failures inside Spark, or of files, into a PipelineError with the relevant sentence; also the end of
+    ``spark`` itself, after which every other error is only a consequence.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -118,7 +118,9 @@ def _has_ended(spark: SparkSession) -> bool:
 
 
 def sentence_of(text: str) -> str:
-    """Of a long text with traces of two languages: our own error where there is one, else its first line."""
+    """The relevant part of a long text with traces of two languages: our own error if there is one, else its first
+    line.
+    """
     own = _OWN.findall(text)
     if own:
         return str(own[-1])

@@ -1,4 +1,4 @@
-"""From Arrow batches to STOMP SEND frames: which columns say what, and many frames at a time."""
+"""Turns Arrow batches into STOMP SEND frames: the meaning of columns, and many frames at a time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ COLUMNS: Final = {
     "delay": _WHOLE,
     "routingType": ("string",),
 }
-"""The columns of a row that is published, and the Spark types that each may have."""
+"""The columns of a published row, with their allowed Spark types."""
 
 HOP_HEADERS: Final = frozenset(
     {
@@ -45,8 +45,8 @@ HOP_HEADERS: Final = frozenset(
         "timestamp", "delivery-count", "amqMessageId", "ingress-timestamp",
     }
 )  # fmt: skip
-"""Headers that belong to one frame or one delivery, not to the message: never taken from the column ``headers``. Rows
-that come from another queue bring those of their last delivery along.
+"""Headers of one frame or one delivery, not of the message: never taken from the column ``headers``. Rows from another
+queue contain those of their last delivery.
 """
 _SAID_BY: Final = {
     "key": ("JMSXGroupID", "_AMQ_GROUP_ID"),
@@ -63,15 +63,15 @@ _ALWAYS_SAID: Final = "persistent"
 
 @dataclass(frozen=True, slots=True)
 class SendPlan:
-    """How rows of one schema become frames. It is made on the driver and travels to the tasks."""
+    """How rows of one schema become frames. The driver makes it and sends it to the tasks."""
 
     columns: tuple[str, ...]
-    """Our name of each column, in the order of the schema."""
+    """The internal name of each column, in the order of the schema."""
     options: SinkOptions
 
 
 def send_plan(schema: StructType, options: SinkOptions) -> SendPlan:
-    """Check the columns. Raises PipelineError for unknown or doubled ones, wrong types, and what is missing."""
+    """Check the columns. Raises PipelineError for unknown, duplicate or missing columns, and for wrong types."""
     by_lower = {name.lower(): name for name in COLUMNS}
     names: list[str] = []
     for field in schema.fields:
@@ -97,7 +97,7 @@ def send_plan(schema: StructType, options: SinkOptions) -> SendPlan:
 
 
 class FrameMaker:
-    """Makes the frames of one task. Pieces that repeat from row to row are made once."""
+    """Makes the frames of one task. Repeated pieces are made once."""
 
     def __init__(self, plan: SendPlan) -> None:
         self._options = plan.options
@@ -116,7 +116,7 @@ class FrameMaker:
         """Headers of a row that its column ``headers`` has no say in."""
 
     def frames(self, batch: pa.RecordBatch) -> list[bytes]:
-        """One frame for each row, in order. Raises PipelineError for a row that makes no message."""
+        """One frame for each row, in order. Raises PipelineError for an invalid row."""
         bodies = self._bodies(batch)
         pieces = self._pieces(batch)
         if not pieces:

@@ -31,7 +31,7 @@ _KAFKA_S: Final = {
     "kafka.bootstrap.servers": "url names the broker: tcp://host:61613",
     "topic": "option address sets the address of rows without one of their own",
 }
-"""Options of Spark's Kafka sink that are called otherwise here."""
+"""Options of Spark's Kafka sink that have other names here."""
 # Spark passes these on from writeStream, and path from save(path).
 _SPARK_S_OWN: Final = frozenset({"checkpointlocation", "queryname", "outputmode", "mergeschema"})
 _URL: Final = re.compile(
@@ -46,7 +46,7 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class SinkOptions:
-    """What the user asked for. ``publish_id`` is None when none was given."""
+    """The user's options. ``publish_id`` is None if none was given."""
 
     places: tuple[Place, ...]
     user: str | None
@@ -62,7 +62,7 @@ class SinkOptions:
 
 
 def sink_options(given: Mapping[str, str]) -> SinkOptions:
-    """What the user's options say. Raises PipelineError that names the option, what it says and what it may say."""
+    """Parse the user's options. Raises PipelineError with the option, its value and the allowed values."""
     texts = _known(given)
     if not texts.get("url", "").strip():
         raise PipelineError(f"The sink needs the option url: {_MEANINGS['url']}")

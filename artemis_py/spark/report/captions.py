@@ -1,4 +1,4 @@
-"""What is seen in each table and plot of each job, in a sentence or two: for somebody who was sent the page alone."""
+"""Captions of one or two sentences for each table and plot of each job, so that a page explains itself."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ TABLES: Final[dict[tuple[str, str], str]] = {
     ),
     ("trace", "events"): "Everything that the log has about the message and its copies, in order.",
 }
-"""By job and name of the table."""
+"""By job and table name."""
 
 PLOTS: Final[dict[str, str]] = {
     "capacity": "The most messages that each queue held.",

@@ -1,4 +1,4 @@
-"""Table ``messages``: one row for each message that was published."""
+"""Table ``messages``: one row for each published message."""
 
 from __future__ import annotations
 
