@@ -120,7 +120,7 @@ def test_a_file_that_is_missing_is_told_with_the_queues_of_its_messages(made: Ma
         del disk.files[name]
         with pytest.raises(LossError) as caught:
             recover(disk)
-        assert caught.value.examined.reasons == [f"{name} is missing: {UNKNOWN} its messages were"]
+        assert caught.value.examined.reasons == [f"{name} is missing: its messages were {UNKNOWN}"]
         disk.create(index_name(name), len(text))
         overwrite(disk, index_name(name), 0, text)
         with pytest.raises(LossError) as caught:

@@ -192,7 +192,7 @@ def test_an_archive_has_no_parts(
     """The broker drops what it is told is archived, of all addresses."""
     for part in (["--addresses", "orders"], ["--from", "1h"], ["--to", "now"]):
         assert main(["pipeline", "archive", str(tmp_path / "archive"), "--url", story.url, *part]) == 1
-        assert "leave out --from, --to and --addresses" in capsys.readouterr().err
+        assert "Leave out --from, --to and --addresses" in capsys.readouterr().err
     assert not (tmp_path / "archive").exists()
 
 
