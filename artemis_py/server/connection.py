@@ -1,4 +1,4 @@
-"""One STOMP socket: bytes between the loop and a session, at the times the turn says."""
+"""One STOMP socket: moves bytes between the event loop and a session when the turn says so."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from artemis_py.stomp.session.session import Session
 from artemis_py.stomp.wire.outbound import Part
 
 WRITE_HIGH_BYTES: Final = 262144
-"""How much may wait in memory for a client to read before its consumers are given no more."""
+"""How many bytes may wait for a client to read before its consumers get no more messages."""
 WRITE_LOW_BYTES: Final = 65536
 INBOX_BYTES_MAX: Final = 65536
-"""While so much waits for the connection's turn nothing more is read."""
+"""While this many bytes wait for the connection's turn, nothing more is read."""
 LINGER_MS: Final = 2000
-"""How long a closing connection waits for the client to read the last frames and close its side; else the ERROR
-could be lost to a reset.
+"""How long a closing connection waits for the client to read the last frames and close its side. Otherwise a reset
+could lose the ERROR.
 """
 
 
@@ -42,11 +42,11 @@ class Acceptance:
         self.next_origin = turns.next_origin
 
     def why_full(self) -> str | None:
-        """Why one more connection is refused, None when it is not."""
+        """Why one more connection is refused; None if it is not."""
         if 0 <= self.connections_max <= self.open_count:
             return (
-                f"This acceptor allows {self.connections_max} connections: close others, or raise connectionsAllowed of"
-                " the acceptor"
+                f"This acceptor allows {self.connections_max} connections: close others, or raise its "
+                "connectionsAllowed"
             )
         holdings = self.turns.guard.holdings
         if not holdings.is_full:
@@ -55,12 +55,12 @@ class Acceptance:
         return holdings.why_full("CONNECT")
 
     def connect(self) -> Connection:
-        """A protocol for a socket just accepted."""
+        """Return the protocol of a socket just accepted."""
         return Connection(self)
 
 
 class Connection(asyncio.BufferedProtocol):
-    """Reads into the one shared buffer, keeps what came for the turn, and writes what the session lets go."""
+    """Reads into the one shared buffer, keeps input for the turn, and writes what the session releases."""
 
     __slots__ = (
         "_acceptance",
@@ -89,23 +89,23 @@ class Connection(asyncio.BufferedProtocol):
         self._inbox: bytes = b""
         self._counted = False
         self._is_held = False
-        """Is it in the account of what clients make the broker hold?"""
+        """Is it in the account of memory held for clients?"""
         self._dirty = False
         self._eof = False
         self._descriptor = -1
-        """The socket, where its bytes are the client's own; -1 otherwise."""
+        """The socket, if its bytes are the client's own (no TLS); -1 otherwise."""
         self._flow: Outflow | None = None
-        """What waits behind a large body that is being sent. Nobody is given room meanwhile."""
+        """Output that waits behind a large body being sent. Meanwhile no consumer gets more room."""
         self._transport: asyncio.Transport | None = None
         self._reads = True
         self.in_line = False
-        """Does it wait for its turn, with input? ``credit`` and ``period`` are what the rota knows of it."""
+        """Does it wait for its turn, with input? ``credit`` and ``period`` belong to the rota."""
         self.credit = 0
         self.period = 0
         self.writable = True
         self.linger_until_ms = 0
         self.weight = NOTHING
-        """What it makes the broker hold, as it was weighed last."""
+        """What the broker held for it when it was last weighed."""
         self.session = Session(acceptance.service, acceptance.next_origin(), acceptance.turns.clock_ms(), self)
 
     # ---- called by the loop ----------------------------------------------------------------------
@@ -160,7 +160,7 @@ class Connection(asyncio.BufferedProtocol):
         turns.arrived(self)
 
     def poll(self, wait_ns: int) -> bool:
-        """Look for bytes in the socket for ``wait_ns`` nanoseconds, past the event loop; True when some came."""
+        """Poll the socket for ``wait_ns`` nanoseconds, bypassing the event loop; True if bytes arrived."""
         transport = self._transport
         if transport is None or self._descriptor < 0 or not transport.is_reading():
             return False
@@ -183,7 +183,7 @@ class Connection(asyncio.BufferedProtocol):
             return count > 0
 
     def eof_received(self) -> bool:
-        """The client closed its sending side; what it sent is still carried out and answered."""
+        """The client closed its sending side; its frames are still processed and answered."""
         self._eof = True
         if not self.in_line:
             self._turns.rota.add(self)
@@ -196,7 +196,7 @@ class Connection(asyncio.BufferedProtocol):
         self._turns.schedule()
 
     def _forget_socket(self) -> None:
-        """The socket is gone, or nobody will use it any more; may be called twice."""
+        """The socket is gone or no longer used; may be called twice."""
         if self._transport is not None:
             break_cycle(self._transport)
         self._transport = None
@@ -229,7 +229,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def peer(self) -> str:
-        """The client's address as host:port; empty where nobody knows."""
+        """The client's address as host:port; empty if unknown."""
         return self.session.state.address
 
     @property
@@ -245,8 +245,8 @@ class Connection(asyncio.BufferedProtocol):
         return "open" if session.is_open else "new"
 
     def read(self, now_ms: int, stop_at: int) -> bool:
-        """Let the session carry out what arrived until the turn's budget is down to ``stop_at``; True when there is
-        more. Nothing is read meanwhile.
+        """Let the session process input until the turn's budget is down to ``stop_at``; True if there is more.
+        Meanwhile nothing is read from the socket.
         """
         data, self._inbox = self._inbox, b""
         session = self.session
@@ -270,7 +270,7 @@ class Connection(asyncio.BufferedProtocol):
         return has_more
 
     def _let_read(self, *, reads: bool) -> None:
-        """Read from the socket, or leave what comes with the client."""
+        """Read from the socket, or stop reading."""
         transport = self._transport
         if reads != self._reads and transport is not None and not transport.is_closing():
             self._reads = reads
@@ -280,7 +280,7 @@ class Connection(asyncio.BufferedProtocol):
                 transport.pause_reading()
 
     def ask_whether_gone(self) -> None:
-        """A socket that is not read tells nobody that its connection is dead: ask it, and close if so."""
+        """A socket that is not read does not report a dead connection: check it, and close if it is dead."""
         if self._transport is None or self._descriptor < 0:
             return
         state = poll()
@@ -289,7 +289,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.abort()
 
     def unblock(self, now_ms: int, stop_at: int) -> None:
-        """Let a sender go on if what it waits for is there."""
+        """Let a sender continue if what it waits for is ready."""
         session = self.session
         session.unblock(now_ms, stop_at)
         if session.blocked_by is not None:
@@ -303,7 +303,7 @@ class Connection(asyncio.BufferedProtocol):
         self.mark_dirty()
 
     def weigh(self) -> None:
-        """Find out what the connection makes the broker hold, and tell if that has changed."""
+        """Measure what the broker holds for the connection, and report a change."""
         if not self._is_held:
             return
         transport, flow, before = self._transport, self._flow, self.weight
@@ -323,7 +323,7 @@ class Connection(asyncio.BufferedProtocol):
             self._turns.guard.weighed(self, before, self.weight)
 
     def cut_off(self, reason: str, now_ms: int) -> None:
-        """The broker needs the memory: end the session with an ERROR. Who does not read would not see it."""
+        """The broker needs the memory: end the session with an ERROR. A client that does not read will not see it."""
         self.session.kick(reason, now_ms)
         if self.weight.output_bytes:
             self.session.out.clear()
@@ -340,7 +340,7 @@ class Connection(asyncio.BufferedProtocol):
             self._turns.dirty.append(self)
 
     def flush(self, durable_lsn: int, now_ms: int) -> None:
-        """Write what may leave, and close when the session is over and everything is written."""
+        """Write what is durable, and close when the session is over and everything is written."""
         self._dirty = False
         transport = self._transport
         if transport is None:
@@ -365,7 +365,7 @@ class Connection(asyncio.BufferedProtocol):
             self._end(now_ms)
 
     def _end(self, now_ms: int) -> None:
-        """The client sends nothing more, or the session is over: close once everything is written."""
+        """The client sends no more, or the session is over: close once everything is written."""
         session = self.session
         if self._eof and not session.is_closing and session.blocked_by is None and not self.in_line:
             session.lost(now_ms)
@@ -373,7 +373,7 @@ class Connection(asyncio.BufferedProtocol):
             self._close(now_ms)
 
     def _begin_flow(self, transport: asyncio.Transport, parts: list[Part]) -> None:
-        """From here on everything goes through the flow, and little at a time: many clients may be slow at once."""
+        """From now on all output goes through the flow, a little at a time: many clients may be slow at once."""
         assert self._turns.large is not None
         flow = self._flow = Outflow(self._turns.large, self)
         flow.is_paused = not self.writable
@@ -382,11 +382,11 @@ class Connection(asyncio.BufferedProtocol):
         self._flow_on(flow, transport, parts)
 
     def _flow_on(self, flow: Outflow, transport: asyncio.Transport, parts: list[Part]) -> None:
-        """Send what the client takes, and end the flow when nothing is left of it."""
+        """Send what the client accepts, and end the flow when it is empty."""
         flow.add(parts)
         self._turns.stats.bytes_out += flow.pump(transport)
         if flow.failure is not None and not transport.is_closing():
-            warn(f"warning: a large body cannot be read, its reader is cut off: {flow.failure}")
+            warn(f"warning: a large body cannot be read, its consumer's connection is closed: {flow.failure}")
             transport.abort()
         elif flow.is_done:
             self._flow = None
@@ -400,16 +400,16 @@ class Connection(asyncio.BufferedProtocol):
             transport.abort()  # no ERROR can be told in the middle of a frame
 
     def _give_up_on_unread(self, now_ms: int) -> None:
-        """The client does not read: it gets an ERROR behind what waits, and the linger time to take it."""
+        """The client does not read: send an ERROR after the waiting output, and give it the linger time to read."""
         limit = self.session.service.limits.unsent_bytes_max
-        reason = f"More than {limit} bytes wait for this client to read (maxUnsentBytes of the acceptor)"
+        reason = f"Client reads too slowly: more than {limit} bytes wait for it (maxUnsentBytes of the acceptor)"
         self.session.kick(reason, now_ms)
         if self._transport is not None:
             self._transport.write(b"".join(self.session.out.take(0)))  # type: ignore[arg-type]
 
     def _close(self, now_ms: int) -> None:
-        """Say that no more comes, and wait a little for the client to close: closing at once could reset the
-        connection. What flows still has its time, as long as the client takes some of it.
+        """Signal the end of output, and wait briefly for the client to close: closing at once could reset the
+        connection. A flow still continues as long as the client keeps reading.
         """
         transport = self._transport
         if transport is None:
@@ -439,7 +439,7 @@ class Connection(asyncio.BufferedProtocol):
             self._watch(max(beat_ms, self._turns.broker.clock.steady_ms(now_ms) + 1))
 
     def look(self, now_ms: int) -> None:
-        """A time has come that was watched: heart-beats, a handshake that never came, a linger that is over."""
+        """A watched time has come: heart-beats, a missing handshake, or the end of a linger."""
         transport = self._transport
         session = self.session
         if transport is None:
@@ -462,7 +462,7 @@ class Connection(asyncio.BufferedProtocol):
             self.mark_dirty()
 
     def leave(self, now_ms: int, *, failed: bool = True) -> None:
-        """The client is gone: the session ends, whatever breaks off in that; see ``Session.lost``."""
+        """The client is gone: the session ends, even if a step of that fails; see ``Session.lost``."""
         try:
             self.session.lost(now_ms, failed=failed)
         except StorageError:
@@ -472,8 +472,8 @@ class Connection(asyncio.BufferedProtocol):
             self._turns.broker.step_broke_off(now_ms)
 
     def lost(self, now_ms: int) -> None:
-        """The socket is gone: the session ends, nothing waits to be sent any more, and nothing of it or of the turns
-        leads back here. May be called twice.
+        """The socket is gone: the session ends, its output is dropped, and neither the session nor the turns refer to
+        the connection any more. May be called twice.
         """
         self.leave(now_ms)
         turns, session = self._turns, self.session
@@ -489,9 +489,7 @@ class Connection(asyncio.BufferedProtocol):
             self.weight = NOTHING
 
     def fail(self, now_ms: int) -> None:
-        """A step broke off: the connection ends now and is counted nowhere any more, whatever its socket says to
-        that.
-        """
+        """A step failed: the connection ends now and counts nowhere any more, whatever its socket does."""
         self.lost(now_ms)
         transport = self._transport
         self._forget_socket()
@@ -499,15 +497,15 @@ class Connection(asyncio.BufferedProtocol):
             self._end_socket(transport.abort, transport.close)
 
     def shut(self, now_ms: int) -> None:
-        """The broker stops: what is unsettled stays unsettled and counts as no attempt, the socket closes when
-        everything written has left.
+        """The broker stops: unsettled messages stay unsettled without counting an attempt, and the socket closes when
+        all written bytes have left.
         """
         self.leave(now_ms, failed=False)
         if self._transport is not None:
             self._end_socket(self._transport.close, self._transport.abort)
 
     def cut(self) -> None:
-        """Close without waiting for what is not written."""
+        """Close without waiting for unwritten output."""
         transport = self._transport
         if transport is not None:
             self._end_socket(transport.abort, transport.close)
@@ -524,7 +522,7 @@ class Connection(asyncio.BufferedProtocol):
 
 
 def _shown_address(peer: tuple[Any, ...] | None) -> str:
-    """A socket's address as host:port; empty for none."""
+    """A socket's address as host:port; empty for None."""
     if not peer:
         return ""
     host, port = peer[:2]

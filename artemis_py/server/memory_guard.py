@@ -1,4 +1,4 @@
-"""Who makes the broker hold what in memory, connection by connection, and what happens when it is too much."""
+"""Measures what the broker holds in memory for each connection, and closes connections when it is too much."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ log = logging.getLogger(__name__)
 
 _LOOKS: Final = 64
 _LOOK_EVERY_MS: Final = 10
-"""So many connections are weighed again so often: their clients may have read since."""
+"""How often some connections are weighed again: their clients may have read since."""
 CUT_OFF_BYTES_MIN: Final = 16384
-"""Who holds less is not cut off: it would not help."""
+"""A connection with less is not closed: it would not help."""
 _CUT_OFFS_MAX: Final = 256
-"""Connections that are cut off in one turn."""
+"""Maximum number of connections closed in one turn."""
 _SHARE: Final = 16
-"""At the limit connections are cut off when they hold at least one part in so many: else they are not the cause."""
+"""At the limit, connections are closed only if they hold at least one part in this many of it; else they are not the
+cause.
+"""
 _TELL_EVERY_MS: Final = 10_000
 
 
 @final
 class Weight(NamedTuple):
-    """What one connection makes the broker hold: frames that are not finished, frames that it does not read, and open
-    transactions. In bytes.
-    """
+    """What the broker holds for one connection, in bytes: unfinished frames, unread frames, and open transactions."""
 
     input_bytes: int = 0
     output_bytes: int = 0
@@ -40,24 +40,24 @@ class Weight(NamedTuple):
 
 NOTHING: Final = Weight()
 LIGHT_BYTES: Final = 1024
-"""Up to this much is part of what every connection counts for (``CONNECTION_BYTES``): a sender that waits for a receipt
-moves nothing in the account.
+"""This much is included in the base cost of every connection (``CONNECTION_BYTES``), so a sender that waits for a
+receipt does not change the account.
 """
 
 
 @final
 class MemoryGuard:
-    """Keeps the account for connections, and relieves the broker at its limit.
+    """Keeps the account of connections, and relieves the broker at its limit.
 
-    At the limit ``Holdings`` refuses what is new. That is enough unless connections go on piling up what is unfinished
-    or unread: then those that hold most are cut off, which costs nothing that was confirmed.
+    At the limit ``Holdings`` refuses new requests. That is enough unless connections pile up unfinished or unread
+    frames: then those that hold most are closed, which loses nothing confirmed.
     """
 
     def __init__(self, holdings: Holdings, clock: Clock) -> None:
         self.holdings = holdings
         self._clock = clock
         self._holders: dict[Connection, None] = {}
-        """Those that hold anything, the one weighed longest ago first."""
+        """Connections that hold anything, the least recently weighed first."""
         self._looked_ms = 0
         self._told_ms = -_TELL_EVERY_MS
         """The steady time of the last line."""
@@ -68,7 +68,7 @@ class MemoryGuard:
         self.holdings.move(CONNECTIONS, CONNECTION_BYTES)
 
     def went(self, connection: Connection) -> None:
-        """A connection that came is gone."""
+        """An accepted connection is gone."""
         self.holdings.move(CONNECTIONS, -CONNECTION_BYTES)
         self.weighed(connection, connection.weight, NOTHING)
 
@@ -83,8 +83,8 @@ class MemoryGuard:
             self._holders[connection] = None
 
     def look(self, now_ms: int, broke_off: Callable[[Connection, str, Exception], None]) -> None:
-        """Once a turn: weigh some connections again now and then, and relieve the broker when it holds too much. Of a
-        connection for which that fails ``broke_off`` is told.
+        """Once a turn: weigh some connections again from time to time, and relieve the broker if it holds too much.
+        ``broke_off`` learns of a connection for which that fails.
         """
         holders = self._holders
         if not holders:
@@ -118,7 +118,7 @@ class MemoryGuard:
                 broke_off(connection, "weigh", error)
 
     def _are_the_cause(self) -> bool:
-        """Do connections hold so much that it helps to close some?"""
+        """Do connections hold enough that closing some helps?"""
         holdings = self.holdings
         return _SHARE * (holdings.of(INPUT) + holdings.of(OUTPUT)) >= holdings.bytes_max
 
@@ -126,23 +126,23 @@ class MemoryGuard:
         holdings = self.holdings
         held_bytes = _unread_bytes(connection)
         reason = (
-            f"The broker holds {holdings.total_bytes} bytes for its clients and {SETTING} allows {holdings.bytes_max}:"
-            f" this connection, which holds {held_bytes} of them unfinished or unread, is closed"
+            f"Connection closed: {held_bytes} bytes wait on it unfinished or unread, and the broker holds "
+            f"{holdings.total_bytes} bytes for clients ({SETTING} allows {holdings.bytes_max})"
         )
         holdings.cut_off_count += 1
         self._tell(connection, held_bytes, now_ms)
         connection.cut_off(reason, now_ms)
 
     def _tell(self, connection: Connection, held_bytes: int, now_ms: int) -> None:
-        """One line in a while: thousands may go at once."""
+        """Write a line only now and then: thousands may be closed at once."""
         steady_ms = self._clock.steady_ms(now_ms)
         if steady_ms - self._told_ms < _TELL_EVERY_MS:
             self._untold_count += 1
             return
         client = connection.session.state
         log.warning(
-            "warning: memory is at %s (%d bytes): connection %s of %s is closed, it held %d bytes unfinished or unread;"
-            " %d others since the last such line",
+            "warning: memory held for clients reached %s (%d bytes): closed connection %s of %s, which held %d "
+            "bytes unfinished or unread; %d more closed since the last such line",
             SETTING, self.holdings.bytes_max, client.name, client.address or "an unknown client", held_bytes,
             self._untold_count,
         )  # fmt: skip
@@ -150,7 +150,7 @@ class MemoryGuard:
         self._untold_count = 0
 
     def largest(self, count: int) -> list[Connection]:
-        """The connections that hold most, as they were weighed last."""
+        """The connections that held most when they were last weighed."""
         return nlargest(count, self._holders, key=lambda connection: sum(connection.weight))
 
 

@@ -1,4 +1,4 @@
-"""Whose input is carried out in a turn, and how much of it: shares by cost, not by count."""
+"""Whose input a turn processes, and how much of it: shares by cost, not by count."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ if TYPE_CHECKING:
     from artemis_py.server.connection import Connection
 
 INPUT_SHARE: Final = 4
-"""One part in so many of a turn is for input; the others are for what it brings forth, and keep a turn short for who
-comes next.
+"""Input gets one part in this many of a turn. The rest is for what the input causes, and keeps turns short for new
+arrivals.
 """
 QUANTUM_MIN: Final = 32
-"""What a connection may spend in one round, where many wait."""
+"""What a connection may spend in one round if many wait."""
 
 
 class Rota:
     """The connections that wait with input, in deficit round robin (Shreedhar and Varghese, "Efficient Fair Queuing
     using Deficit Round-Robin").
 
-    In each round each of them may spend the same, in units of the budget; who spent more waits until that is made up
-    for. Those that had nothing waiting come first, once: who sends little is served in the turn after it arrives,
-    however much the others have sent. When nobody waits all is forgiven.
+    In each round every connection may spend the same number of budget units; one that spent more waits until that is
+    balanced. A connection that had nothing waiting goes first, once: a client that sends little is served in the turn
+    after its input arrives, however much others have sent. When no connection waits, all debts are cleared.
     """
 
     def __init__(self) -> None:
         self._new: list[Connection] = []
         self._waiting: deque[Connection] = deque()
         self._period = 0
-        """How often nobody was waiting."""
+        """How often no connection was waiting."""
 
     def __len__(self) -> int:
         return len(self._new) + len(self._waiting)
@@ -42,7 +42,7 @@ class Rota:
         return chain(self._new, self._waiting)
 
     def add(self, connection: Connection) -> None:
-        """A connection has input; it is not in the line yet."""
+        """A connection has input; it is not yet in line."""
         connection.in_line = True
         if connection.period != self._period:
             connection.period = self._period
@@ -50,8 +50,8 @@ class Rota:
         self._new.append(connection)
 
     def serve(self, budget: Budget, read: Callable[[Connection, int], bool]) -> None:
-        """One turn. ``read(connection, stop_at)`` carries input out until the budget is down to ``stop_at``, at least a
-        little, and says whether there is more.
+        """One turn. ``read(connection, stop_at)`` processes input until the budget is down to ``stop_at``, but at least
+        a little, and returns whether there is more.
         """
         if not self:
             return
@@ -80,7 +80,7 @@ class Rota:
     def _serve_one(
         self, connection: Connection, budget: Budget, quantum: int, read: Callable[[Connection, int], bool]
     ) -> bool:
-        """Give a connection its share; False when it has to wait because of what it spent before."""
+        """Give a connection its share; False if it must wait because of what it spent before."""
         connection.credit += quantum
         if connection.credit <= 0:
             self._waiting.append(connection)
@@ -96,7 +96,7 @@ class Rota:
         return True
 
     def _lift(self) -> None:
-        """All wait because of what they spent before: who spent least goes on."""
+        """All must wait because of what they spent before: the one that spent least continues."""
         most = max([connection.credit for connection in self._waiting])
         for connection in self._waiting:
             connection.credit -= most

@@ -1,16 +1,16 @@
 """The turn: the server's whole work, in one order.
 
-1. carry out what ready connections sent, to each its share (``Rota``);
-2. take in what else happened (pages read, connections lost, senders with room again);
+1. process the input of ready connections, each within its share (``Rota``);
+2. handle other events (pages read, connections lost, senders with room again);
 3. ``broker.tick``: what is due;
 4. dispatch, and write out what consumers got;
 5. seal the turn's records;
 6. flush every connection that has output, up to the durable lsn.
 
-A turn runs when something happened: bytes arrived, a socket took what was written, a time came. Nothing in it awaits.
+A turn runs when something happened: bytes arrived, a socket accepted output, a time came. Nothing in it awaits.
 
-No connection's failure leaves its own step: whatever a step raises ends the connection that it was done for
-(``cut_off``), and the lists go on. What belongs to no connection ends the broker (``on_failure``).
+No connection's failure leaves its own step: whatever a step raises ends its connection (``cut_off``), and the loop
+continues. A failure that belongs to no connection ends the broker (``on_failure``).
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ if TYPE_CHECKING:
     from artemis_py.server.connection import Connection
 
 READ_BYTES_MAX: Final = 65536
-"""How much of one connection is read at once. One buffer serves all: a bigger one makes malloc return memory after each
-read.
+"""How many bytes of one connection are read at once. One buffer serves all: with a bigger one, malloc returns memory
+after each read.
 """
 
 UNBLOCK_UNITS: Final = 256
-"""What a sender that waited for room may spend when it goes on; the rest waits in the line."""
+"""What a sender that waited for room may spend when it continues; the rest of its input waits in line."""
 
 ATTEND_NS: Final = 60_000
-"""How long a turn that waited for the disk looks for the sender's next frame. Not done where it would take the only
-processor from that sender.
+"""How long a turn that waited for the disk polls for the sender's next frame. Not on a single processor, which the
+sender needs.
 """
 ATTEND_NS_MAX: Final = 1_000_000
-"""After this much time with one sender the event loop sees to all others."""
+"""After this much time with one sender, the event loop serves all others."""
 
 
 _ASKED_MAX: Final = 256
-"""How many blocked connections are asked at once whether they are still there."""
+"""How many blocked connections are checked at once for being alive."""
 
 
 def _raise(failure: ArtemisError) -> None:
@@ -64,8 +64,8 @@ def _raise(failure: ArtemisError) -> None:
 
 
 class Turns:
-    """Runs turns on an event loop. ``clock_ms`` gives the date in epoch milliseconds, read once a turn; who gives it
-    also tells ``broker.clock`` when the wall clock was set (``server/clocks.py``).
+    """Runs turns on an event loop. ``clock_ms`` returns the date in epoch milliseconds and is read once a turn; it also
+    tells ``broker.clock`` when the wall clock was set (``server/clocks.py``).
     """
 
     def __init__(
@@ -83,50 +83,50 @@ class Turns:
         self.clock_ms = clock_ms
         self.read_buffer = memoryview(bytearray(READ_BYTES_MAX))
         self.rota = Rota()
-        """Who has input."""
+        """Connections with input."""
         self.units = TURN_UNITS
-        """What a turn may spend."""
+        """The budget of a turn."""
         self.lost: list[Connection] = []
         self.blocked = Blocked()
         """Senders that wait for room."""
         self.dirty: list[Connection] = []
         self.waiting: set[Connection] = set()
-        """Connections with output that depends on a record not durable yet."""
+        """Connections with output that depends on a record not yet durable."""
         self.on_failure: Callable[[ArtemisError], None] = _raise
         self.tell: Callable[[list[Event], int], None] | None = None
-        """Who is told what happened, once a turn (the operational log)."""
+        """Gets the events once a turn (the operational log)."""
         self._loop = loop
         self._durability = durability
         self._durable_lsn = durability.durable_lsn
         self._scheduled = False
         self._turn_ms = 0
-        """The date of the turn that runs, which is the same for all of its steps; 0 between turns."""
+        """The date of the current turn, the same for all of its steps; 0 between turns."""
         self._at_hand: Sized | None = getattr(loop, "_ready", None) if isinstance(loop, asyncio.BaseEventLoop) else None
-        """What asyncio's own loop will call in this round; None for another loop."""
+        """What asyncio's own loop will call in this round; None for other loops."""
         self._attends = len(sched_getaffinity(0)) > 1
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due_ms = 0
         self.guard = MemoryGuard(broker.holdings, broker.clock)
         self.watches = Watches()
-        """Connections to look at again at some time (heart-beats, handshake, lingering)."""
+        """Connections to check at a later time (heart-beats, handshake, lingering)."""
         self._origin = 0
         self._has_ended = False
         self._awaiting: deque[tuple[int, Callable[[], None]]] = deque()
-        """Who waits for what to be durable, in the order of lsn."""
+        """Callbacks that wait for a durable lsn, in the order of lsn."""
 
     def next_origin(self) -> int:
-        """A number that no connection has had."""
+        """A number that no connection has had before."""
         self._origin += 1
         return self._origin
 
     def schedule(self) -> None:
-        """Have a turn run as soon as the loop has collected what is ready."""
+        """Run a turn as soon as the loop has collected everything that is ready."""
         if not self._scheduled and not self._has_ended:
             self._scheduled = True
             self._loop.call_soon(self.run)
 
     def arrived(self, connection: Connection) -> None:
-        """Bytes came: have a turn run, at once if the loop has nothing else at hand that it could collect."""
+        """Bytes arrived: run a turn, at once if the loop has nothing else to collect."""
         if self._at_hand is None or self._at_hand or self._scheduled:
             self.schedule()
         else:
@@ -135,8 +135,8 @@ class Turns:
                 self._attend(connection)
 
     def _attend(self, connection: Connection) -> None:
-        """A sender that waits for each receipt answers within microseconds: look for its next frame a moment longer,
-        which is quicker than to sleep and be woken. Only while nothing else is at hand, and not for long.
+        """A sender that waits for each receipt answers within microseconds: poll for its next frame a moment longer,
+        which is faster than to sleep and be woken. Only while nothing else is ready, and not for long.
         """
         until_ns = perf_counter_ns() + ATTEND_NS_MAX
         while not self._at_hand and not self._scheduled and self._polls(connection):
@@ -152,7 +152,9 @@ class Turns:
             return False
 
     def run(self) -> None:
-        """One turn. What breaks off in a step that is nobody's own is told to ``on_failure``; no turn follows."""
+        """One turn. A failure in a step that belongs to no connection is reported to ``on_failure``; no turn
+        follows.
+        """
         self._scheduled = False
         if self._has_ended:
             return
@@ -162,7 +164,7 @@ class Turns:
         except StorageError as error:
             self._fail(error)
         except Exception as error:
-            failure = TurnError(f"a turn broke off: {shown(error)}")
+            failure = TurnError(f"a turn failed: {shown(error)}")
             failure.__cause__ = error
             self._fail(failure)
         finally:
@@ -207,7 +209,7 @@ class Turns:
 
     @property
     def _has_more(self) -> bool:
-        """Is there work for another turn already?"""
+        """Is there already work for another turn?"""
         if self.broker.has_ready or self.rota:
             return True
         if self.blocked and self.blocked.has_ready:
@@ -215,8 +217,8 @@ class Turns:
         return self.large is not None and self.large.has_released
 
     def cut_off(self, connection: Connection, step: str, error: Exception) -> None:
-        """A step of this connection broke off: it ends, is told and counted. Raises the error when the disk failed, for
-        which no connection can stand.
+        """A step of this connection failed: the connection ends, and the failure is logged and counted. Raises the
+        error if the disk failed, which concerns all connections.
         """
         if isinstance(error, StorageError):
             raise error
@@ -229,7 +231,7 @@ class Turns:
     # ---- input -----------------------------------------------------------------------------------
 
     def _poll_large(self) -> ArtemisError | None:
-        """Take note of large bodies that were written, and of pieces of them that were read."""
+        """Handle large bodies that were written, and pieces of them that were read."""
         if self.large is None:
             return None
         self.large.poll()
@@ -260,7 +262,7 @@ class Turns:
             self._let_blocked_go_on(now_ms)
 
     def _let_blocked_go_on(self, now_ms: int) -> None:
-        """Senders whose wait is over go on, at least one of them, until the turn's budget is spent."""
+        """Let senders whose wait is over continue, at least one of them, until the turn's budget is spent."""
         budget = self.broker.budget
         for awaited in self.blocked.ready():
             for connection in self.blocked.waiting_for(awaited):
@@ -272,7 +274,7 @@ class Turns:
                     return
 
     def look_at_blocked(self) -> None:
-        """Find senders that wait for room and are gone, some of them at a time; to be called now and then."""
+        """Find blocked senders that are gone, some at a time; to be called regularly."""
         for connection in self.blocked.next_of(_ASKED_MAX):
             try:
                 connection.ask_whether_gone()
@@ -318,7 +320,7 @@ class Turns:
             self.stats.faults.note("", "answer", error)
 
     def _make_room(self, served: list[Consumer]) -> None:
-        """Consumers whose client took what was written may be sent a turn's worth again."""
+        """Give consumers a turn's worth of room again if their client accepted the output."""
         for consumer in served:
             connection: Connection = consumer.owner  # type: ignore[assignment]
             try:
@@ -328,8 +330,8 @@ class Turns:
                 self.cut_off(connection, "room", error)
 
     def when_durable(self, lsn: int, call: Callable[[], None]) -> None:
-        """Have ``call`` called when everything up to the lsn of a record just written survives a crash. A turn comes
-        soon, so that it gets there.
+        """Call ``call`` when everything up to the lsn of a record just written survives a crash. A turn is scheduled to
+        make sure of it.
         """
         self._awaiting.append((lsn, call))
         self.schedule()
@@ -364,12 +366,12 @@ class Turns:
         self.schedule()
 
     def stop(self) -> None:
-        """No more turns by the clock."""
+        """Run no more timed turns."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def end(self) -> None:
-        """No more turns, whoever asks: the store may be closed now."""
+        """Run no more turns at all: the store may be closed now."""
         self.stop()
         self._has_ended = True

@@ -1,9 +1,9 @@
 """One HTTP connection: bytes in, one request at a time through the routes, bytes out.
 
-The grammar of HTTP is h11's. This module decides what h11 leaves open: which route answers, what a broken request is
-told, when the connection ends, and that a client that does not read is not written to. It holds at most one request;
-what a client sends ahead waits in h11's buffer, and while an answer is on its way the socket is not read. An answer may
-come later (a future), and a part of a file leaves by another thread.
+h11 handles the grammar of HTTP. This module decides the rest: which route answers, how a broken request is answered,
+when the connection ends, and that nothing is written to a client that does not read. It holds at most one request; what
+a client sends ahead waits in h11's buffer, and the socket is not read during a response. A response may come later (a
+future), and another thread sends parts of files.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _INTERNAL_ERROR: Final = text_response(HTTPStatus.INTERNAL_SERVER_ERROR, "intern
 
 
 def _close_body(response: Response) -> None:
-    """Nobody will get the body."""
+    """Close a body that will not be sent."""
     if isinstance(response.body, FileBody):
         response.body.close()
 
 
 def request_of(event: h11.Request) -> Request:
-    """The request without its body. A target with scheme and host (as sent to proxies) gives its path."""
+    """The request without its body. Of a target with scheme and host (as sent to proxies), the path is used."""
     headers: dict[str, str] = {}
     for raw_name, raw_value in event.headers:
         name, value = raw_name.decode("ascii"), raw_value.decode("latin-1")
@@ -58,17 +58,17 @@ def request_of(event: h11.Request) -> Request:
 
 
 class HttpConnection(asyncio.Protocol):
-    """The protocol of one socket; made by ``HttpService.connect``.
+    """The protocol of one socket, created by ``HttpService.connect``.
 
-    ``last_activity_ms`` is when the connection came or an answer last went; the service ends connections that are idle
-    for too long. What comes in is no activity: a client cannot hold the connection by sending one byte a minute.
+    ``last_activity_ms`` is when the connection was accepted or last sent a response; the service closes connections
+    that are idle too long. Input is no activity: a client cannot hold the connection by sending one byte a minute.
     """
 
     def __init__(self, service: HttpService) -> None:
         self._service = service
         self._machine = h11.Connection(h11.SERVER, max_incomplete_event_size=service.limits.head_bytes_max)
         self._transport: asyncio.Transport | None = None
-        """What may be written to; None from the moment on that the connection is to end."""
+        """The transport for output; None once the connection is to end."""
         self._socket: asyncio.BaseTransport | None = None
         self._request: Request | None = None
         self._route: Route | None = None
@@ -77,24 +77,24 @@ class HttpConnection(asyncio.Protocol):
         self._awaited: asyncio.Future[Response] | None = None
         self._pieces: Iterator[bytes] | None = None
         self._file: FileBody | None = None
-        """The body that leaves when the head has left."""
+        """The body to send after the head."""
         self._transfer: Transfer | None = None
         self._transferred_bytes = 0
         self._may_write = True
         self._step_is_due = False
         self.last_activity_ms = service.now_ms()
         self.waiting_since_ms = self.last_activity_ms
-        """When the last answer went, or the connection came."""
+        """When the last response was sent, or the connection accepted."""
         self.is_spare = False
         self.number = 0
-        """The how manieth connection of the service it is."""
+        """The connection's number, counted by the service."""
         self._request_since_ms: int | None = None
-        """When the first byte of a request came that is not whole."""
+        """When the first byte of an incomplete request arrived."""
 
     # --- what the event loop calls ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Takes the socket, or refuses it when the service has enough of them."""
+        """Accepts the socket, or refuses it if the service has enough."""
         self._socket = transport
         self._transport = cast(asyncio.Transport, transport)
         self.guard(self._begin_socket)
@@ -107,7 +107,7 @@ class HttpConnection(asyncio.Protocol):
             self._transport = None
 
     def data_received(self, data: bytes) -> None:
-        """Takes bytes of the client."""
+        """Takes bytes from the client."""
         if self._transport is None:
             return
         if self._request_since_ms is None and self.is_waiting:
@@ -116,7 +116,7 @@ class HttpConnection(asyncio.Protocol):
         self.guard(self._read_events)
 
     def eof_received(self) -> bool:
-        """The client sends no more; what it asked before is still answered."""
+        """The client sends no more; earlier requests are still answered."""
         if self._transport is None:
             return False
         self._machine.receive_data(b"")
@@ -133,24 +133,24 @@ class HttpConnection(asyncio.Protocol):
         self._service.forget(self)
 
     def pause_writing(self) -> None:
-        """The client does not read fast enough: no further piece and no further request until it has."""
+        """The client reads too slowly: send no further piece and read no further request until it catches up."""
         self._may_write = False
 
     def resume_writing(self) -> None:
-        """The client has read."""
+        """The client has caught up."""
         self._may_write = True
         self.last_activity_ms = self._service.now_ms()
         self._step_soon()
 
     def guard(self, step: Callable[..., None], *arguments: object) -> None:
-        """Do a step of this connection; when it breaks off, nobody else's ends with it."""
+        """Run a step of this connection; if it fails, no other connection is affected."""
         try:
             step(*arguments)
         except Exception as error:
             self._break_off(error)
 
     def _break_off(self, error: Exception) -> None:
-        """A step broke off: the connection ends and counts nowhere, whatever its socket says to that."""
+        """A step failed: the connection ends and counts nowhere any more, whatever its socket does."""
         transport, self._transport = self._transport, None
         peer = transport and shown_peer(transport)
         self._service.faults.note(peer or "of HTTP", "http", error)
@@ -166,14 +166,14 @@ class HttpConnection(asyncio.Protocol):
     # --- what the service calls ---
 
     def close(self) -> None:
-        """Ends the connection; an answer on its way is cut off."""
+        """Ends the connection; a response being sent is cut off."""
         if self._transport is not None:
             self._transport.close()
             self._transport = None
         self._give_up()
 
     def abort(self) -> None:
-        """Ends the connection at once, unsent bytes too."""
+        """Ends the connection at once and drops unsent bytes."""
         if self._transport is not None:
             self._transport.abort()
             self._transport = None
@@ -181,26 +181,26 @@ class HttpConnection(asyncio.Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Is there no whole request to be answered?"""
+        """Is there no complete request to answer?"""
         return self._machine.their_state in (h11.IDLE, h11.SEND_BODY)
 
     def takes_too_long(self, now_ms: int) -> bool:
-        """Has a request begun and not ended in time?"""
+        """Has a request begun but not arrived completely in time?"""
         since_ms = self._request_since_ms
         return self.is_waiting and since_ms is not None and now_ms - since_ms >= self._service.limits.request_ms_max
 
     def refuse_late(self) -> None:
-        """The request does not come."""
-        self._refuse(HTTPStatus.REQUEST_TIMEOUT, "the request took too long to come")
+        """Refuse a request that does not arrive completely."""
+        self._refuse(HTTPStatus.REQUEST_TIMEOUT, "the request took too long to arrive")
 
     def note_progress(self, now_ms: int) -> None:
-        """Part of a file that left by its thread is activity, too."""
+        """A part of a file sent by the thread also counts as activity."""
         if self._transfer is not None and self._transfer.sent_bytes != self._transferred_bytes:
             self._transferred_bytes = self._transfer.sent_bytes
             self.last_activity_ms = now_ms
 
     def _give_up(self) -> None:
-        """Nobody is there for the rest of the answer."""
+        """The client is gone: drop the rest of the response."""
         self._pieces = None
         if self._awaited is not None:
             self._awaited.cancel()
@@ -215,7 +215,7 @@ class HttpConnection(asyncio.Protocol):
     # --- requests ---
 
     def _read_events(self) -> None:
-        """Goes on until h11 needs more bytes, or a request is whole."""
+        """Continues until h11 needs more bytes or a request is complete."""
         try:
             while self._transport is not None and self._pieces is None:
                 event = self._machine.next_event()
@@ -254,12 +254,12 @@ class HttpConnection(asyncio.Protocol):
             if self._takes_body:
                 self._write(self._machine.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
             else:
-                self._refuse(HTTPStatus.EXPECTATION_FAILED, "bodies are not read here")
+                self._refuse(HTTPStatus.EXPECTATION_FAILED, "this path takes no request body")
 
     def _may_be_answered(self, route: Route, request: Request) -> bool:
-        """Refuses what is not for this client, or cannot be now."""
+        """Refuses what this client may not have, or not now."""
         if not self._service.may_have(route, self):
-            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections read the log; try again later")
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections are reading the log; try again later")
             return False
         reason = None if route.is_open else self._service.hosts.refusal(request)
         if reason is not None:
@@ -268,7 +268,7 @@ class HttpConnection(asyncio.Protocol):
 
     @property
     def _takes_body(self) -> bool:
-        """Is the body of this request for anybody? Others are counted and thrown away."""
+        """Does a handler want this request's body? Otherwise it is counted and dropped."""
         return self._route is not None and self._request is not None and self._route.takes_body(self._request.method)
 
     def _take_body(self, data: bytes | bytearray) -> None:
@@ -293,7 +293,7 @@ class HttpConnection(asyncio.Protocol):
         answer.add_done_callback(partial(self.guard, self._answered))
 
     def _answered(self, awaited: asyncio.Future[Response]) -> None:
-        """The answer that was waited for is there."""
+        """The awaited response is ready."""
         request = self._request
         if self._awaited is not awaited or request is None:
             if not awaited.cancelled() and awaited.exception() is None:
@@ -313,7 +313,9 @@ class HttpConnection(asyncio.Protocol):
         handler = self._route.handler(request.method)
         if handler is None:
             allowed = self._route.allowed
-            return text_response(HTTPStatus.METHOD_NOT_ALLOWED, f"only {allowed}", (("Allow", allowed),))
+            return text_response(
+                HTTPStatus.METHOD_NOT_ALLOWED, (f"method not allowed; use {allowed}"), (("Allow", allowed),)
+            )
         try:
             return handler(request)
         except Exception:
@@ -321,7 +323,7 @@ class HttpConnection(asyncio.Protocol):
             return _INTERNAL_ERROR
 
     def _refuse(self, status: int, reason: str) -> None:
-        """Answers what cannot be served, and closes: where the next request would begin is not known."""
+        """Answers an invalid request and closes: where the next request begins is unknown."""
         if self._machine.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             response = text_response(status, reason, (("Connection", "close"),))
             self._send(response, with_body=self._request is None or self._request.method != "HEAD")
@@ -331,8 +333,8 @@ class HttpConnection(asyncio.Protocol):
     # --- answers ---
 
     def _send(self, response: Response, *, with_body: bool) -> None:
-        """Sends the head, and the body when it is whole; of a body in pieces the first one follows in a later step, and
-        a part of a file when the head has left.
+        """Sends the head, and the body if it is complete. The first piece of a body in pieces follows in a later step,
+        and a part of a file after the head.
         """
         body = response.body
         headers = [("Content-Type", response.content_type), *response.headers]
@@ -366,7 +368,7 @@ class HttpConnection(asyncio.Protocol):
             self._service.call_soon(partial(self.guard, self._step))
 
     def _step(self) -> None:
-        """Sends the next piece; after the last one, turns to the next request."""
+        """Sends the next piece; after the last one, continues with the next request."""
         self._step_is_due = False
         if self._transport is None or not self._may_write or self._transfer is not None:
             return
@@ -390,7 +392,7 @@ class HttpConnection(asyncio.Protocol):
             piece = next(pieces, None)
         except Exception:
             # Half of the answer is out: only a cut connection tells the client that the rest is missing.
-            log.exception("an answer broke off")
+            log.exception("a response failed")
             self.abort()
             return
         if piece is None:
@@ -431,7 +433,7 @@ class HttpConnection(asyncio.Protocol):
 
 
 def shown_peer(transport: asyncio.Transport) -> str:
-    """The client's address as host:port; empty where the socket does not tell."""
+    """The client's address as host:port; empty if the socket does not know."""
     with suppress(Exception):
         host, port = transport.get_extra_info("peername")[:2]
         return f"{host}:{port}"
@@ -439,7 +441,7 @@ def shown_peer(transport: asyncio.Transport) -> str:
 
 
 def is_near(peer: Any, own: Any) -> bool:
-    """Is the client on this machine? ``peer`` and ``own`` are the addresses of its socket, None when it has gone. A
-    proxy on this machine counts as here.
+    """Is the client on this machine? ``peer`` and ``own`` are the addresses of its socket, None if it is gone. A proxy
+    on this machine counts as local.
     """
     return bool(peer and own) and (peer[0] == own[0] or ip_address(peer[0]).is_loopback)

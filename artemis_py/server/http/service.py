@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class HttpService:
-    """Give ``connect`` to ``loop.create_server``; call ``tick`` now and then, and ``stop`` at the end.
+    """Pass ``connect`` to ``loop.create_server``, call ``tick`` regularly, and ``stop`` at the end.
 
-    ``now_ms`` is a clock that nobody sets, in milliseconds. ``call_soon`` runs a function in the next round of the
-    event loop, and ``call_threadsafe`` does so from other threads. ``is_busy`` is asked by other threads whether those
-    who read on this machine have to wait for others. ``holdings`` counts what connections take. Nothing here knows what
-    the routes do. What breaks off in a connection's step ends that connection alone and is told to ``faults``.
+    ``now_ms`` is a steady clock in milliseconds. ``call_soon`` runs a function in the next round of the event loop;
+    ``call_threadsafe`` does so from other threads. Other threads call ``is_busy`` to find out whether readers on this
+    machine must wait. ``holdings`` counts the memory of connections. Nothing here knows what the routes do. A failure
+    in a connection's step ends only that connection and is reported to ``faults``.
     """
 
     def __init__(
@@ -54,11 +54,13 @@ class HttpService:
 
     @property
     def connections_open(self) -> int:
-        """Connections now."""
+        """Open connections."""
         return len(self._connections)
 
     def connect(self) -> asyncio.Protocol:
-        """A protocol for a new socket; the first one imports h11, which the start of the broker need not wait for."""
+        """Return the protocol of a new socket. The first one imports h11, so that the broker's start does not wait for
+        it.
+        """
         from artemis_py.server.http.connection import HttpConnection
 
         return HttpConnection(self)
@@ -66,10 +68,10 @@ class HttpService:
     def admit(self, connection: HttpConnection) -> bool:
         """Counts a connection; False when the service stops.
 
-        When there are ``connections_max`` already, the one goes that has been without a whole request for longest. If
-        all of them are being answered, the new one is a spare one, for the open routes; of too many of those the
-        oldest goes. So whoever opens connections and does nothing, or reads nothing, keeps nobody from asking how the
-        broker is.
+        With ``connections_max`` connections, the one that has gone longest without a complete request is closed. If all
+        of them are being answered, the new one is a spare, for the open routes; if there are too many spares, the
+        oldest is closed. So a client that opens connections and does nothing, or reads nothing, cannot block health
+        checks.
         """
         if self.is_stopping:
             return False
@@ -98,22 +100,20 @@ class HttpService:
         connection.guard(connection.abort)
 
     def may_have(self, route: Route, connection: HttpConnection) -> bool:
-        """Is there room for a request on this connection? A spare one becomes a regular one when there is."""
+        """Is there room for a request on this connection? If so, a spare becomes a regular one."""
         if connection.is_spare and self._regular_count < self.limits.connections_max:
             connection.is_spare = False
         return route.is_open or not connection.is_spare
 
     def forget(self, connection: HttpConnection) -> None:
-        """A connection is gone."""
+        """Remove a connection that is gone."""
         if connection in self._connections:
             self._connections.discard(connection)
             if self._holdings is not None:
                 self._holdings.move(HTTP, -HTTP_CONNECTION_BYTES)
 
     def tick(self, now_ms: int) -> None:
-        """Ends the connections on which nothing has happened for ``idle_ms_max``, and those whose request takes too
-        long to come.
-        """
+        """Closes connections that were idle for ``idle_ms_max``, and those whose request takes too long to arrive."""
         for connection in list(self._connections):
             connection.note_progress(now_ms)
             if connection.takes_too_long(now_ms):
@@ -122,7 +122,7 @@ class HttpService:
                 connection.guard(connection.abort)
 
     def stop(self) -> None:
-        """Closes every connection, answers that are written go out; later ones are refused."""
+        """Closes every connection after sending written responses; later connections are refused."""
         self.is_stopping = True
         for connection in list(self._connections):
             connection.guard(connection.close)
