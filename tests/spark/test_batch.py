@@ -279,7 +279,7 @@ def test_a_segment_that_went_is_an_error_or_left_out(tmp_path: Path) -> None:
         planned = reader.partitions()
         (copy / "artemis-journal-000000000001.log").unlink()
         if rows is None:
-            with pytest.raises(PipelineError, match="retention has removed it; with failOnDataLoss=false"):
+            with pytest.raises(PipelineError, match="retention has removed it; skip it with failOnDataLoss=false"):
                 _ = [batch for share in planned for batch in reader.read(share)]
         else:
             assert sum(batch.num_rows for share in planned for batch in reader.read(share)) == rows
