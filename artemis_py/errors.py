@@ -1,4 +1,4 @@
-"""One tree of errors, from a broken file to a refused frame."""
+"""The tree of all errors, from a broken file to a refused frame."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ArtemisError(Exception):
 
 
 class AdviceError(ArtemisError):
-    """An error with lines of our own below it: what can be done."""
+    """An error followed by lines of advice."""
 
     def __init__(self, message: str, advice: str) -> None:
         super().__init__(message)
@@ -24,8 +24,8 @@ class AdviceError(ArtemisError):
 class Problem:
     """One finding in a configuration file.
 
-    ``severity`` is ``error`` (the file is refused), ``warning`` or ``note``; ``line`` counts from 1, 0 when unknown.
-    ``code`` is the kind of a warning or note, by which it can be silenced; errors have none.
+    ``severity`` is ``error`` (the file is refused), ``warning`` or ``note``; ``line`` counts from 1 and is 0 if
+    unknown. ``code`` is the kind of a warning or note, by which it can be silenced; errors have none.
     """
 
     severity: str
@@ -39,7 +39,7 @@ class Problem:
 
     @property
     def place(self) -> str:
-        """The file with the line, as far as it is known."""
+        """The file and the line, as far as known."""
         return f"{self.file}:{self.line}" if self.line else self.file
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class Problem:
 
 
 class ConfigError(ArtemisError):
-    """A configuration that is refused; carries every problem found, not only the first."""
+    """A configuration is refused; carries every problem found, not only the first."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__("\n".join(str(problem) for problem in problems))
@@ -62,7 +62,7 @@ class ConfigError(ArtemisError):
 
 
 class SelectorError(ArtemisError):
-    """A filter text that does not parse, ``reason`` says why; ``line`` and ``column`` count from 1."""
+    """A selector is invalid; ``reason`` says why. ``line`` and ``column`` count from 1."""
 
     def __init__(self, message: str, line: int, column: int) -> None:
         self.reason = f"{message} (line {line}, column {column})"
@@ -72,11 +72,11 @@ class SelectorError(ArtemisError):
 
 
 class MatchError(ArtemisError):
-    """A ``match`` that no address-setting or security-setting may have."""
+    """A ``match`` is invalid for address-settings and security-settings."""
 
 
 class StorageError(ArtemisError):
-    """What was promised cannot be kept on the disk. No step of a turn survives it: the broker stops."""
+    """The disk cannot keep what was confirmed. No step of a turn survives it: the broker stops."""
 
 
 class BrokerError(ArtemisError):
@@ -84,19 +84,19 @@ class BrokerError(ArtemisError):
 
 
 class NotFoundError(BrokerError):
-    """An address, queue or subscription that does not exist and may not be created."""
+    """An address, queue or subscription does not exist and may not be created."""
 
 
 class AddressFullError(BrokerError):
-    """``address-full-policy`` FAIL: the address holds as much as it may."""
+    """``address-full-policy`` FAIL: the address is full."""
 
 
 class QueueFullError(BrokerError):
-    """``overflow-policy`` REJECT: a queue that the message would come to is full."""
+    """``overflow-policy`` REJECT: a queue of the message is full."""
 
 
 class DuplicateError(BrokerError):
-    """A transaction carries a duplicate id that the address has seen before."""
+    """A transaction has a duplicate id that the address has already received."""
 
 
 class LimitError(BrokerError):
@@ -104,10 +104,8 @@ class LimitError(BrokerError):
 
 
 class PerfError(ArtemisError):
-    """A measurement that cannot be made or does not add up: no broker, an ERROR frame, a stall, a wrong count."""
+    """A measurement failed or is inconsistent: no broker, an ERROR frame, a stall, a wrong count."""
 
 
 class PipelineError(ArtemisError):
-    """A Spark job that cannot run or go on: missing Java, an option or column that is wrong, data gone, a broker that
-    refuses.
-    """
+    """A Spark job cannot run or continue: missing Java, a wrong option or column, lost data, a refusing broker."""

@@ -1,8 +1,8 @@
-"""A message: the publisher's header block, the body, and the few fields that the broker decides by.
+"""A message: the publisher's header block, the body, and the few fields that decide about it.
 
-The header block is kept as the bytes of a STOMP 1.2 frame (LF line ends, 1.2 escapes, hop headers taken out). Journal
-record, page record and MESSAGE frame write those same bytes; nothing is decoded that no selector, key or group asks
-for.
+The header block is stored as the bytes of a STOMP 1.2 frame (LF line ends, 1.2 escapes, without hop headers). Journal
+records, page records and MESSAGE frames contain the same bytes; headers are decoded only if a selector, key or group
+needs them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from mypy_extensions import mypyc_attr
 
 MESSAGE_OVERHEAD_BYTES: Final = 200
-"""What a message costs in memory beside its header block and body; part of an address' size."""
+"""The memory cost of a message besides its header block and body; part of an address' size."""
 
 HEADER_ESCAPES: Final = {"\\": "\\\\", "\r": "\\r", "\n": "\\n", ":": "\\c"}
 _UNESCAPES: Final = {"\\\\": "\\", "\\r": "\r", "\\n": "\n", "\\c": ":"}
@@ -28,7 +28,7 @@ def escape_header(text: str) -> str:
 
 
 def unescape_header(text: str) -> str:
-    """Read one header name or value in STOMP 1.2 form; the text is known to be well formed."""
+    """Read one header name or value in STOMP 1.2 form; the text is well-formed."""
     if "\\" not in text:
         return text
     parts: list[str] = []
@@ -49,25 +49,25 @@ def encode_headers(headers: list[tuple[str, str]]) -> bytes:
 
 
 class HeaderName:
-    """The name of a header that is looked for in many blocks."""
+    """A header name prepared for searching many blocks."""
 
     __slots__ = ("line", "line_inside", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.line = f"{escape_header(text)}:".encode()
-        """What a line of this header begins with."""
+        """The beginning of this header's line."""
         self.line_inside = b"\n" + self.line
 
 
 _HEADER_NAMES_MAX: Final = 4096
 _HEADER_NAME_MAX: Final = 256
 _header_names: Final[dict[str, HeaderName]] = {}
-"""Names that selectors ask for; clients choose them, so there is a bound."""
+"""Names used by selectors; bounded, because clients choose them."""
 
 
 def header_name(text: str) -> HeaderName:
-    """The name of a header, ready to be looked for."""
+    """Prepare a header name for searching."""
     name = _header_names.get(text)
     if name is None:
         if len(_header_names) >= _HEADER_NAMES_MAX:
@@ -79,8 +79,8 @@ def header_name(text: str) -> HeaderName:
 
 
 class Account:
-    """How much one address holds in memory: messages counted once, however many of its queues refer to them. ``total``
-    is the account of all addresses together.
+    """The memory of one address: each message counts once, however many queues refer to it. ``total`` is the account of
+    all addresses.
     """
 
     __slots__ = ("_total", "message_count", "size_bytes")
@@ -91,23 +91,23 @@ class Account:
         self._total = total
 
     def charge(self, count: int, size_bytes: int) -> None:
-        """So many messages, of so many bytes together, came into memory."""
+        """Add messages with this total size."""
         self.message_count += count
         self.size_bytes += size_bytes
         if self._total is not None:
             self._total.charge(count, size_bytes)
 
     def credit(self, count: int, size_bytes: int) -> None:
-        """So many messages left memory."""
+        """Remove messages with this total size."""
         self.charge(-count, -size_bytes)
 
 
 class Head:
-    """A canonical header block, shared by every message that was sent with the same headers.
+    """A canonical header block, shared by all messages with the same headers.
 
     ``block`` ends with the empty line. It never contains ``message-id``, ``subscription``, ``ack``, ``receipt``,
-    ``transaction``, ``redelivered``, ``timestamp`` or ``expires``: those belong to one hop or one message and are
-    written on egress.
+    ``transaction``, ``redelivered``, ``timestamp`` or ``expires``: those belong to one hop or one message and are added
+    to each MESSAGE.
     """
 
     __slots__ = (
@@ -136,7 +136,7 @@ class Head:
         self.priority = priority
         self.persistent = persistent
         self.sized = sized
-        """True when the sender gave a content-length (Artemis: a bytes message)."""
+        """True if the sender set a content-length (Artemis: a bytes message)."""
         self.routing_type = routing_type
         self.duplicate_id = duplicate_id
         self.size_bytes = len(block)
@@ -150,7 +150,7 @@ class Head:
     @property
     def properties(self) -> dict[str, str]:
         """The headers by name; of repeated ones the first counts (STOMP 1.2, "Repeated Header Entries"). They are
-        decoded each time: kept beside the block they would take seven times its memory.
+        decoded each time: stored, they would take seven times the block's memory.
         """
         properties: dict[str, str] = {}
         for name, value in self.headers():
@@ -158,7 +158,7 @@ class Head:
         return properties
 
     def first(self, name: HeaderName) -> str | None:
-        """The value of one header, None when it is absent; the others are not decoded for it."""
+        """The value of one header, or None; other headers are not decoded."""
         block = self.block
         if block.startswith(name.line):
             start = len(name.line)
@@ -178,8 +178,8 @@ class Head:
         )  # fmt: skip
 
     def forwarded(self, address: str, changes: dict[str, str], drop: frozenset[str] = frozenset()) -> Head:
-        """A new head for a copy of the message on its way to ``address``: ``changes`` go first, headers in
-        ``drop`` go.
+        """A new head for a copy of the message to ``address``: ``changes`` come first, headers in ``drop`` are
+        removed.
         """
         kept = [
             (name, value)
@@ -199,22 +199,22 @@ class Head:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class BodyFiles(ABC):
-    """Who keeps bodies in files of their own. A file has holders and goes when the last of them releases it."""
+    """Keeps bodies in their own files. A file has holders and is removed when the last of them releases it."""
 
     @abstractmethod
     def hold(self, number: int, size_bytes: int) -> None:
-        """Somebody more needs the file, which has so many bytes."""
+        """Add a holder of the file, which has this size."""
 
     @abstractmethod
     def release(self, number: int) -> None:
-        """A holder needs the file no longer. May be called in any thread."""
+        """Remove a holder of the file. For any thread."""
 
 
 class LargeBody:
-    """A body in a file of its own, which is there as long as somebody has this object.
+    """A body in its own file, which exists as long as this object does.
 
-    ``files`` is None where a log or a page is only read: then the object has nothing to do with the file. ``checksum``
-    is the CRC-32 of all of it, -1 where nobody noted one.
+    ``files`` is None if a log or page is only read: then the object does not hold the file. ``checksum`` is the CRC-32
+    of the body, -1 if unknown.
     """
 
     __slots__ = ("checksum", "files", "number", "size_bytes")
@@ -228,7 +228,7 @@ class LargeBody:
             self.keep_in(files)
 
     def keep_in(self, files: BodyFiles) -> None:
-        """From here on the object holds the file."""
+        """Let the object hold the file from now on."""
         self.files = files
         files.hold(self.number, self.size_bytes)
 
@@ -244,7 +244,7 @@ class Message:
     """One message on the broker.
 
     ``refs`` counts the queue entries that still need it, ``origin`` is the number of the connection that sent it (0:
-    the broker itself), ``lsn`` is 0 when nothing was journalled. ``expires_ms`` is 0 when it never expires.
+    the broker itself), ``lsn`` is 0 if it was not journalled. ``expires_ms`` is 0 if it never expires.
     """
 
     __slots__ = ("account", "body", "expires_ms", "head", "id", "lsn", "origin", "refs", "timestamp_ms")
@@ -276,13 +276,13 @@ class Message:
 
     @property
     def inline_bytes(self) -> int:
-        """Header block, and the body where it is not in a file of its own."""
+        """Size of the header block, and of the body unless it is in its own file."""
         body = self.body
         return self.head.size_bytes if body.__class__ is LargeBody else self.head.size_bytes + len(body)
 
     @property
     def memory_bytes(self) -> int:
-        """What the message adds to its address' size."""
+        """The message's share of its address' size."""
         body = self.body
         body_bytes = 0 if body.__class__ is LargeBody else len(body)
         return self.head.size_bytes + body_bytes + MESSAGE_OVERHEAD_BYTES

@@ -1,7 +1,7 @@
-"""Messages that found no room in memory: the page that holds one, its place in it, and which places are dealt with.
+"""Messages without room in memory: the page of a message, its place, and which places are settled.
 
-An address has one stream of pages. Every message in it has a place: a number that grows by one with each. A page holds
-consecutive places, so a place tells the page, and order in the stream is order by place.
+An address has one stream of pages. Every message in it has a place: a number that grows by one per message. A page
+holds consecutive places, so a place determines the page, and the order of the stream is the order of places.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from artemis_py.message import Account, Head, LargeBody, Message
 
 
 class PlaceSet:
-    """Some of the places of one page: a bit each, so that ten thousand cost about a kilobyte."""
+    """A set of places in one page: a bit each, so that ten thousand cost about a kilobyte."""
 
     __slots__ = ("_bits", "first_place")
 
@@ -25,7 +25,7 @@ class PlaceSet:
         return index >> 3 < len(self._bits) and bool(self._bits[index >> 3] >> (index & 7) & 1)
 
     def add(self, place: int) -> bool:
-        """Add a place; False when it was there."""
+        """Add a place; False if it was already there."""
         index = place - self.first_place
         byte, bit = index >> 3, 1 << (index & 7)
         bits = self._bits
@@ -37,7 +37,7 @@ class PlaceSet:
         return True
 
     def fill(self, end_place: int, without: Sequence[int]) -> None:
-        """Add every place before ``end_place`` but some."""
+        """Add every place before ``end_place`` except some."""
         size = end_place - self.first_place
         self._bits = bytearray(((1 << size) - 1).to_bytes((size + 7) // 8, "little"))
         for place in without:
@@ -50,8 +50,8 @@ class PlaceSet:
 
 
 class Settled:
-    """What one queue is done with of a page: the places, and how many durable messages of what encoded size that were
-    (after a purge the places alone tell: what is counted in ``Page.durable`` begins anew).
+    """What one queue is done with in a page: the places, and the number and encoded size of the durable messages (after
+    a purge only the places: the count in ``Page.durable`` starts over).
     """
 
     __slots__ = ("count", "places", "size_bytes")
@@ -63,7 +63,7 @@ class Settled:
 
 
 class Share:
-    """What one queue has of a page: messages, and their encoded size (header blocks and bodies)."""
+    """What one queue has in a page: the number of messages, and their encoded size (header blocks and bodies)."""
 
     __slots__ = ("count", "size_bytes")
 
@@ -72,7 +72,7 @@ class Share:
         self.size_bytes = size_bytes
 
     def add(self, count: int, size_bytes: int) -> None:
-        """More, or less, of it."""
+        """Add to it, or subtract from it."""
         self.count += count
         self.size_bytes += size_bytes
 
@@ -89,12 +89,12 @@ class PagedBody:
 
 class Page:
     """One page of a stream. ``count`` and ``size_bytes`` (of the file) grow while it is the last one; ``kept_count``
-    and ``kept_bytes`` are how far a restart will find it.
+    and ``kept_bytes`` are what a restart will find.
 
-    ``durable`` has what a restart will find, by queue number: everything that durable queues were sent in persistent
-    messages, also what they have settled since. ``left`` has how many messages each queue is not done with, durable or
-    not; a queue that is done with all is not in it. ``resident`` has the messages that were read and are in memory, by
-    place, for the next queue that wants one of them.
+    ``durable`` has what a restart will find, by queue number: all persistent messages routed to durable queues,
+    including those settled since. ``left`` is how many messages each queue still needs, durable or not; a queue without
+    any is not in it. ``resident`` has the messages that were read into memory, by place, for the next queue that needs
+    one.
     """
 
     __slots__ = (
@@ -111,17 +111,17 @@ class Page:
         self.kept_count = 0
         self.kept_bytes = 0
         self.expires_ms = 0
-        """When the first of its messages expires; 0 when none ever does."""
+        """When the first of its messages expires; 0 if none does."""
         self.has_large = False
-        """Does a message in it have its body in a file of its own?"""
+        """Does a message in it have a large body?"""
         self.large: dict[int, PagedBody] = {}
         """The bodies of such messages, by place."""
         self.restored = False
         """Was it written before the last start? Then its transient messages are gone."""
         self.damaged = False
-        """Was something in it found that is not as it was written?"""
+        """Was damage found in it?"""
         self.gone = False
-        """Is everybody done with it? Then its file is no more, or will soon be."""
+        """Is every queue done with it? Then its file is gone, or will be soon."""
         self.durable: dict[int, Share] = {}
         self.left: dict[int, int] = {}
         self.resident: dict[int, PagedMessage] = {}

@@ -353,7 +353,7 @@ class PageLog(ABC):
 
     @abstractmethod
     def encode(self, message: Message, place: int, queue_ids: list[int], due_ms: int) -> bytes:
-        """A message as it stands in a page."""
+        """A message as stored in a page."""
 
     @abstractmethod
     def append(self, page: Page, record: bytes, *, durable: bool) -> None:

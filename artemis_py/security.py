@@ -61,8 +61,8 @@ class Access:
     def lines(self) -> list[str]:
         """Explain in plain lines: where the decision comes from, what is granted, what was passed over."""
         if self.setting is None:
-            return [f"no security-setting matches {self.name}: nobody may do anything"]
-        found = [f"security-setting match={self.setting.match!r} ({self.setting.origin}) decides alone"]
+            return [f"no security-setting matches {self.name}, so nobody may do anything"]
+        found = [f"security-setting match={self.setting.match!r} ({self.setting.origin}) alone decides"]
         found.extend(f"  {grant}" for grant in self.grants)
         found.extend(f"passed over: match={other.match!r} ({other.origin})" for other in self.passed_over)
         return found

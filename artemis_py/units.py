@@ -27,7 +27,7 @@ def parse_bytes(text: str) -> int:
     elif _PLAIN_LONG.fullmatch(text):
         value = int(text)
     else:
-        raise ValueError(f"no byte size: {text!r}")
+        raise ValueError(f"not a byte size: {text!r}")
     if not LONG_MIN <= value <= LONG_MAX:
-        raise ValueError(f"byte size past 64 bits: {text!r}")
+        raise ValueError(f"byte size exceeds 64 bits: {text!r}")
     return value

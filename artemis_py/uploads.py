@@ -29,7 +29,7 @@ class IncomingBody(ABC):
 
     @abstractmethod
     def refuse(self, reason: str) -> None:
-        """There is no room for this body."""
+        """Refuse the body: there is no room for it."""
 
     @abstractmethod
     def append(self, data: bytes) -> None:

@@ -30,16 +30,18 @@ HELP = "report every problem of a broker.xml"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of ``check``."""
-    parser.add_argument("file", metavar="FILE", type=Path, nargs="?", help="the configuration; by default broker.xml")
+    parser.add_argument("file", metavar="FILE", type=Path, nargs="?", help="configuration file (default: broker.xml)")
     add_properties(parser)
     add_strictness(parser)
-    parser.add_argument("--quiet", action="store_true", help="print errors only, and nothing for a file without any")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="for people or for machines")
+    parser.add_argument("--quiet", action="store_true", help="print only errors; print nothing when there are none")
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help=("output format: text for people, json for programs")
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints all problems, a verdict and where the broker would listen; returns 0 when it would start with this file,
-    else 2. With ``--strict`` also 2 when there is a warning.
+    """Prints all problems, a verdict and where the broker would listen; returns 0 if it would start with this file,
+    else 2. With ``--strict`` it also returns 2 for a warning.
     """
     file = file_or_default(args.file, "check")
     config: BrokerConfig | None = None
@@ -65,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def ports_of(config: BrokerConfig) -> list[str]:
-    """Where the broker would listen, and for what."""
+    """The addresses on which the broker would listen, with protocols."""
     return [
         f"{each.place} for {', '.join(each.protocols)} (acceptor {each.name})"
         for each in config.acceptors
@@ -88,7 +90,7 @@ def as_json(file: str, problems: Sequence[Problem], places: Sequence[str], *, va
 
 
 def print_verdict(file: str, problems: Sequence[Problem], *, valid: bool) -> None:
-    """Print whether the broker would start, and how much there is of what."""
+    """Print whether the broker would start, and the number of problems by severity."""
     paint = colour.painter(sys.stdout)
     verdict = paint(colour.GREEN, "valid") if valid else paint(colour.RED, "refused")
     say_made(f"{escaped(file)}: {verdict} ({summary(problems)})")

@@ -17,8 +17,8 @@ DIM: Final = "2"
 
 
 def painter(stream: TextIO) -> Callable[[str, str], str]:
-    """Return a function that colours a text of one line, or only shows it when ``stream`` is no terminal or NO_COLOR is
-    set.
+    """Return a function that colours a one-line text, or returns it unchanged if ``stream`` is not a terminal or
+    NO_COLOR is set.
     """
     if not stream.isatty() or os.environ.get("NO_COLOR"):
         return lambda _colour, text: escaped(text)

@@ -1,4 +1,4 @@
-"""What the commands that read a configuration have in common: its arguments, and how its problems are shown."""
+"""Shared by the commands that read a configuration: its arguments, and how its problems are shown."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Paint = Callable[[str, str], str]
 
 
 class NoFileError(AdviceError):
-    """No configuration was named, and none stands here."""
+    """No configuration was named, and the folder has none."""
 
 
 def add_properties(parser: argparse.ArgumentParser) -> None:
@@ -38,37 +38,37 @@ def add_properties(parser: argparse.ArgumentParser) -> None:
         type=str,
         action="append",
         default=[],
-        help="properties laid over the configuration: files, or folders of files, with commas between; later ones win",
+        help="properties that override the configuration: comma-separated files or folders of files; the last one wins",
     )
 
 
 def add_strictness(parser: argparse.ArgumentParser) -> None:
     """Adds ``--strict`` and ``--silence``."""
-    parser.add_argument("--strict", action="store_true", help="refuse a file with warnings, too")
+    parser.add_argument("--strict", action="store_true", help="also refuse a configuration that has warnings")
     parser.add_argument(
         "--silence",
         metavar="CODE",
         type=codes,
         action="extend",
         default=[],
-        help="do not tell warnings and notes of this kind; several with commas between; the kinds are "
+        help="hide warnings and notes of this kind, or of several kinds separated by commas; the kinds are "
         + ", ".join(CODES),
     )
 
 
 def codes(text: str) -> list[str]:
-    """The kinds of warnings that a text names. Raises ArgumentTypeError for one that there is not."""
+    """The kinds of warnings that a text names. Raises ArgumentTypeError for an unknown one."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in CODES:
             guess = nearest(name, CODES)
             hint = f"did you mean {guess!r}?" if guess else f"the kinds are {', '.join(CODES)}"
-            raise argparse.ArgumentTypeError(f"there is no kind {name!r} of warnings; {hint}")
+            raise argparse.ArgumentTypeError(f"unknown kind of warning: {name!r}; {hint}")
     return names
 
 
 def file_or_default(file: Path | None, command: str) -> Path:
-    """The file that was named, else the broker.xml of the working directory. Raises NoFileError."""
+    """The named file, else broker.xml in the working directory. Raises NoFileError."""
     if file is not None:
         return file
     beside = Path(DEFAULT_FILE)
@@ -76,9 +76,9 @@ def file_or_default(file: Path | None, command: str) -> Path:
         return beside
     name = command.partition(" ")[0]
     raise NoFileError(
-        f"{name} needs a configuration, and there is no {DEFAULT_FILE} in this folder. "
-        f"Name one:  artemis-py {command} path/to/broker.xml",
-        "A small one to begin with:\n\n"
+        f"{name} needs a configuration, and this folder has no {DEFAULT_FILE}. Name one:  artemis-py {command} "
+        "path/to/broker.xml",
+        "A minimal configuration:\n\n"
         '  <configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">\n'
         "    <persistence-enabled>false</persistence-enabled>\n"
         "    <security-enabled>false</security-enabled>\n"
@@ -88,7 +88,7 @@ def file_or_default(file: Path | None, command: str) -> Path:
 
 
 def print_problems(problems: Sequence[Problem], stream: TextIO) -> None:
-    """Print each problem on a line, and below it the line of the file that it is about."""
+    """Print each problem on a line, followed by the line of the file that it is about."""
     paint = colour.painter(stream)
     lines = _Lines()
     for problem in problems:
@@ -101,7 +101,7 @@ def print_problems(problems: Sequence[Problem], stream: TextIO) -> None:
 
 
 def summary(problems: Collection[Problem]) -> str:
-    """How many there are of each severity."""
+    """The number of problems of each severity."""
     counts = Counter(problem.severity for problem in problems)
     return ", ".join(
         f"{counts[severity]} {severity}{'' if counts[severity] == 1 else 's'}"
@@ -110,11 +110,11 @@ def summary(problems: Collection[Problem]) -> str:
 
 
 def print_ports(places: Sequence[str]) -> None:
-    """Say where the broker would listen."""
+    """Print where the broker would listen."""
     for place in places:
         say(f"listening on {place}")
     if not places:
-        say_made(colour.painter(sys.stdout)(colour.RED, "listening nowhere: no port would be opened"))
+        say_made(colour.painter(sys.stdout)(colour.RED, "listening nowhere: no acceptor would open a port"))
 
 
 class _Lines:
@@ -124,7 +124,9 @@ class _Lines:
         self._files: dict[str, list[str]] = {}
 
     def of(self, file: str, number: int) -> str:
-        """A line as it can be shown: passwords masked, nothing that does not print, not too long; empty for none."""
+        """A line fit to be shown: passwords masked, unprintable characters escaped, shortened; empty if there is
+        none.
+        """
         if file not in self._files:
             self._files[file] = _read_lines(file)
         rows = self._files[file]
@@ -135,7 +137,7 @@ class _Lines:
 
 
 def _read_lines(file: str) -> list[str]:
-    """The lines of a file in its own encoding, in which alone passwords can be seen; none where that is unknown."""
+    """The lines of a file in its own encoding, which is needed to find passwords; none if that is unknown."""
     path = Path(file)
     try:
         if not path.is_file() or path.stat().st_size > _SHOWN_FILE_LENGTH_MAX:

@@ -1,4 +1,4 @@
-"""``artemis-py cursors``: who has read how far in the log, of a running broker or in the files of a stopped one."""
+"""``artemis-py cursors``: the cursors in the log of a running broker, or in the files of a stopped one."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ _TIMEOUT_S: Final = 30.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``list WHERE [--format json]`` and ``drop WHERE NAME``."""
     commands = parser.add_subparsers(dest="command", required=True, metavar="list|drop")
-    listing = commands.add_parser("list", help="one line for each cursor")
-    drop = commands.add_parser("drop", help="remove a cursor: it holds nothing back any more")
+    listing = commands.add_parser("list", help="print one line per cursor")
+    drop = commands.add_parser("drop", help="drop a cursor: it no longer holds back files")
     for each in (listing, drop):
         each.add_argument(
             "where", metavar="WHERE", help="http://host:port of a running broker, or journal-directory of a stopped one"
         )
-    listing.add_argument("--format", choices=("table", "json"), default="table", help="json: one object on each line")
+    listing.add_argument("--format", choices=("table", "json"), default="table", help="json: one object per line")
     drop.add_argument("name", metavar="NAME", help="the cursor's name")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs the subcommand. Raises ArtemisError when the broker or the files do not do what is asked."""
+    """Runs the subcommand. Raises ArtemisError if the broker or the files refuse it."""
     broker = _RunningBroker(args.where) if "://" in args.where else _StoppedBroker(Path(args.where))
     if args.command == "drop":
         broker.drop(check_name(args.name))
@@ -59,11 +59,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 class _RunningBroker:
-    """Asked by HTTP."""
+    """The cursors of a running broker, over HTTP."""
 
     def __init__(self, url: str) -> None:
         if not url.startswith(("http://", "https://")):
-            raise ArtemisError(f"{url} is no URL of an HTTP acceptor: http://host:port")
+            raise ArtemisError(f"{url} is not the URL of an HTTP acceptor; write http://host:port")
         self._url = url.rstrip("/") + "/log/cursors"
 
     def cursors(self) -> list[dict[str, Any]]:
@@ -86,7 +86,7 @@ class _RunningBroker:
 
 
 class _StoppedBroker:
-    """Its journal directory. Looking changes nothing; dropping writes a record, as the broker itself would."""
+    """The cursors in a journal directory. Listing changes nothing; dropping writes a record, as the broker would."""
 
     def __init__(self, directory: Path) -> None:
         try:
@@ -134,7 +134,7 @@ def _print_table(found: list[dict[str, Any]]) -> None:
     say(f"{'name':<{width}}  {'lsn':>12}  {'behind MiB':>10}  {'holds':<5}  {'moved':<24}  owner")
     for fields in found:
         behind = f"{fields['lag_bytes'] / 1048576:.1f}" if "lag_bytes" in fields else "-"
-        note = "  (overtaken: something it had not read is gone)" if fields.get("is_overtaken") else ""
+        note = "  (overtaken: files it had not read were removed)" if fields.get("is_overtaken") else ""
         moved = shown_time(fields["moved_ms"])
         holds = "yes" if fields["holds"] else "no"
         say(

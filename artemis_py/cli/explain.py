@@ -26,12 +26,17 @@ Composition = Sequence[tuple[str, str, str]]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of ``explain``."""
     parser.add_argument(
-        "name", metavar="ADDRESS[::QUEUE]", type=name_of, help="an address, or a queue of it; need not exist"
+        "name",
+        metavar="ADDRESS[::QUEUE]",
+        type=name_of,
+        help=("an address, or a queue as ADDRESS::QUEUE; it need not exist"),
     )
-    parser.add_argument("--config", metavar="FILE", type=Path, help="the configuration; by default broker.xml")
+    parser.add_argument("--config", metavar="FILE", type=Path, help="configuration file (default: broker.xml)")
     add_properties(parser)
-    parser.add_argument("--all", action="store_true", help="show the settings that have their defaults, too")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="for people or for machines")
+    parser.add_argument("--all", action="store_true", help="also show settings that have their default value")
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help=("output format: text for people, json for programs")
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -52,15 +57,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def name_of(text: str) -> str:
-    """The name that an argument gives. Raises ArgumentTypeError for one that nothing can have."""
+    """The name in an argument. Raises ArgumentTypeError for an impossible one."""
     address, separator, queue = text.partition("::")
     if not address or (separator and not queue) or "::" in queue:
-        raise argparse.ArgumentTypeError(f"{text!r} is no name of an address, and no ADDRESS::QUEUE")
+        raise argparse.ArgumentTypeError(f"{text!r} is neither the name of an address nor ADDRESS::QUEUE")
     return text
 
 
 def hints(config: BrokerConfig, name: str) -> list[str]:
-    """What else the name may have been meant for: a declared name that looks like it, or a queue of that name."""
+    """Other possible meanings of the name: a similar declared name, or a queue of that name."""
     address, _, queue = name.partition("::")
     queues = {each.name: each.address for declared in config.addresses for each in declared.queues}
     addresses = [declared.name for declared in config.addresses]
@@ -74,12 +79,12 @@ def hints(config: BrokerConfig, name: str) -> list[str]:
         if guess is not None:
             found.append(f"queue {queue} is not declared; did you mean {queues[guess]}::{guess}?")
     elif not queue and address in queues:
-        found.append(f"there is a queue {address}, too: artemis-py explain {queues[address]}::{address}")
+        found.append(f"there is also a queue {address}: artemis-py explain {queues[address]}::{address}")
     return found
 
 
 def compose(explanation: Explanation) -> Composition:
-    """Return what the queue is composed of: axis, choice, reason. Empty when no queue was asked for."""
+    """Return what the queue is composed of: axis, choice, reason. Empty if no queue was asked for."""
     if explanation.queue_settings is None:
         return ()
     from artemis_py.core.recipe import describe
@@ -128,7 +133,7 @@ def _row_as_json(row: Explained) -> dict[str, object]:
 
 
 def print_text(explanation: Explanation, composition: Composition, *, show_all: bool = False) -> None:
-    """Print the explanation as tables, what a queue is composed of first. Defaults stand there only with
+    """Print the explanation as tables, starting with the composition of the queue. Defaults are shown only with
     ``show_all``.
     """
     paint = colour.painter(sys.stdout)
@@ -143,7 +148,7 @@ def print_text(explanation: Explanation, composition: Composition, *, show_all: 
 def _declaration(explanation: Explanation) -> str:
     address = explanation.address_config
     if address is None:
-        return "not declared; as it would be created by itself"
+        return "not declared; shown as auto-creation would create it"
     queues = ", ".join(queue.name for queue in address.queues) or "none"
     return f"{address.origin}; {' and '.join(address.routing_types) or 'no routing type'}; queues: {queues}"
 
@@ -152,7 +157,7 @@ def _print_queue(explanation: Explanation, composition: Composition, paint: Pain
     queue = explanation.queue_config
     if queue is None:
         return
-    where = str(queue.origin) if explanation.queue_declared else "not declared; as it would be created by itself"
+    where = str(queue.origin) if explanation.queue_declared else "not declared; shown as auto-creation would create it"
     _print_head(paint, f"queue {queue.name}", f"({where}; {queue.routing_type})")
     say_made(paint(colour.BOLD, "composed of"))
     _print_table([(f"{axis}:", choice, why) for axis, choice, why in composition])
@@ -164,9 +169,7 @@ def _print_security(explanation: Explanation, paint: Paint) -> None:
     security = explanation.security
     where = f"match {security.match}, {security.origin}" if security else "no security-setting matches"
     is_secured = explanation.is_secured
-    force = (
-        "this version does not enforce it" if is_secured else "security-enabled is false, everybody may do everything"
-    )
+    force = "not enforced by this version" if is_secured else "security-enabled is false: everybody may do everything"
     say()
     _print_head(paint, "security", f"({where}; {force})")
     if security or is_secured:

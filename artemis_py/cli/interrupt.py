@@ -1,4 +1,4 @@
-"""What Ctrl-C does while nothing has begun: a KeyboardInterrupt in the middle of imports would be a traceback."""
+"""Handles Ctrl-C before a command begins: a KeyboardInterrupt during imports would print a traceback."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EXIT_INTERRUPTED = 130
 
 
 def end_at_once() -> None:
-    """From now on Ctrl-C ends the process with one line. Raises ValueError outside of the main thread."""
+    """Make Ctrl-C end the process with one line. Raises ValueError outside the main thread."""
     signal.signal(signal.SIGINT, _leave)
 
 

@@ -1,4 +1,4 @@
-"""``artemis-py journal``: look into the files of a stopped broker, a retention directory or a copy, and repair them.
+"""``artemis-py journal``: inspects and repairs the files of a stopped broker, a retention directory or a copy.
 
 Only ``repair --write`` changes anything.
 """
@@ -26,8 +26,8 @@ from artemis_py.storage.scan import Damage, LogFile, log_files
 
 HELP: Final = "verify, repair or dump the journal files of a stopped broker"
 EXIT_CODES: Final = (
-    "exit codes: 0 all is well; 1 damage with which a broker starts; 4 files, queues or many records are lost, and a"
-    " broker does not start without --accept-loss"
+    "exit codes: 0 no damage; 1 damage that a broker starts with; 4 files, queues or many records are lost, and a "
+    "broker starts only with --accept-loss"
 )
 _CODES: Final = {name: code for code, name in codec.RECORD_NAMES.items()}
 
@@ -38,36 +38,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verify = commands.add_parser("verify", help="check every file and record", epilog=EXIT_CODES)
     repair = commands.add_parser(
         "repair",
-        help="tell what a clean journal would have of a damaged one; with --write, make it and keep the old files",
+        help="show what can be saved from a damaged journal; with --write, write a clean one and keep the old files",
         epilog=EXIT_CODES,
     )
     repair.add_argument("directory", type=Path, metavar="DIR", help="journal-directory of a stopped broker")
     repair.add_argument(
         "--write",
         action="store_true",
-        help="do it; the old files are kept, in a folder lost+found-… in DIR",
+        help="write the clean journal; the old files are kept in DIR, in a folder lost+found-…",
     )
-    dump = commands.add_parser("dump", help="print every record on a line of its own")
+    dump = commands.add_parser("dump", help="print one line per record")
     for each in (verify, dump):
-        each.add_argument("directory", type=Path, metavar="DIR", help="journal-directory, or where files were retained")
+        each.add_argument(
+            "directory", type=Path, metavar="DIR", help=("journal-directory, or a directory of retained files")
+        )
     verify.add_argument(
         "--large",
         type=Path,
         metavar="DIR",
-        help="large-messages-directory; by default largemessages or large beside the first",
+        help="large-messages-directory (default: largemessages or large, next to the journal)",
     )
     verify.add_argument(
         "--paging",
         type=Path,
         metavar="DIR",
-        help="paging-directory; by default paging beside the first",
+        help="paging-directory (default: paging, next to the journal)",
     )
-    dump.add_argument("--format", choices=("table", "json"), default="table", help="json: one object on each line")
+    dump.add_argument("--format", choices=("table", "json"), default="table", help="json: one object per line")
     dump.add_argument(
         "--type", type=_types, default=frozenset(_CODES.values()), metavar="NAMES", help=", ".join(_CODES)
     )
     dump.add_argument(
-        "--lsn", type=_lsn_range, default=(0, None), metavar="A..B", help="bounds included; either may lack"
+        "--lsn", type=_lsn_range, default=(0, None), metavar="A..B", help="both bounds included; either may be left out"
     )
 
 
@@ -75,20 +77,20 @@ def _types(text: str) -> frozenset[int]:
     names = [name.strip() for name in text.split(",")]
     unknown = [name for name in names if name not in _CODES]
     if unknown:
-        raise argparse.ArgumentTypeError(f"no type {unknown[0]!r}; there are {', '.join(_CODES)}")
+        raise argparse.ArgumentTypeError(f"unknown type {unknown[0]!r}; the types are {', '.join(_CODES)}")
     return frozenset(_CODES[name] for name in names)
 
 
 def _lsn_range(text: str) -> tuple[int, int | None]:
     low, dots, high = text.partition("..")
     if not all(part.isdecimal() or not part for part in (low, high)) or text in ("", ".."):
-        raise argparse.ArgumentTypeError(f"{text!r} is no range: write 10..20, 10.., ..20 or 10")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a range; write 10..20, 10.., ..20 or 10")
     first = int(low or 0)
     return first, (int(high) if high else None if dots else first)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs the subcommand. Raises ArtemisError when the directory cannot be read or has no journal files."""
+    """Runs the subcommand. Raises ArtemisError if the directory cannot be read or has no journal files."""
     directory: Path = args.directory
     try:
         files = log_files([directory])
@@ -99,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
             return run_repair(directory, write=args.write)
         holder = _holder(directory)
         if holder is not None:
-            warn(f"note: a broker{holder} is using {directory}: its last batch may be unfinished")
+            warn(f"note: a broker{holder} is using {directory}; its last batch may be incomplete")
         if args.command == "verify":
             places = Places(
                 _directories(directory, args.large, ("largemessages", "large")),
@@ -114,7 +116,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _holder(directory: Path) -> str | None:
-    """Which process holds the lock of the directory, as `` (process N)``; None when nobody does."""
+    """The process that holds the directory's lock, as `` (process N)``; None if there is none."""
     try:
         with (directory / "server.lock").open("rb") as lock:
             try:
@@ -128,7 +130,9 @@ def _holder(directory: Path) -> str | None:
 
 
 def _directories(directory: Path, told: Path | None, names: Sequence[str]) -> list[Path]:
-    """Where other files of a broker may be: where somebody says, or in directories of these names beside the first."""
+    """Where other files of a broker may be: in the given directory, or in directories of these names next to the
+    journal.
+    """
     if told is not None:
         return [told]
     beside = directory.absolute().parent

@@ -1,4 +1,4 @@
-"""What a record of the log tells, as people and machines read it: one line of text, or one JSON object."""
+"""Shows a journal record as one line of text or as one JSON object."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def shown_time(time_ms: int) -> str:
 
 
 def fields_of(event: Event) -> dict[str, Any]:
-    """What a record tells, for JSON; ids are numbers, a body is text when it is UTF-8 and base64 otherwise."""
+    """The fields of a record for JSON. Ids are numbers; a body is text if it is UTF-8, else base64."""
     told = event.what if isinstance(event, Repeated) else event
     return _FIELDS[type(told)](told)
 
@@ -83,7 +83,7 @@ def _fell_due(event: FellDue) -> dict[str, Any]:
 
 
 def _attempted(event: Attempted) -> dict[str, Any]:
-    """Where the consumer behind a record is not told, null says so."""
+    """Use null for an unrecorded consumer."""
     where = event.in_page
     page = {} if where is None else {"stream": where.stream, "page": where.page, "place": where.places[0]}
     return {
@@ -207,7 +207,7 @@ def _message_fields(kept: Kept, lsn: int) -> dict[str, Any]:
 
 
 def summary_of(event: Event) -> str:
-    """What a record tells, on one line."""
+    """A record as one line."""
     told = event.what if isinstance(event, Repeated) else event
     fields = fields_of(told)
     match told:

@@ -1,4 +1,4 @@
-"""``artemis-py journal verify`` and ``repair``: what is wrong with the files of a broker, and a clean journal."""
+"""``artemis-py journal verify`` and ``repair``: checks the files of a broker, and writes a clean journal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXIT_LOSS: Final = 4
 
 
 class Verification:
-    """Goes through files and tells of each, then of what lives in all of them together."""
+    """Checks and reports each file, then everything that lives in all of them."""
 
     def __init__(self, directory: Path, files: list[LogFile], places: Places) -> None:
         self._directory = directory
@@ -41,7 +41,7 @@ class Verification:
         self._record_count = 0
 
     def run(self) -> int:
-        """Prints what it finds; returns the exit code."""
+        """Prints the findings; returns the exit code."""
         examined = None
         version: VersionError | None = None
         if not self._is_retained:
@@ -60,7 +60,7 @@ class Verification:
         for loss in losses:
             say(f"LOST: {loss}")
         if losses:
-            verdict = f"{damage}; a broker does not start with what is LOST"
+            verdict = f"{damage}; a broker does not start while anything is LOST"
         say(f"in all: {len(self._files)} files, {self._record_count} records, {verdict}")
         return EXIT_LOSS if losses else EXIT_DAMAGED if self._damage_count or version is not None else 0
 
@@ -70,7 +70,7 @@ class Verification:
         data = file.path.read_bytes()
         name = file.path.name
         if not any(data):
-            say(f"{name}: made and never written to")
+            say(f"{name}: created, never written to")
             self._tell_of_damages(self._found_in(name))
             return
         damages: list[Damage] = []
@@ -90,7 +90,7 @@ class Verification:
         self._tell_of_damages([*weighed, *(damage for damage in damages if damage.offset not in known)])
 
     def _found_in(self, name: str) -> list[Damage]:
-        """What is known to be wrong with a file, and what it costs."""
+        """The known damage of a file, and its cost."""
         examined = self._examined
         return [] if examined is None else [damage for damage in examined.damages if damage.name == name]
 
@@ -109,7 +109,7 @@ class Verification:
                     times.append(codec.decode_batch(record.payload).now_ms)
                 apply(replayed, record, segment)
             except (CodecError, ValueError, LookupError, struct.error) as error:
-                damages.append(Damage(name, record.offset, f"a payload that says nothing: {error}", torn=False))
+                damages.append(Damage(name, record.offset, f"an unreadable payload: {error}", torn=False))
         self._record_count += len(lsns)
         parts = [f"{len(lsns)} records"]
         if lsns:
@@ -120,12 +120,12 @@ class Verification:
 
     def _tell_of_damages(self, damages: list[Damage]) -> None:
         for damage in damages:
-            what = "an unfinished write" if damage.torn else "DAMAGED"
+            what = "an incomplete write" if damage.torn else "DAMAGED"
             self._damage_count += not damage.torn
             say(f"  at byte {damage.offset}: {what}: {damage.reason}{damage.cost}")
 
     def _tell_of_gaps(self) -> None:
-        """Retained files have no holes, whatever goes of them. What a journal lacks is told otherwise."""
+        """Report gaps in retained files, which never have holes. Missing journal files are reported elsewhere."""
         for before, behind in zip(self._files, self._files[1:], strict=False):
             if self._is_retained and behind.number != before.number + 1:
                 self._damage_count += 1
@@ -143,7 +143,7 @@ class Verification:
         for line in orphan_lines(examined):
             say(line)
         for name in examined.restored:
-            say(f"only the copy of bindings tells of {name}")
+            say(f"{name} is only in the copy of bindings")
         examined.index.drop_orphans()
         examined.absent = absent_files(examined.index, self._places, given_up.names)
         self._tell_of_queues(examined)
@@ -161,24 +161,24 @@ class Verification:
             say(f"  {index.queues[queue_id].get('name', '?')} (queue {queue_id}): {count} messages")
 
     def _tell_of_pages(self, examined: Examined) -> None:
-        """Pages that are not there. What is in the others is for ``artemis-py pages``."""
+        """Report missing pages. ``artemis-py pages`` checks the others."""
         missing = missing_pages(examined.index, names_in(self._places.pages))
         if missing and not self._places.pages:
-            say(f"pages: {len(missing)} with messages, not looked at: --paging DIR tells where they are")
+            say(f"pages: {len(missing)} with messages, not checked; name their directory with --paging DIR")
             return
         for name in sorted(missing.keys() - _names_of(examined.absent)):
             self._damage_count += 1
-            say(f"  DAMAGED: {name} is missing, which has {missing[name]} messages")
+            say(f"  DAMAGED: {name}, with {missing[name]} messages, is missing")
 
     def _tell_of_bodies(self, examined: Examined) -> None:
-        """Large bodies that living messages need. Where all are missing that is one loss, told later."""
+        """Report large bodies that living messages need. If all are missing, that is one loss, reported later."""
         index = examined.index
         messages = [segment.live[message_id].message for message_id, segment in index.home.items()]
         large = [(message.id, message.body) for message in messages if isinstance(message.body, LargeBody)]
         if not large:
             return
         if not self._places.bodies:
-            say(f"large: {len(large)} bodies, not looked at: --large DIR tells where they are")
+            say(f"large: {len(large)} bodies, not checked; name their directory with --large DIR")
             return
         say(f"large: {len(large)} bodies, {sum(len(body) for _, body in large)} bytes")
         absent = _names_of(examined.absent)
@@ -192,7 +192,7 @@ class Verification:
             if path is None or found < body.size_bytes:
                 fault = "is missing" if path is None else f"has {found} bytes"
             elif body.checksum not in {-1, checksum_of(path, body.size_bytes)}:
-                fault = "is not as it was written: its checksum does not match"
+                fault = "has changed: its checksum does not match"
             if fault is not None:
                 self._damage_count += 1
                 say(f"  DAMAGED: message {message_id} needs {body.size_bytes} bytes of {name}, which {fault}")
@@ -203,7 +203,7 @@ def _names_of(absent: list[Absent]) -> set[str]:
 
 
 def run_repair(directory: Path, *, write: bool) -> int:
-    """Tells what a repair keeps and loses; with ``write`` it is carried out. Returns the exit code."""
+    """Reports what a repair keeps and loses; with ``write``, carries it out. Returns the exit code."""
     lock = DirectoryLock(directory)
     try:
         disk = ReadOnlyDisk(directory)
@@ -212,16 +212,16 @@ def run_repair(directory: Path, *, write: bool) -> int:
             say(line)
         for damage in examined.damages:
             say(damage)
-        say(f"left: {what_is_left(examined)}")
+        say(f"kept: {what_is_left(examined)}")
         if examined.is_whole and not examined.reasons:
-            say("nothing has to be repaired")
+            say("nothing to repair")
             return 0
         if not write:
-            say("nothing was changed; with --write a clean journal is made, and the old files are kept in a folder")
+            say("nothing was changed; --write writes a clean journal and keeps the old files in a folder")
             return EXIT_LOSS if examined.reasons else EXIT_DAMAGED
         sizes = [reading.header.made_bytes for reading in examined.readings if reading.header is not None]
         done = repair(directory, max([_FILE_BYTES_MIN, *sizes]))
-        say(f"repaired: {done.messages} messages outside of pages; the old files are in {done.folder}")
+        say(f"repaired: {done.messages} messages outside pages; the old files are in {done.folder}")
         return 0
     finally:
         lock.release()

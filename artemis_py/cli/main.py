@@ -30,12 +30,12 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "journal": ("artemis_py.cli.journal", "verify, repair or dump the journal files of a stopped broker"),
     "pipeline": ("artemis_py.cli.pipeline", "analyse, archive or replay the broker's log, on Spark"),
     "cursors": ("artemis_py.cli.cursors", "list or drop the cursors in a broker's log"),
-    "pages": ("artemis_py.cli.pages", "list the pages of a stopped broker, and what is in them"),
+    "pages": ("artemis_py.cli.pages", "list the pages of a stopped broker and their messages"),
 }
 
 
 class Command(Protocol):
-    """What a module of a command offers."""
+    """The interface of a command's module."""
 
     HELP: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
@@ -52,14 +52,14 @@ def usage() -> str:
             "",
             *lines,
             "",
-            f"{PROGRAM} COMMAND --help  the arguments of a command",
-            f"{PROGRAM} --version       the version",
+            f"{PROGRAM} COMMAND --help  show the arguments of a command",
+            f"{PROGRAM} --version       show the version",
         ]
     )
 
 
 def nearest(name: str) -> str | None:
-    """The command that looks most like ``name``, or None when none does."""
+    """The command most similar to ``name``, or None."""
     import difflib
 
     found = difflib.get_close_matches(name, COMMANDS, n=1)
@@ -83,8 +83,8 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
 
 @contextmanager
 def _interrupted_at_once(*, at_the_end: bool) -> Iterator[None]:
-    """Ctrl-C ends the process with one line while nothing has begun: a KeyboardInterrupt in the middle of an import
-    would be a traceback. With ``at_the_end`` it says nothing any more behind that.
+    """Make Ctrl-C end the process with one line before the command begins: a KeyboardInterrupt during an import would
+    print a traceback. With ``at_the_end``, Ctrl-C prints nothing afterwards.
     """
     try:
         end_at_once()
@@ -98,7 +98,7 @@ def _interrupted_at_once(*, at_the_end: bool) -> Iterator[None]:
 
 
 def dispatch(arguments: Sequence[str]) -> int:
-    """Answers help and version itself, refuses unknown commands, hands over the rest."""
+    """Answers help and version, refuses unknown commands, passes on the rest."""
     if not arguments:
         warn_made(usage())
         return EXIT_REFUSED

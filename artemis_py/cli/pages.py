@@ -1,4 +1,4 @@
-"""``artemis-py pages``: what stands in the page files of a stopped broker, or of a copy. Changes nothing."""
+"""``artemis-py pages``: shows the page files of a stopped broker, or of a copy. Changes nothing."""
 
 from __future__ import annotations
 
@@ -19,27 +19,30 @@ from artemis_py.storage.log_events import event_of
 from artemis_py.storage.page_codec import page_numbers
 from artemis_py.storage.page_index import PageIndex
 
-HELP: Final = "list the pages of a stopped broker, and what is in them"
+HELP: Final = "list the pages of a stopped broker and their messages"
 EXIT_DAMAGED: Final = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``list DIR [--journal DIR] [--format json]`` and ``dump FILE [--format json]``."""
     commands = parser.add_subparsers(dest="command", required=True, metavar="list|dump")
-    listing = commands.add_parser("list", help="one line for each page; exit code 1 when something is damaged")
+    listing = commands.add_parser("list", help="print one line per page; exit code 1 when a page is damaged")
     listing.add_argument("directory", type=Path, metavar="DIR", help="paging-directory")
     listing.add_argument(
-        "--journal", type=Path, metavar="DIR", help="journal-directory: also tells what no queue is done with yet"
+        "--journal",
+        type=Path,
+        metavar="DIR",
+        help=("journal-directory; with it, the list also says how many messages queues still need"),
     )
-    dump = commands.add_parser("dump", help="print every message of a page on a line of its own")
+    dump = commands.add_parser("dump", help="print one line per message of a page")
     dump.add_argument("file", type=Path, metavar="FILE", help="a page file")
     for each in (listing, dump):
-        each.add_argument("--format", choices=("table", "json"), default="table", help="json: one object on each line")
+        each.add_argument("--format", choices=("table", "json"), default="table", help="json: one object per line")
 
 
 @dataclass
 class Found:
-    """What one page file has."""
+    """The content of one page file."""
 
     file: str
     address: str = "?"
@@ -50,12 +53,12 @@ class Found:
     places: list[int] = field(default_factory=list)
     size_bytes: int = 0
     left: int | None = None
-    """Persistent messages that some queue is not done with, over all queues; None without the journal."""
+    """Persistent messages that queues still need, over all queues; None without the journal."""
     damages: list[str] = field(default_factory=list)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs the subcommand. Raises ArtemisError when there is nothing to read."""
+    """Runs the subcommand. Raises ArtemisError if there is nothing to read."""
     try:
         return _list(args) if args.command == "list" else _dump(args)
     except BrokenPipeError:
@@ -68,7 +71,7 @@ def _list(args: argparse.Namespace) -> int:
     paths = sorted(path for path in args.directory.rglob("*.page") if page_numbers(path.name) is not None)
     for directory in filter(None, (args.directory, args.journal)):
         if not directory.is_dir():
-            raise ArtemisError(f"{directory} is no directory")
+            raise ArtemisError(f"{directory} is not a directory")
     index = None if args.journal is None else examine(ReadOnlyDisk(args.journal)).index.pages
     found = [_look_at(path, index) for path in paths]
     if args.format == "json":
@@ -99,7 +102,7 @@ def _look_at(path: Path, index: PageIndex | None) -> Found:
 
 
 def _records(path: Path, damages: list[str]) -> Iterator[Record]:
-    """The whole records of a page up to the first that is not; what is wrong goes to ``damages``."""
+    """The valid records of a page up to the first invalid one; damage goes to ``damages``."""
     data = path.read_bytes()
     try:
         header = codec.decode_file_header(data)
@@ -113,7 +116,7 @@ def _records(path: Path, damages: list[str]) -> Iterator[Record]:
         try:
             record = codec.decode_record(data, offset)
         except CodecError as error:
-            damages.append(f"at byte {offset}: {error} (what a crash left behind the last batch does not count)")
+            damages.append(f"at byte {offset}: {error} (data that a crash left after the last batch is ignored)")
             return
         if record is None:
             return

@@ -41,24 +41,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="stomp://127.0.0.1:61613",
         help="stomp://host:port (default %(default)s)",
     )
-    parser.add_argument("--scenario", metavar="IDS", help="ids with commas between, or all (default: see --list)")
-    parser.add_argument("--list", action="store_true", help="list the scenarios and end")
+    parser.add_argument("--scenario", metavar="IDS", help="comma-separated ids, or all (default: see --list)")
+    parser.add_argument("--list", action="store_true", help="list the scenarios and exit")
     _add_load(parser.add_argument_group("load"))
-    _add_dialect(parser.add_argument_group("what the broker wants to see"))
+    _add_dialect(parser.add_argument_group("dialect"))
     _add_process(parser.add_argument_group("the broker's process"))
-    parser.add_argument("--rounds", type=positive(int), default=1, help="how often to run all of it; medians are shown")
+    parser.add_argument(
+        "--rounds", type=positive(int), default=1, help=("how often to run everything; the table shows medians")
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
 
 
 def _add_load(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--messages", type=positive(int), help="how many (default: what takes --seconds; 300,000 in scenario 7)"
+        "--messages",
+        type=positive(int),
+        help=("number of messages (default: as many as --seconds allow; 300,000 in scenario 7)"),
     )
-    group.add_argument("--seconds", type=positive(float), default=3.0, help="how long a scenario measures (default 3)")
     group.add_argument(
-        "--warmup", type=float, default=1.0, metavar="SECONDS", help="load before the clock starts (default 1; 0: none)"
+        "--seconds", type=positive(float), default=3.0, help=("how long each scenario measures (default 3)")
     )
-    group.add_argument("--size", type=positive(int), help="bytes of a body (default: 100, in scenario 2 1,024)")
+    group.add_argument(
+        "--warmup", type=float, default=1.0, metavar="SECONDS", help="load before measuring starts (default 1; 0: none)"
+    )
+    group.add_argument("--size", type=positive(int), help="bytes per body (default: 100; 1,024 in scenario 2)")
     group.add_argument(
         "--rate", type=positive(float), default=2000.0, help="messages per second of scenario 8 (default 2000)"
     )
@@ -72,24 +78,22 @@ def _add_load(group: argparse._ArgumentGroup) -> None:
         "--neighbours",
         type=positive(int),
         default=20,
-        help="clients that send all they can in the scenarios of that name (default 20)",
+        help="clients that send as fast as they can in the neighbour scenarios (default 20)",
     )
-    group.add_argument(
-        "--distinct", action="store_true", help="scenario 5: a subscription id of its own for each consumer"
-    )
+    group.add_argument("--distinct", action="store_true", help="scenario 5: give each consumer its own subscription id")
     group.add_argument(
         "--stall",
         type=positive(float),
         default=10.0,
         metavar="SECONDS",
-        help="give up when nothing moves for so long (default 10)",
+        help="give up after so long without progress (default 10)",
     )
     group.add_argument(
         "--limit",
         type=positive(float),
         default=120.0,
         metavar="SECONDS",
-        help="give up when a scenario takes longer (default 120)",
+        help="give up when a scenario takes longer than this (default 120)",
     )
 
 
@@ -97,40 +101,45 @@ def _add_dialect(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--version", choices=("1.0", "1.1", "1.2"), default="1.2", help="STOMP version (default 1.2)")
     group.add_argument("--login", help="login header of CONNECT")
     group.add_argument("--passcode", help="passcode header of CONNECT")
-    group.add_argument("--queue-prefix", default="/queue/", help="before the name of a queue (default %(default)s)")
-    group.add_argument("--topic-prefix", default="/topic/", help="before the name of a topic (default %(default)s)")
+    group.add_argument("--queue-prefix", default="/queue/", help="prefix of queue destinations (default %(default)s)")
+    group.add_argument("--topic-prefix", default="/topic/", help="prefix of topic destinations (default %(default)s)")
     for command in ("connect", "subscribe", "send"):
         group.add_argument(
             f"--{command}-header",
             metavar="NAME:VALUE",
             action="append",
             default=[],
-            help=f"one more header of {command.upper()}; may be repeated",
+            help=f"extra header for {command.upper()}; may be repeated",
         )
     group.add_argument(
-        "--no-receipts", action="store_true", help="the broker sends no receipts: wait a moment after SUBSCRIBE instead"
+        "--no-receipts", action="store_true", help="for brokers without receipts: wait briefly after SUBSCRIBE instead"
     )
 
 
 def _add_process(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--pid", type=positive(int), help="the broker's process: its CPU time and memory, children included"
+        "--pid", type=positive(int), help="the broker's process id: measure its CPU time and memory, with its children"
     )
     group.add_argument(
-        "--start-command", metavar="COMMAND", help="scenarios 10 and recovery: starts the broker in the foreground"
+        "--start-command",
+        metavar="COMMAND",
+        help=("scenarios 10 and recovery: the command that starts the broker in the foreground"),
     )
     group.add_argument(
         "--directory",
         default=".",
-        help="scenario 4: where fdatasync is measured; on the broker's disk (default: the current directory)",
+        help=(
+            "scenario 4: measure fdatasync in this directory; choose one on the broker's disk (default: the "
+            "current directory)"
+        ),
     )
-    group.add_argument("--metrics-url", metavar="URL", help="artemis_py's /metrics: adds the messages per sync")
+    group.add_argument("--metrics-url", metavar="URL", help="/metrics of artemis_py: also show messages per sync")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measures and prints; returns 0 when every scenario succeeded, 1 when one failed, 2 for wrong arguments.
+    """Measures and prints; returns 0 if every scenario succeeded, 1 if one failed, 2 for wrong arguments.
 
-    Raises PerfError when nothing can be measured.
+    Raises PerfError if nothing can be measured.
     """
     from artemis_py.perf.process import ProcessTree
     from artemis_py.perf.progress import Progress

@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 HELP: Final = "analyse, archive or replay the broker's log, on Spark"
 _UNLIMITED: Final = 1_000_000
 _BROKER_TIMEOUT_S: Final = 10
-"""A person waits for the answer: less than a query that nobody watches."""
+"""Shorter than for an unattended query, because a person waits."""
 _PASSWORD: Final = "ARTEMIS_PY_PASSWORD"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``NAME`` and its arguments, and those of all jobs."""
+    """Adds ``NAME`` and the arguments of all jobs."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     width = max(map(len, JOBS))
     listing = "\n".join(f"  {name:<{width}}  {job.help}" for name, job in JOBS.items())
     parser.usage = "%(prog)s NAME …"
     parser.description = f"{HELP}\n\njobs:\n{listing}"
-    parser.epilog = "artemis-py pipeline NAME --help tells the arguments of a job; docs/pipeline.md has examples"
+    parser.epilog = "artemis-py pipeline NAME --help shows the arguments of a job; docs/pipeline.md has examples"
     commands = parser.add_subparsers(
         dest="job", required=True, metavar="NAME", help=argparse.SUPPRESS, prog=parser.prog
     )
@@ -56,17 +56,24 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     source.add_argument(
         "--url", metavar="URL", action="append", help="a running broker, http://host:8161; may be repeated"
     )
-    source.add_argument("--archive", metavar="DIR", type=Path, help="what the job archive made", dest="archived")
-    source.add_argument("--user", metavar="NAME", help="login at --url")
-    source.add_argument("--password", metavar="TEXT", help=f"and password (default: from {_PASSWORD})")
+    source.add_argument(
+        "--archive", metavar="DIR", type=Path, help=("an archive that the job archive wrote"), dest="archived"
+    )
+    source.add_argument("--user", metavar="NAME", help="login for --url")
+    source.add_argument("--password", metavar="TEXT", help=f"password for --url (default: from {_PASSWORD})")
     now = partial(_moment, now_ms=time.time_ns() // 1_000_000)
-    source.add_argument("--from", dest="from_ms", type=now, metavar="TIME", help=f"from then on: {FORMS}")
-    source.add_argument("--to", dest="to_ms", type=now, metavar="TIME", help="up to then, not included")
-    source.add_argument("--addresses", metavar="NAMES", help="only these, with commas between")
+    source.add_argument("--from", dest="from_ms", type=now, metavar="TIME", help=f"start, inclusive: {FORMS}")
+    source.add_argument("--to", dest="to_ms", type=now, metavar="TIME", help="end, exclusive")
+    source.add_argument("--addresses", metavar="NAMES", help="only these addresses, separated by commas")
     output = parser.add_argument_group("the result")
-    output.add_argument("--format", choices=("table", "json"), default="table", help="for people or for machines")
-    output.add_argument("--parquet", metavar="DIR", type=Path, help="all rows, as Parquet files")
-    output.add_argument("--html", metavar="FILE", type=Path, help="a page with tables and plots")
+    output.add_argument(
+        "--format",
+        choices=("table", "json"),
+        default="table",
+        help=("output format: table for people, json for programs"),
+    )
+    output.add_argument("--parquet", metavar="DIR", type=Path, help="write all rows as Parquet files")
+    output.add_argument("--html", metavar="FILE", type=Path, help="write a page with tables and plots")
     spark = parser.add_argument_group("Spark")
     spark.add_argument("--master", default="local[*,3]", help="a cluster, spark://host:7077 (default: this machine)")
     spark.add_argument(
@@ -75,15 +82,17 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="a setting of Spark; may be repeated",
+        help="a Spark setting; may be repeated",
     )
-    spark.add_argument("--verbose", action="store_true", help="show what Spark and Java say")
+    spark.add_argument("--verbose", action="store_true", help="show the output of Spark and Java")
 
 
 def _setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.startswith("spark."):
-        raise argparse.ArgumentTypeError(f"{text!r} is no setting: write spark.executor.memory=4g")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a Spark setting; write NAME=VALUE, such as spark.executor.memory=4g"
+        )
     return name, value
 
 
@@ -95,7 +104,7 @@ def _moment(text: str, now_ms: int) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs one job and shows its result. Raises ArtemisError when pyspark is missing or the job cannot be done."""
+    """Runs one job and shows its result. Raises ArtemisError if pyspark is missing or the job fails."""
     from artemis_py.spark.runtime.progress import Progress, own_stream
     from artemis_py.spark.runtime.sessions import require_packages
 
@@ -113,24 +122,24 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check_files(args: argparse.Namespace) -> None:
-    """Can the result be written where it is wanted? Known before Spark has worked for it. Raises ArtemisError."""
+    """Checks that the result can be written, before Spark starts to work. Raises ArtemisError."""
     for path in (args.html, getattr(args, "xml", None)):
         if path is None:
             continue
         if path.is_dir():
             raise ArtemisError(f"{path} is a directory: name the file to write")
         if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
-            raise ArtemisError(f"{path} cannot be written: name a file in a directory that is there and is yours")
+            raise ArtemisError(f"{path} cannot be written: name a file in an existing directory that you may write to")
 
 
 def source_of(args: argparse.Namespace) -> Source:
-    """Where the arguments say that the log is. Raises ArtemisError when they do not say, or say it twice."""
+    """The log that the arguments name. Raises ArtemisError if they name none or more than one."""
     given = [name for name in ("journal", "url", "archived") if getattr(args, name)]
     if len(given) != 1:
-        said = "one of them" if given else "where the log is"
-        raise ArtemisError(f"say {said}: --journal DIR, --url http://HOST:PORT or --archive DIR")
+        said = "only one of these" if given else "the place of the log"
+        raise ArtemisError(f"give {said}: --journal DIR, --url http://HOST:PORT or --archive DIR")
     if args.from_ms is not None and args.to_ms is not None and args.from_ms >= args.to_ms:
-        raise ArtemisError("--from is not before --to: nothing lies between them")
+        raise ArtemisError("--from must be before --to")
     span = Span(args.from_ms, args.to_ms)
     addresses = tuple(name.strip() for name in (args.addresses or "").split(",") if name.strip())
     if args.archived is not None:
@@ -159,7 +168,7 @@ def _result(args: argparse.Namespace, source: Source, stack: ExitStack, progress
             progress.say(f"writing {args.parquet}")
             write_parquet(result, args.parquet)
     if result.tables and not any(table.rows for table in result.tables):
-        result.notes = [*result.notes, f"there is nothing of this in {source.extent()}"]
+        result.notes = [*result.notes, f"no results in {source.extent()}"]
     return result
 
 

@@ -1,4 +1,4 @@
-"""A journal directory that is looked at only."""
+"""A read-only journal directory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from artemis_py.storage.disk import FileDisk
 
 
 class ReadOnlyDisk(FileDisk):
-    """Files that are read and never changed: the repairs of a recovery are left to the broker."""
+    """Files that are only read: the repairs of a recovery are left to the broker."""
 
     def create(self, name: str, size: int) -> None:
         return

@@ -9,29 +9,31 @@ from artemis_py.cli.configuration import add_properties, add_strictness, file_or
 
 HELP = "start the broker on a broker.xml, in the foreground"
 EXIT_CODES = (
-    "exit codes: 0 an orderly stop; 1 it could not start (a port, a directory, another broker); 2 the configuration is"
-    " refused; 3 storage failed while it ran, and nothing was confirmed after that; 4 the journal lacks files, queues"
-    " or many records: see artemis-py journal verify, artemis-py journal repair, and --accept-loss"
+    "exit codes: 0 orderly stop; 1 it could not start (a port, a directory, another broker); 2 the configuration was "
+    "refused; 3 storage failed while it ran, and nothing was confirmed after that; 4 the journal lacks files, queues "
+    "or many records: see artemis-py journal verify, artemis-py journal repair, and --accept-loss"
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of ``run``."""
-    parser.add_argument("file", metavar="FILE", type=Path, nargs="?", help="the configuration; by default broker.xml")
+    parser.add_argument("file", metavar="FILE", type=Path, nargs="?", help="configuration file (default: broker.xml)")
     add_properties(parser)
     add_strictness(parser)
     parser.add_argument(
         "--accept-loss",
         action="store_true",
-        help="start although the journal lacks files, queues or many records (exit code 4 otherwise): it is repaired"
-        " first, and the old files are kept in a folder of its directory",
+        help=(
+            "start even though the journal lacks files, queues or many records (otherwise exit code 4); the "
+            "journal is repaired first, and the old files are kept in a folder inside it"
+        ),
     )
     parser.epilog = EXIT_CODES
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs the broker; returns the exit code. Raises ConfigError when the configuration is refused, and
-    NoFileError when there is none.
+    """Runs the broker; returns the exit code. Raises ConfigError if the configuration is refused, and NoFileError if
+    there is none.
     """
     from artemis_py.server.lifecycle import run as run_broker
 

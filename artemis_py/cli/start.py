@@ -1,4 +1,4 @@
-"""Where ``artemis-py`` begins: Ctrl-C ends it with one line from here on, also in the middle of imports."""
+"""The entry point of ``artemis-py``: from here on Ctrl-C ends it with one line, even during imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a finished draft to frozen settings, with the checks that need to see the whole."""
+"""Turns a finished draft into frozen settings, and checks what needs the whole configuration."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from artemis_py.errors import MatchError
 
 
 def assemble(draft: Draft) -> BrokerConfig:
-    """Freeze a draft. What is wrong is added to its problems; with errors the result is not fit for use."""
+    """Freeze a draft. Problems are added to the draft's; if there are errors, the result must not be used."""
     core = _core_values(draft)
     syntax = _wildcards(draft)
     markers = core.get("literal_match_markers")
@@ -178,8 +178,8 @@ def _add_notices(draft: Draft, core: dict[str, Any]) -> None:
         draft.problems.warning(
             "security",
             draft.core.origins.get("security_enabled", draft.origin),
-            "security-enabled is true, but this version checks no users, passwords or permissions: "
-            "it listens on loopback addresses only",
+            "security-enabled is true, but this version checks no users, passwords or permissions; it therefore "
+            "listens only on loopback addresses",
         )
 
 
@@ -187,19 +187,21 @@ def _check_that_somebody_can_connect(draft: Draft, acceptors: Sequence[AcceptorC
     if any(each.is_opened and "STOMP" in each.protocols for each in acceptors):
         return
     closed = ", ".join(f"{each.name!r} ({each.origin.line})" for each in acceptors if not each.is_opened)
-    why = f"not opened: {closed}" if closed else "the file has no acceptor for it"
+    why = f"not opened: {closed}" if closed else "the file has no STOMP acceptor"
     draft.problems.warning(
         "no-port",
         next((each.origin for each in acceptors), draft.origin),
-        f"NO PORT IS OPENED FOR STOMP, so nobody can send or receive; {why}",
+        f"NO PORT IS OPENED FOR STOMP, so no client can send or receive; {why}",
         allowed='<acceptor name="stomp">tcp://127.0.0.1:61613?protocols=STOMP</acceptor> inside acceptors',
     )
 
 
 def _note_of_tuning(draft: Draft) -> tuple[Origin, str]:
-    """All settings for the inside of Artemis in one note, at the first of them; the reasons are in the reference."""
+    """Put all settings for the internals of Artemis into one note, at the place of the first. The reference has the
+    reasons.
+    """
     places = sorted(draft.tuning.items(), key=lambda item: (item[1].file != draft.file, item[1].file, item[1].line))
     first = places[0][1]
     shown = [f"{name} ({origin.line if origin.file == first.file else origin})" for name, origin in places]
-    what = "a setting tunes" if len(shown) == 1 else f"{len(shown)} settings tune"
-    return first, f"{what} the inside of Artemis, which is built in another way here: {', '.join(shown)}"
+    what = "1 setting tunes" if len(shown) == 1 else f"{len(shown)} settings tune"
+    return first, f"{what} the internals of Artemis and has no effect here: {', '.join(shown)}"

@@ -1,4 +1,4 @@
-"""The kinds of warnings and notes, by which ``--silence`` leaves them out. Errors cannot be silenced."""
+"""The kinds of warnings and notes, which ``--silence`` hides. Errors cannot be silenced."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from typing import Final
 from artemis_py.errors import Problem
 
 CODES: Final = {
-    "acceptor-closed": "a port that the file names is not opened",
-    "circle": "diverts, expiry or dead-letter addresses send messages round",
-    "declared-twice": "of two declarations one is left out, or both count together",
-    "doubtful-value": "a value counts, but probably not as it was meant",
-    "foreign-protocol": "an acceptor names protocols that this broker does not speak",
-    "include-place": "an included file also stands where Artemis would look for it",
-    "left-out": "a property, parameter or permission means nothing, or its value is wrong, and it is left out",
+    "acceptor-closed": "a configured port is not opened",
+    "circle": "diverts, expiry or dead-letter addresses form a loop",
+    "declared-twice": "something is declared twice; one declaration is ignored, or both are merged",
+    "doubtful-value": "a value is accepted, but probably means something else than intended",
+    "foreign-protocol": "an acceptor names unsupported protocols",
+    "include-place": "an included file also exists where Artemis would look for it",
+    "left-out": "a property, parameter or permission is unknown or has a wrong value, and is ignored",
     "loses-messages": "messages would be dropped or discarded",
-    "no-effect": "something is set that this broker does not do",
+    "no-effect": "a setting asks for something that this broker does not support",
     "no-port": "no port is opened",
-    "not-read": "an element that is not read",
-    "old-form": "an old way to write something",
-    "placeholder": "a placeholder has no value, or no end",
+    "not-read": "an element is ignored",
+    "old-form": "something is written in a deprecated form",
+    "placeholder": "a placeholder has no value or no closing brace",
     "security": "users, passwords and permissions are not checked",
-    "tuning": "settings for the inside of Artemis, which is built in another way here",
-    "without-limit": "a limit or policy that needs another setting to have an effect",
+    "tuning": "settings for the internals of Artemis, without effect here",
+    "without-limit": "a limit or policy has no effect without another setting",
 }
 
 
 def told(problems: Iterable[Problem], silenced: Collection[str]) -> list[Problem]:
-    """Leave out what is silenced."""
+    """Return the problems that are not silenced."""
     return [problem for problem in problems if problem.code not in silenced or not problem.code]
 
 
 def kind_of(problem: Problem) -> str:
-    """Return severity and code as they stand before the text: ``warning[no-effect]``."""
+    """Return severity and code as shown before the text: ``warning[no-effect]``."""
     return f"{problem.severity}[{problem.code}]" if problem.code else problem.severity

@@ -1,6 +1,6 @@
-"""A configuration while it is being read: first the XML, then the properties laid over it.
+"""A configuration while it is read: first the XML, then the properties that override it.
 
-Everything here can still be changed; :mod:`artemis_py.config.assemble` makes frozen settings of it.
+Everything here is mutable; :mod:`artemis_py.config.assemble` turns it into frozen settings.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from artemis_py.config.tables.fields import Setting
 @final
 @dataclass(eq=False, repr=False)
 class Values:
-    """Values by attribute, each with the place where it was written."""
+    """Values by attribute, each with its place in the file."""
 
     values: dict[str, Any] = field(default_factory=dict)
     origins: dict[str, Origin] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class Values:
         self.origins[attribute] = origin
 
     def remove(self, attribute: str) -> None:
-        """Forget a value, so that the default counts."""
+        """Remove a value, so that the default applies."""
         self.values.pop(attribute, None)
         self.origins.pop(attribute, None)
 
@@ -58,7 +58,7 @@ class AddressDraft:
 @final
 @dataclass(eq=False, repr=False)
 class NamedDraft:
-    """A divert by its name, or an address-setting by its match, and what was written of it."""
+    """A divert by its name, or an address-setting by its match, with its values."""
 
     name: str
     origin: Origin
@@ -68,7 +68,7 @@ class NamedDraft:
 @final
 @dataclass(eq=False, repr=False)
 class AcceptorDraft:
-    """An acceptor: the URI taken apart, before its parameters are checked."""
+    """An acceptor: the parsed URI, before its parameters are checked."""
 
     name: str
     origin: Origin
@@ -82,7 +82,7 @@ class AcceptorDraft:
 @final
 @dataclass(eq=False, repr=False)
 class SecurityDraft:
-    """A security-setting: permission to roles as they are written, before role mappings."""
+    """A security-setting: permission to roles, before role mappings."""
 
     match: str
     origin: Origin
@@ -94,8 +94,9 @@ class SecurityDraft:
 class Draft:
     """Everything that was read so far.
 
-    ``ignored`` maps what has no effect to its first place and the reason, ``tuning`` to its place where nobody would
-    notice; ``doubtful`` are the booleans that are false only because they say ``1`` or nothing.
+    ``ignored`` maps names without effect to their first place and the reason; ``tuning`` does so for settings whose
+    absence no user would notice. ``doubtful`` are the booleans that are false only because they read ``1`` or are
+    empty.
     """
 
     file: str
@@ -129,11 +130,11 @@ class Draft:
             self.ignore(name or row.name, origin, row.reason)
 
     def address(self, name: str, origin: Origin) -> AddressDraft:
-        """Return the address of that name, made here when there is none yet."""
+        """Return the address of that name; create it if there is none yet."""
         return self.addresses.setdefault(name, AddressDraft(name, origin))
 
     def add_queue(self, queue: QueueDraft) -> bool:
-        """Add a queue to its address. False: a queue of that name is there already, on this address or another."""
+        """Add a queue to its address. Returns False if a queue of that name exists, on this address or another."""
         if queue.name in self.queues:
             return False
         self.queues[queue.name] = queue

@@ -4,7 +4,7 @@ This is the first of two wildcard engines; the other, for routing messages, is :
 
 The rules are Artemis' own (with the default characters ``.``, ``#`` and ``*``):
 
-- ``#`` alone matches every address. Elsewhere it may only be the last character; it stands for nothing, or for a
+- ``#`` alone matches every address. Otherwise it may only be the last character; it stands for nothing, or for a
   delimiter and one or more characters of any kind but line breaks. A delimiter in front of it counts as part of it,
   so ``a.#`` and ``a#`` mean the same: ``a``, ``a.b``, ``a.b.c``, not ``ab`` and not ``a.``.
 - ``*`` stands for one or more characters other than the delimiter, also inside a word (``a*`` matches ``ab``).
@@ -17,16 +17,16 @@ a) without ``#`` before with ``#``; b) both with ``#``: the longer text first; c
 before with ``*``; d) word by word from the left, at the first place where exactly one of them has the word ``*``, the
 other wins; e) the shorter text first.
 
-Where Artemis leaves the order of two matches to a hash table (equally long ones with ``#``), rule d decides here, and
-then the text: ``a.b.#`` comes before ``a.*.#``, and ``a.b.#`` before ``*.b.#``.
+Artemis leaves the order of some matches (equally long ones with ``#``) to a hash table. Here rule d decides, and then
+the text: ``a.b.#`` comes before ``a.*.#``, and ``a.b.#`` before ``*.b.#``.
 
-Departures from Artemis:
+Differences from Artemis:
 
-- Characters that mean something in a regular expression are plain text in a match. ``a+b.*`` matches ``a+b.c`` and not
-  ``aab.c``; ``q[1]``, ``(a`` and ``a{b}`` are accepted. Artemis gives them to its regular expressions unescaped.
+- Special characters of regular expressions are plain text in a match. ``a+b.*`` matches ``a+b.c`` and not
+  ``aab.c``; ``q[1]``, ``(a`` and ``a{b}`` are accepted. Artemis passes them to its regular expressions unescaped.
 - In a match with wildcards, a wildcard after a backslash is plain text and the backslash stays part of the text, as in
   a match without wildcards.
-- A match of no characters is accepted with literal markers too; it applies to the empty address.
+- An empty match is also accepted with literal markers; it applies to the empty address.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ _NO_LINE_BREAK: Final = "[^\\n\\r\\x85\\u2028\\u2029]"
 @final
 @dataclass(frozen=True, slots=True)
 class WildcardSyntax:
-    """The ``wildcard-addresses`` element: which characters divide words and stand for words.
+    """The ``wildcard-addresses`` element: the characters that separate words and stand for words.
 
-    ``routing_enabled`` concerns routing only; settings are matched by wildcards whatever it says. Each of the others
-    is exactly one character (Artemis reads only the first one of a longer text; cutting is the reader's work), and no
-    two are the same, else :class:`~artemis_py.errors.MatchError` is raised.
+    ``routing_enabled`` affects routing only; settings always match by wildcards. Each of the others is exactly one
+    character, and all differ; otherwise :class:`~artemis_py.errors.MatchError` is raised. (Artemis uses the first
+    character of a longer text; the reader cuts it.)
     """
 
     routing_enabled: bool = True
@@ -72,7 +72,7 @@ DEFAULT_SYNTAX: Final = WildcardSyntax()
 
 
 def literal_text(match: str, literal_match_markers: str | None) -> str | None:
-    """Return what stands between the literal markers, or None when ``match`` is not enclosed in them."""
+    """Return the text between the literal markers, or None if ``match`` is not enclosed in them."""
     if literal_match_markers is None or len(match) < 2:
         return None
     if match[0] != literal_match_markers[0] or match[-1] != literal_match_markers[1]:
@@ -81,7 +81,7 @@ def literal_text(match: str, literal_match_markers: str | None) -> str | None:
 
 
 def has_wildcard(match: str, syntax: WildcardSyntax = DEFAULT_SYNTAX) -> bool:
-    """Say whether a wildcard character stands anywhere in ``match`` without a backslash before it."""
+    """Return whether ``match`` contains a wildcard character without a backslash before it."""
     return any(
         char in (syntax.any_words, syntax.single_word) and (position == 0 or match[position - 1] != _ESCAPE)
         for position, char in enumerate(match)
@@ -89,10 +89,10 @@ def has_wildcard(match: str, syntax: WildcardSyntax = DEFAULT_SYNTAX) -> bool:
 
 
 def check_match(match: str, syntax: WildcardSyntax = DEFAULT_SYNTAX, literal_match_markers: str | None = None) -> None:
-    """Raise :class:`~artemis_py.errors.MatchError` when no setting may have this ``match``.
+    """Raise :class:`~artemis_py.errors.MatchError` if ``match`` is not allowed.
 
-    The one rule is Artemis': nothing may follow the any-words character, not even inside literal markers and not
-    even when a backslash stands before it.
+    The only rule, from Artemis: nothing may follow the any-words character, not even inside literal markers or after a
+    backslash.
     """
     text = literal_text(match, literal_match_markers)
     if text is None:
@@ -114,7 +114,7 @@ def check_literal_markers(markers: str) -> None:
 
 
 def setting_matches(match: str, address: str, syntax: WildcardSyntax = DEFAULT_SYNTAX) -> bool:
-    """Say whether ``match`` applies to ``address``; literal markers have no meaning here. Raises MatchError."""
+    """Return whether ``match`` applies to ``address``; literal markers have no meaning here. Raises MatchError."""
     check_match(match, syntax)
     if not has_wildcard(match, syntax):
         return match == address
@@ -123,13 +123,13 @@ def setting_matches(match: str, address: str, syntax: WildcardSyntax = DEFAULT_S
 
 @final
 class Repository(Generic[T]):
-    """Values filed under a ``match``, found by address. Immutable once built.
+    """Values by ``match``, looked up by address. Immutable once built.
 
-    ``entries`` come in the order of the file; of two with the same ``match`` the last counts, so a caller for whom the
-    first counts (address-settings) leaves out the others. ``literal_match_markers`` is None where the file sets none.
-    Raises :class:`~artemis_py.errors.MatchError` for the first entry that :func:`check_match` refuses.
+    ``entries`` are in file order. Of two with the same ``match`` the last counts, so a caller for whom the first counts
+    (address-settings) omits the others. ``literal_match_markers`` is None if the file sets none. Raises
+    :class:`~artemis_py.errors.MatchError` for the first entry that :func:`check_match` refuses.
 
-    Does not merge values, does not cut ``address::queue`` and does not remember what was looked up.
+    Does not merge values, does not cut ``address::queue`` and does not cache lookups.
     """
 
     __slots__ = ("_exact", "_literal", "_prefix_lengths", "_wildcards", "syntax")
@@ -165,7 +165,7 @@ class Repository(Generic[T]):
     def candidates(self, address: str) -> list[tuple[str, T]]:
         """Return every (match, value) that applies to ``address``, the most specific first.
 
-        Only matches whose plain beginning is the beginning of the address are tried at all.
+        Only matches whose plain prefix is a prefix of the address are tried.
         """
         found: list[tuple[str, T]] = []
         if address in self._exact:
@@ -185,7 +185,7 @@ class Repository(Generic[T]):
         return found
 
     def exact(self, name: str) -> T | None:
-        """Return the value filed under ``name`` as plain text without markers, or None."""
+        """Return the value whose match is the plain text ``name`` without markers, or None."""
         return self._exact.get(name)
 
 
@@ -195,7 +195,7 @@ def _rank(item: tuple[int, str, object]) -> int:
 
 @final
 class _WildcardMatch:
-    """One match with wildcards; its regular expression is made when first needed."""
+    """One match with wildcards; its regular expression is compiled on first use."""
 
     __slots__ = ("_pattern", "_syntax", "prefix", "text")
 
@@ -215,7 +215,7 @@ class _WildcardMatch:
         return self._pattern.fullmatch(address) is not None
 
     def sort_key(self) -> tuple[int, int, tuple[bool, ...], int, str]:
-        """Rules a to e of the module's text as one key."""
+        """Rules a to e of the module docstring as one key."""
         syntax = self._syntax
         stars = [word == syntax.single_word for word in self.text.split(syntax.delimiter)]
         while stars and not stars[-1]:
@@ -225,7 +225,7 @@ class _WildcardMatch:
         return 0, 0, tuple(stars), len(self.text), self.text  # all of these have a single-word character, so no rule c
 
     def _split_head(self) -> tuple[str, bool]:
-        """Return the text before a final any-words character and the delimiter in front of it, and if there is one."""
+        """Return the text before a final any-words character and its delimiter, and whether there is one."""
         syntax = self._syntax
         if not self.text.endswith(syntax.any_words) or self.text.endswith(_ESCAPE + syntax.any_words):
             return self.text, False
@@ -235,10 +235,10 @@ class _WildcardMatch:
         return head[place] == self._syntax.single_word and (place == 0 or head[place - 1] != _ESCAPE)
 
     def _expression(self) -> str:
-        """Translate to a regular expression whose work grows with the product of both lengths, not faster.
+        """Return a regular expression whose cost grows at most with the product of both lengths.
 
-        Each run of plain text after a ``*`` but the last of its word is taken where it is first found, in an atomic
-        group: a later place could not do better.
+        Each plain text after a ``*``, except the last of its word, matches at its first place, in an atomic group: a
+        later place could not match more.
         """
         delimiter = re.escape(self._syntax.delimiter)
         head, any_words = self._split_head()

@@ -1,8 +1,8 @@
-"""From many address-settings to the one that counts for an address.
+"""Merges many address-settings into the effective one of an address.
 
-Field by field the most specific address-setting that sets the field wins; what none sets has its default, and defaults
-that follow from another setting are taken from the merged value of that setting. Writing a default explicitly stops
-inheritance; nothing can be unset.
+For each field, the most specific address-setting that sets it wins. A field that none sets has its default; a default
+that follows from another setting uses that setting's merged value. Writing a default explicitly stops inheritance;
+nothing can be unset.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsEntry:
-    """One ``address-setting`` of the file: the values it sets, by attribute, each with the place where it is set."""
+    """One ``address-setting`` of the file: its values by attribute, each with its place."""
 
     match: str
     values: dict[str, Any] = field(default_factory=dict)
@@ -80,13 +80,13 @@ class SettingsRepository:
         return [entry for _, entry in self._repository.candidates(key)]
 
     def settings_for(self, address: str) -> AddressSettings:
-        """Return the merged settings of an address, remembered for the addresses asked for last. Addresses to which the
-        same entries apply share one object, however many they are.
+        """Return the merged settings of an address; the most recent ones are cached. Addresses to which the same
+        entries apply share one object.
         """
         return self._cached(address.partition("::")[0])
 
     def trace(self, address: str) -> dict[str, Traced]:
-        """Return for each attribute of :class:`AddressSettings` its effective value and where it came from."""
+        """Return the effective value and the origin of each attribute of :class:`AddressSettings`."""
         winners: dict[str, SettingsEntry] = {}
         for entry in self.candidates(address):
             for attribute in entry.values:
@@ -103,7 +103,7 @@ class SettingsRepository:
         return traced
 
     def decided_by(self, address: str, attribute: str) -> str | None:
-        """Return the match of the entry that decides an attribute for an address, None where the default does."""
+        """Return the match of the entry that decides an attribute for an address, or None if the default does."""
         return next((entry.match for entry in self.candidates(address) if attribute in entry.values), None)
 
     def _merge(self, address: str) -> AddressSettings:

@@ -1,4 +1,4 @@
-"""Gathers what is wrong with a configuration, so that one run reports everything."""
+"""Collects the problems of a configuration, so that one run reports everything."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WARNING: Final = "warning"
 NOTE: Final = "note"
 
 KEPT_MAX: Final = 200
-"""How many findings of each severity are kept. Who has more mends these first, and asks again."""
+"""Maximum number of findings kept per severity. Beyond it, fix these first and check again."""
 
 _PART_LENGTH_MIN: Final = 3
 _WORD_LENGTH_MAX: Final = 256
@@ -25,9 +25,10 @@ _NOTE_LENGTH_MAX: Final = 1000
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
-    """Return the candidate that ``word`` was probably meant to be, or None.
+    """Return the candidate that ``word`` probably means, or None.
 
-    One that is the same but for case, else the most similar one, else the shortest one that contains the word.
+    First choice is one that differs only in case, then the most similar one, then the shortest one that contains the
+    word.
     """
     if len(word) > _WORD_LENGTH_MAX:
         return None
@@ -44,15 +45,15 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
 
 
 def shorten(text: str, length_max: int = 120) -> str:
-    """Make a value fit for a message: one line, no control characters, and cut where it is very long."""
+    """Shorten a value for a message: one line, no control characters, and cut if very long."""
     flat = text if text.isprintable() else escaped(" ".join(text.split()))
     return flat if len(flat) <= length_max else flat[: length_max - 1] + "…"
 
 
 @final
 class Problems:
-    """An ordered collection of findings. Does not decide what to do about them. It costs the same for each finding,
-    however many there are.
+    """An ordered collection of findings. Does not decide what to do about them. Each finding costs the same, however
+    many there are.
     """
 
     def __init__(self) -> None:
@@ -72,8 +73,8 @@ class Problems:
         allowed: str | None = None,
         suggestion: str | None = None,
     ) -> None:
-        """Add a finding; the same text at the same place is kept once, and of each severity ``KEPT_MAX``. Passwords in
-        it are masked.
+        """Add a finding. The same text at the same place is kept once, and at most ``KEPT_MAX`` of each severity.
+        Passwords are masked.
         """
         if severity == ERROR:
             self._places_of_errors.add((origin.file, origin.line))
@@ -87,7 +88,7 @@ class Problems:
             return
         self._counts[severity] += 1
         if self._counts[severity] > KEPT_MAX:
-            rest = f"there are more than {KEPT_MAX} {severity}s: the others are not shown; mend these and check again"
+            rest = f"there are more than {KEPT_MAX} {severity}s; the rest are not shown. Fix these and check again"
             problem = Problem(severity, origin.file, origin.line, rest, code=code)
         self._known.add(problem)
         self.found.append(problem)
@@ -114,7 +115,7 @@ class Problems:
         allowed: str | None = None,
         suggestion: str | None = None,
     ) -> None:
-        """Add a finding that is probably not meant so; ``code`` is one of ``config/codes.py``."""
+        """Add a finding that is probably unintended; ``code`` is one of ``config/codes.py``."""
         self.add(WARNING, code, origin, message, value=value, allowed=allowed, suggestion=suggestion)
 
     def note(self, code: str, origin: Origin, message: str) -> None:
@@ -122,17 +123,17 @@ class Problems:
         self.add(NOTE, code, origin, message)
 
     def has_error_at(self, origin: Origin) -> bool:
-        """Whether an error was found at this place already."""
+        """Was an error already found at this place?"""
         return (origin.file, origin.line) in self._places_of_errors
 
     @property
     def has_errors(self) -> bool:
-        """Whether any finding is an error."""
+        """Is any finding an error?"""
         return self._counts[ERROR] > 0
 
     @property
     def are_full(self) -> bool:
-        """Are there more errors than are kept? Then nobody need look for more."""
+        """Are there more errors than are kept? Then checks need not look for more."""
         return self._counts[ERROR] > KEPT_MAX
 
     def in_order(self, first_file: str) -> list[Problem]:

@@ -1,7 +1,8 @@
-"""From broker.xml to a :class:`~artemis_py.config.settings.BrokerConfig`, or to everything that is wrong with it.
+"""Reads broker.xml into a :class:`~artemis_py.config.settings.BrokerConfig`, or reports everything that is wrong with
+it.
 
-In order: the text with its placeholders and includes, the XSD, the values, the properties laid over them, and the
-checks that need the whole. A file that passes takes the fast path only.
+The steps in order: the text with its placeholders and includes, the XSD, the values, the overriding properties, and the
+checks that need the whole. A valid file takes only the fast path.
 """
 
 from __future__ import annotations
@@ -54,10 +55,9 @@ def load(
 ) -> BrokerConfig:
     """Read a configuration file.
 
-    ``properties`` are files, folders of files, or several of them with commas between, laid over it in that order;
-    without any, a ``broker.properties`` beside the file is. ``environ`` (the process' environment by default) answers
-    ``${name}``.
-    Raises ConfigError with every problem found; warnings alone are in the result's ``notices``.
+    ``properties`` are files, folders of files, or comma-separated lists of them, applied in that order; without any, a
+    ``broker.properties`` next to the file is used. ``environ`` (default: the process' environment) provides the values
+    of ``${name}``. Raises ConfigError with every problem found; warnings alone are in the result's ``notices``.
     """
     file = os.fspath(path)
     known = os.environ if environ is None else environ
@@ -76,7 +76,7 @@ def loads(
     properties: Sequence[str | os.PathLike[str]] = (),
     environ: Mapping[str, str] | None = None,
 ) -> BrokerConfig:
-    """Like :func:`load` for a text; ``file`` is its name in messages, and what includes are relative to."""
+    """Like :func:`load` for a text; ``file`` is its name in messages and the base of relative includes."""
     known = os.environ if environ is None else environ
     problems = Problems()
     return _finish(read_text(text, file, known, problems), problems, [os.fspath(each) for each in properties], known)

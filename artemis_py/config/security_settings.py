@@ -1,4 +1,4 @@
-"""Which roles may do what to an address. Read and explained; nothing here checks a user or a password."""
+"""Which roles have which permission on an address. Read and explained; nothing here checks a user or a password."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class SecuritySetting:
 
 @final
 class SecurityConfig:
-    """All security-settings. For an address the most specific one decides alone: they are never merged.
+    """All security-settings. The most specific one for an address decides alone; they are never merged.
 
-    A setting whose match is a full name ``address::queue`` counts for that queue only, and before every other.
-    Where nothing matches, nothing is allowed.
+    A setting whose match is ``address::queue`` applies only to that queue and comes before all others. If nothing
+    matches, nothing is allowed.
     """
 
     __slots__ = ("_repository", "_uuid_namespace", "role_mappings", "settings")

@@ -1,4 +1,4 @@
-"""The typed settings of a broker: what the rest of the program knows of a broker.xml.
+"""The typed settings of a broker: all that the rest of the program knows of broker.xml.
 
 All of it is frozen. :func:`artemis_py.config.reader.load` makes it from a file.
 """
@@ -48,9 +48,9 @@ __all__ = [
 @final
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class BrokerConfig(CoreSettings):
-    """A configuration that has been read and found good.
+    """A configuration that was read and is valid.
 
-    ``notices`` are warnings and notes: everything in the file that is ignored, with its reason.
+    ``notices`` are warnings and notes, such as everything ignored in the file with its reason.
     """
 
     file: str = "broker.xml"
@@ -61,7 +61,7 @@ class BrokerConfig(CoreSettings):
     address_settings: SettingsRepository = field(default_factory=SettingsRepository)
     security: SecurityConfig = field(default_factory=SecurityConfig)
     user_limits: dict[str, UserLimits] = field(default_factory=dict)
-    """By login; ``*`` for each that has none of its own."""
+    """By login; ``*`` for every login without limits of its own."""
     journal_retention: RetentionConfig | None = None
     notices: tuple[Problem, ...] = ()
     origins: dict[str, Origin] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The text of one setting to its value, by the lexical rules of Artemis."""
+"""Converts the text of a setting to its value, by Artemis' lexical rules."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ALLOWED: Final = {
 
 
 class ValueTextError(Exception):
-    """A text that is no value of its setting; ``allowed`` says what would be."""
+    """A text is not a valid value of its setting; ``allowed`` says what is."""
 
     def __init__(self, allowed: str) -> None:
         super().__init__(allowed)
@@ -31,8 +31,8 @@ class ValueTextError(Exception):
 def parse_value(row: Setting, text: str, *, is_attribute: bool = False) -> Any:
     """Return the value that ``text`` means for the setting ``row``.
 
-    Texts of elements are trimmed, those of attributes and words of a choice are not. A boolean is true when it reads
-    ``true`` in any case and false otherwise, as in Artemis: ``1`` and an empty element are false. Raises
+    Texts of elements are trimmed; those of attributes and words of a choice are not. As in Artemis, a boolean is true
+    if it reads ``true`` in any letter case and false otherwise: ``1`` and an empty element are false. Raises
     ValueTextError.
     """
     if row.kind == BOOLEAN:
@@ -72,5 +72,5 @@ def _parse_number(kind: str, text: str) -> int | float:
 
 
 def doubtful_boolean(text: str) -> bool:
-    """Say whether a boolean passes the XSD but may not mean what its writer thinks: ``1`` or nothing at all."""
+    """Return whether a boolean passes the XSD but may not mean what its author thinks: ``1`` or empty."""
     return text.strip() in ("1", "")

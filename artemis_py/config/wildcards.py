@@ -2,15 +2,15 @@
 
 This is the second of two wildcard engines; the first, for settings, is :mod:`artemis_py.config.matching`.
 
-The rule, with the default characters: an address is cut into words at ``.``; empty words are words. In a pattern the
-word ``*`` stands for exactly one word, the word ``#`` for any number of words, none included, at any place. All other
-words are plain text, also those with a ``*`` or ``#`` glued to something: ``a*`` matches ``a*`` alone.
+The rule, with the default characters: an address is split into words at ``.``; empty words count. In a pattern the word
+``*`` stands for exactly one word, and the word ``#`` for any number of words, including none, at any place. All other
+words are plain text, even if they contain ``*`` or ``#``: ``a*`` matches only ``a*``.
 
-Artemis departs from this rule where ``#`` is followed by more than one word, by ``*`` or by another ``#``; its own
-documentation does not ask for that, and it is not repeated here.
+Artemis deviates from this rule if ``#`` is followed by more than one word, by ``*`` or by another ``#``. Its
+documentation does not say so, and this broker does not copy it.
 
-The functions compare texts only. That a message sent to an address which is itself a pattern goes to the bindings of
-that very address and nowhere else is for the router to see to, with :func:`is_wildcard`.
+The functions only compare texts. A message sent to an address that is itself a pattern goes only to the bindings of
+that address; the router ensures this with :func:`is_wildcard`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from artemis_py.config.matching import DEFAULT_SYNTAX, WildcardSyntax
 
 
 def is_wildcard(address: str, syntax: WildcardSyntax = DEFAULT_SYNTAX) -> bool:
-    """Say whether ``address`` is a pattern: one of its words is a wildcard. Never, where routing by them is off."""
+    """Return whether ``address`` is a pattern: one of its words is a wildcard. Always False if wildcard routing is
+    off.
+    """
     if not syntax.routing_enabled:
         return False
     if syntax.any_words not in address and syntax.single_word not in address:
@@ -31,7 +33,7 @@ def is_wildcard(address: str, syntax: WildcardSyntax = DEFAULT_SYNTAX) -> bool:
 
 
 def route_matches(pattern: str, address: str, syntax: WildcardSyntax = DEFAULT_SYNTAX) -> bool:
-    """Say whether a message to ``address`` goes to a queue bound to ``pattern``."""
+    """Return whether a message to ``address`` goes to a queue bound to ``pattern``."""
     if not is_wildcard(pattern, syntax):
         return pattern == address
     index = WildcardIndex(syntax)
@@ -58,9 +60,9 @@ class _Node:
 
 @final
 class WildcardIndex:
-    """A set of patterns, searched by address in time that grows with the words of the address.
+    """A set of patterns; a search takes time that grows with the number of words of the address.
 
-    A pattern without wildcards may be added too and then matches itself. Does not remember what was looked up.
+    A pattern without wildcards may also be added and matches only itself. Lookups are not cached.
     """
 
     __slots__ = ("_patterns", "_root", "syntax")
@@ -77,7 +79,7 @@ class WildcardIndex:
         return pattern in self._patterns
 
     def add(self, pattern: str) -> None:
-        """Add ``pattern``; adding it twice is adding it once."""
+        """Add ``pattern``; adding it again changes nothing."""
         self._patterns.add(pattern)
         node = self._root
         for word in self._words(pattern):
@@ -88,7 +90,7 @@ class WildcardIndex:
         node.pattern = pattern
 
     def remove(self, pattern: str) -> None:
-        """Remove ``pattern`` and the branches only it used. Raises KeyError when it is not here."""
+        """Remove ``pattern`` and the branches that only it used. Raises KeyError if it is not in the set."""
         self._patterns.remove(pattern)
         path: list[tuple[_Node, str]] = []
         node: _Node | None = self._root
@@ -154,7 +156,7 @@ class WildcardIndex:
 
 
 def _with_any_words(places: dict[_Node, None]) -> dict[_Node, None]:
-    """Add what an any-words wildcard reaches with no word at all, one wildcard after another."""
+    """Add the nodes that any-words wildcards reach with no word."""
     waiting = list(places)
     while waiting:
         child = waiting.pop().any_words

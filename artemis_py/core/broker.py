@@ -202,7 +202,7 @@ class Broker(Registry, Publisher):
         """
         queue = self._queue(queue_name)
         if queue.flow.overflow.depth is not None:
-            raise BrokerError(f"Queue {queue_name} has an overflow-policy, which a ring-size would take the place of")
+            raise BrokerError(f"Queue {queue_name} has an overflow-policy; a ring-size would replace it")
         if ring_size < -1:
             raise BrokerError(f"ring-size must be -1 (no ring), 0 (keeps nothing) or more, not {ring_size}")
         queue.flow.overflow = overflow_for(ring_size)

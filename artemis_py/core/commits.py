@@ -40,7 +40,7 @@ class Commits:
         if seen is None:
             return False
         if seen and digest and seen != digest:
-            raise DuplicateError(f"Transaction {commit_id[:200]} was committed before, with other messages")
+            raise DuplicateError(f"Transaction {commit_id[:200]} was already committed, with other messages")
         return True
 
     def remember(self, commit_id: str, digest: str, log: RecordLog) -> None:

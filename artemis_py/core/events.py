@@ -41,17 +41,17 @@ MEANINGS: Final = {
     OPENED: "queue opened after a restart",
     BLOCKED: "sender blocked",
     UNBLOCKED: "sender goes on",
-    DISCARDED: "message discarded after its last attempt, there is no dead-letter address",
-    NOT_ROUTED: "message discarded after its last attempt, the dead-letter address has no queue for it",
+    DISCARDED: "message discarded after its last attempt: there is no dead-letter address",
+    NOT_ROUTED: "message discarded after its last attempt: the dead-letter address has no queue for it",
     DEAD: "message sent to the dead-letter address",
     SUBSCRIBED: "subscription created",
     UNSUBSCRIBED: "subscription closed",
     ALERT: "alert threshold breached",
     REJECTED: "message refused by a full queue",
-    LOOPED: "message dropped, diverts, dead-letter or expiry addresses send it round in a circle",
+    LOOPED: "message dropped: diverts, dead-letter or expiry addresses form a loop",
     LIMITED: "address, queue or connection refused at a limit",
-    SET_ASIDE: "queue paused because a step of it broke off, a restart tries again",
-    GIVEN_UP: "a copy or a longer piece of work broke off and is given up",
+    SET_ASIDE: "queue paused because a step failed; a restart tries again",
+    GIVEN_UP: "a copy or a chore failed and was given up",
 }
 """By code, what happened."""
 

@@ -113,8 +113,8 @@ class Holdings:
     def why_full(self, what: str) -> str:
         """The reason for a refusal, with the next step."""
         return (
-            f"{what} is refused: clients make the broker hold {self.total_bytes} bytes, and {SETTING} allows"
-            f" {self.bytes_max}. Take messages, close what is not used, or raise {SETTING}"
+            f"{what} is refused: the broker holds {self.total_bytes} bytes for clients, and {SETTING} allows "
+            f"{self.bytes_max}. Consume messages, close what you do not use, or raise {SETTING}"
         )
 
 

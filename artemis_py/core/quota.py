@@ -40,8 +40,8 @@ class Quota:
         """A client wants another address beside ``count`` that are there. Raises LimitError when it may not have it."""
         if by is not None and 0 <= self.addresses_max <= count:
             self._refuse(
-                f"Address {name[:200]} is not created: there are {count} addresses, as many as max-addresses allows; "
-                "delete those that nobody uses (auto-delete-addresses) or raise max-addresses in broker.xml",
+                f"Address {name[:200]} was not created: there are {count} addresses, the limit of max-addresses; let "
+                "unused ones be deleted (auto-delete-addresses) or raise max-addresses in broker.xml",
                 name,
                 "max-addresses",
                 by,
@@ -53,8 +53,8 @@ class Quota:
             return
         if 0 <= self.queues_max <= count:
             self._refuse(
-                f"Queue {name[:200]} is not created: there are {count} queues, as many as max-queues allows; "
-                "unsubscribe, delete those that nobody uses (auto-delete-queues) or raise max-queues in broker.xml",
+                f"Queue {name[:200]} was not created: there are {count} queues, the limit of max-queues; "
+                "unsubscribe, let unused ones be deleted (auto-delete-queues) or raise max-queues in broker.xml",
                 name,
                 "max-queues",
                 by,
@@ -64,8 +64,8 @@ class Quota:
         queues_max = self._limits_of(by).queues_max
         if 0 <= queues_max <= self._queues.get(by, 0):
             self._refuse(
-                f"Queue {name[:200]} is not created: {_in_words(by)} {queues_max} queues, as many as max-queues in "
-                "resource-limit-settings allows; unsubscribe or raise it in broker.xml",
+                f"Queue {name[:200]} was not created: {_in_words(by)} {queues_max} queues, the limit of max-queues "
+                "in resource-limit-settings; unsubscribe or raise it in broker.xml",
                 name,
                 "max-queues of the user",
                 by,
@@ -93,8 +93,8 @@ class Quota:
             connections_max = self._limits_of(by).connections_max
             if 0 <= connections_max <= self._connections.get(by, 0):
                 self._refuse(
-                    f"Connection refused: {_in_words(by)} {connections_max} connections, as many as max-connections in "
-                    "resource-limit-settings allows; close one or raise it in broker.xml",
+                    f"Connection refused: {_in_words(by)} {connections_max} connections, the limit of "
+                    "max-connections in resource-limit-settings; close one or raise it in broker.xml",
                     by,
                     "max-connections of the user",
                     by,

@@ -215,11 +215,11 @@ def _overflow_in_words(own: QueueSettings) -> tuple[str, str]:
     if own.overflow_policy == "NONE" or not own.limits_depth:
         if own.ring_size < 0:
             return "unbounded", "no ring-size and no default-ring-size"
-        return f"ring of {own.ring_size}", "the least ready entry goes when one more arrives"
+        return f"ring of {own.ring_size}", "the least ready entry is dropped when another arrives"
     words = {
-        "RING": (f"ring of {depth}", "the least ready entries go; what is in delivery counts, and stays"),
+        "RING": (f"ring of {depth}", "the least ready entries are dropped; entries in delivery count and stay"),
         "REJECT": (f"reject beyond {depth}", "the sender gets an ERROR, and no other queue gets the message"),
-        "FLOW_TO_DISK": (f"flow to disk beyond {depth}", "what does not fit goes to pages of the address"),
+        "FLOW_TO_DISK": (f"flow to disk beyond {depth}", "messages beyond it go to pages of the address"),
         "PRODUCER_FLOW_CONTROL": (
             f"producer flow control beyond {depth}",
             f"senders wait until the depth is {depth.share(own.flow_resume_percent)}",
@@ -236,7 +236,7 @@ def _time_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
     if own.max_message_ttl:
         rows.append(("time to live", f"at most {own.max_message_ttl} ms", "for all messages; applied last"))
     if own.hold_on_publish:
-        rows.append(("hold", "until x-qpid-not-valid-before", "a message keeps its place, others overtake it"))
+        rows.append(("hold", "until x-qpid-not-valid-before", "the message keeps its place; others overtake it"))
     return rows
 
 
@@ -245,19 +245,19 @@ def _ends_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
     if own.expiry_policy is not None:
         rows.append(("expired", own.expiry_policy, "expiry-policy of the queue"))
     limit = own.max_delivery_attempts
-    attempts = f"after {limit} failed deliveries" if limit > 0 else "never: failed deliveries are not counted out"
+    attempts = f"after {limit} failed deliveries" if limit > 0 else "never: failed deliveries have no limit"
     rows.append(("dead letters", own.dead_letter_address or "discarded", attempts))
     alerts = _alerts_for(own)
     if alerts is not None:
-        rows.append(("alerts", "on", f"each kind again after {own.alert_repeat_gap} ms"))
+        rows.append(("alerts", "on", f"the same kind again after {own.alert_repeat_gap} ms"))
     return rows
 
 
 def _distribution_in_words(own: QueueSettings) -> tuple[str, str]:
     if own.exclusive:
-        return "exclusive", "the first consumer gets everything"
+        return "exclusive", "the first consumer gets every message"
     if own.max_live_consumers:
-        return f"{own.max_live_consumers} live consumers", "those that came first take turns, the others wait in line"
+        return f"{own.max_live_consumers} live consumers", "the first to arrive take turns; the others wait"
     return "round-robin", "consumers take turns, higher consumer priority first"
 
 
@@ -267,19 +267,21 @@ def _groups_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
         return [("groups", "none", "every message for itself")]
     named_by = rule.names[0].text
     if rule.shared:
-        return [("groups", f"shared, by {named_by}", "with a consumer as long as it has something of the group")]
+        return [("groups", f"shared, by {named_by}", "a consumer keeps a group while it holds messages of it")]
     buckets = f", in {rule.buckets} buckets" if rule.buckets > 0 else ""
-    return [("groups", f"sticky, by {named_by}{buckets}", "with its first consumer as long as that is there")]
+    return [
+        ("groups", f"sticky, by {named_by}{buckets}", ("a group stays with its first consumer while that is attached"))
+    ]
 
 
 def _consumers_in_words(own: QueueSettings) -> list[tuple[str, str, str]]:
     rows = []
     if own.exclusivity_policy != "NONE":
-        rows.append(("admits", own.exclusivity_policy.lower(), "others than the owner's consumers are refused"))
+        rows.append(("admits", own.exclusivity_policy.lower(), "only the owner's consumers are admitted"))
     if own.consumer_selector is not None:
-        rows.append(("selector", own.consumer_selector, "for consumers that bring none"))
+        rows.append(("selector", own.consumer_selector, "for consumers without one"))
     if own.consumer_replay_period is not None:
-        rows.append(("replay", f"{own.consumer_replay_period} s", "for consumers that ask for no other period"))
+        rows.append(("replay", f"{own.consumer_replay_period} s", "for consumers that ask for no period of their own"))
     return rows
 
 
@@ -289,14 +291,18 @@ def describe(own: QueueSettings, settings: AddressSettings) -> list[tuple[str, s
     gate = _gate_for(own)
     return [
         ("order", *_order_in_words(own)),
-        *([("keeps", f"the last value of each {own.last_value_key}", "others are replaced")] if own.last_value else []),
+        *(
+            [("keeps", f"the last value of each {own.last_value_key}", ("older values are replaced"))]
+            if own.last_value
+            else []
+        ),
         ("distribution", *_distribution_in_words(own)),
         *_groups_in_words(own),
         *_consumers_in_words(own),
         (
             "acquisition",
             "non-destructive" if non_destructive else "hold until acknowledged",
-            "messages stay when read" if non_destructive else "ack:auto settles when sent",
+            "messages stay after delivery" if non_destructive else "ack:auto settles when sent",
         ),
         ("overflow", *_overflow_in_words(own)),
         (

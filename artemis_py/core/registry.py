@@ -439,7 +439,7 @@ class Registry(Bindings):
         extended, LimitError when there are as many as there may be.
         """
         if not name:
-            raise NotFoundError("The destination names no address")
+            raise NotFoundError("The destination has no address")
         address = self.addresses.get(name)
         if address is None:
             settings = self.config.settings_for(name)
@@ -452,7 +452,7 @@ class Registry(Bindings):
         elif routing_type is not None and routing_type not in address.routing_types:
             if not address.settings.auto_create_addresses:
                 has = " and ".join(sorted(address.routing_types)) or "no routing type"
-                raise NotFoundError(f"Address {name} has {has}: not allowed to use it as {routing_type}")
+                raise NotFoundError(f"Address {name} has {has} and cannot be used as {routing_type}")
             address.add_routing_types((routing_type,))
             self.note_address(address)
         return address
@@ -462,7 +462,7 @@ class Registry(Bindings):
     ) -> Queue:
         """The queue of a fully qualified name, created if settings allow. Raises NotFoundError or BrokerError."""
         if not queue_name:
-            raise NotFoundError(f"The destination {address_name}:: names no queue")
+            raise NotFoundError(f"The destination {address_name}:: has no queue")
         queue = self.queues.get(queue_name)
         if queue is not None:
             if address_name and queue.address.name != address_name:
@@ -495,7 +495,7 @@ class Registry(Bindings):
         if others or not address.settings.auto_create_queues or queue is not None:
             names = ", ".join(sorted(each.name for each in others))
             hint = f"; subscribe to {name}::QUEUE with one of {names}" if others else ""
-            raise NotFoundError(f"Address {name} has no queue {name}, and it is not created{hint}")
+            raise NotFoundError(f"Address {name} has no queue {name}, and none is created{hint}")
         return self.create_queue(address, _plain_queue(name, name, ANYCAST), auto_created=True, by=by)
 
     def create_subscription_queue(

@@ -1,4 +1,4 @@
-"""What Prometheus sees: Artemis' metric names over plain ints, read when somebody asks, not while messages flow."""
+"""The Prometheus metrics: Artemis' metric names over plain ints, read on a scrape and not while messages flow."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Every metric that belongs to an address or a queue: its name, what it reads, its help.
+"""Every metric of an address or a queue: its name, its source, its help text.
 
-Artemis registers all of its meters as gauges, counts too, so none of them ends in ``_total``; dashboards made for
-Artemis ask for exactly these names. What Artemis does not have stands under new names.
+Artemis registers all of its meters as gauges, including counts, so none of them ends in ``_total``; dashboards made for
+Artemis use exactly these names. Metrics that Artemis does not have get new names.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Owner = TypeVar("Owner")
 
 
 class Gauge(NamedTuple, Generic[Owner]):
-    """``read`` takes the address or queue when somebody scrapes; ``help`` has no quote and no backslash."""
+    """``read`` is called with the address or queue on a scrape; ``help`` has no quote and no backslash."""
 
     name: str
     read: Callable[[Owner], int]
@@ -26,51 +26,69 @@ class Gauge(NamedTuple, Generic[Owner]):
 
 
 def durable(read: Callable[[Queue], int]) -> Callable[[Queue], int]:
-    """What is durable: durable messages, where the queue is durable too; on other queues nothing is."""
+    """Only the durable part: durable messages of a durable queue; other queues have none."""
     return lambda queue: read(queue) if queue.durable else 0
 
 
 LARGE_GAUGES: Final = (
-    ("artemis_large_messages", "bodies", "Bodies in files of their own now, those that are coming in included"),
-    ("artemis_large_message_bytes", "bytes", "What these bodies take"),
-    ("artemis_large_message_unwritten_bytes", "unwritten_bytes", "Bytes of them that wait for the disk"),
-    ("artemis_large_messages_without_room", "refused", "Bodies given up since the start for want of room"),
+    ("artemis_large_messages", "bodies", "Large bodies in files of their own, including those being received"),
+    ("artemis_large_message_bytes", "bytes", "Bytes of these bodies"),
+    ("artemis_large_message_unwritten_bytes", "unwritten_bytes", "Bytes of these bodies not yet written to disk"),
+    (
+        "artemis_large_messages_without_room",
+        "refused",
+        ("Large bodies refused since the start because the disk had no room"),
+    ),
 )
-"""Name, which of the store's counts it shows, help."""
+"""Name, the store's count, help."""
 
 RESOURCE_GAUGES: Final = (
-    ("artemis_disk_reserve_bytes", "reserve_bytes", "Kept on the disks for what must be written when they are full"),
-    ("artemis_disk_reserve_taken_bytes", "reserve_taken_bytes", "What of it is in use, or could not be had"),
-    ("artemis_disk_without_room", "is_short", "1 from when a file found no room until the reserve is whole again"),
-    ("artemis_descriptors_max", "descriptors_max", "How many file descriptors the process may have"),
-    ("artemis_descriptors_stomp_max", "stomp_descriptors_max", "From this one on they are for HTTP and storage"),
-    ("artemis_acceptors_paused", "paused", "Acceptors that accept nobody now, for want of descriptors"),
-    ("artemis_acceptor_pauses", "pauses", "How often that happened since the start"),
+    (
+        "artemis_disk_reserve_bytes",
+        "reserve_bytes",
+        ("Bytes reserved on the disks for writes that must succeed when they are full"),
+    ),
+    ("artemis_disk_reserve_taken_bytes", "reserve_taken_bytes", "Bytes of the reserve in use or not obtained"),
+    ("artemis_disk_without_room", "is_short", "1 from the time a file did not fit until the reserve is whole again"),
+    ("artemis_descriptors_max", "descriptors_max", "File descriptors the process may have"),
+    (
+        "artemis_descriptors_stomp_max",
+        "stomp_descriptors_max",
+        ("Descriptors that STOMP may use; the rest are kept for HTTP and storage"),
+    ),
+    ("artemis_acceptors_paused", "paused", "Acceptors that accept no connections now for lack of descriptors"),
+    ("artemis_acceptor_pauses", "pauses", "Times an acceptor stopped accepting since the start"),
 )
-"""Name, which of the server's counts it shows, help."""
+"""Name, the server's count, help."""
 
 LOG_GAUGES: Final = (
     ("artemis_log_retained_files", "retained_files", "Files in the retention directory"),
-    ("artemis_log_retained_bytes", "retained_bytes", "What these files take"),
+    ("artemis_log_retained_bytes", "retained_bytes", "Bytes of these files"),
     (
         "artemis_log_overrun_files",
         "overrun_files",
-        "Files removed since the start although a cursor held them back, because the disk was full",
+        "Files removed since the start because the disk was full, although a cursor held them",
     ),
-    ("artemis_log_overrun_bytes", "overrun_bytes", "What these files took"),
+    ("artemis_log_overrun_bytes", "overrun_bytes", "Bytes of these files"),
 )
-"""Name, which of the log's counts it shows, help."""
+"""Name, the log's count, help."""
 
 CURSOR_GAUGES: Final[tuple[Gauge[LogCursorView], ...]] = (
-    Gauge("artemis_log_cursor_lsn", lambda it: it.cursor.lsn, "Everything up to this lsn was read"),
-    Gauge("artemis_log_cursor_lag_bytes", lambda it: it.lag_bytes, "How much of the log is behind the cursor, about"),
+    Gauge("artemis_log_cursor_lsn", lambda it: it.cursor.lsn, "The cursor has read everything up to this lsn"),
+    Gauge(
+        "artemis_log_cursor_lag_bytes",
+        lambda it: it.lag_bytes,
+        ("Approximate bytes of the log not yet read by the cursor"),
+    ),
     Gauge("artemis_log_cursor_holds", lambda it: int(it.holds), "1 while the cursor holds retained files back"),
-    Gauge("artemis_log_cursor_idle_seconds", lambda it: it.idle_ms // 1000, "How long ago the cursor was moved"),
+    Gauge("artemis_log_cursor_idle_seconds", lambda it: it.idle_ms // 1000, "Seconds since the cursor was moved"),
 )
 
 ADDRESS_GAUGES: Final[tuple[Gauge[Address], ...]] = (
-    Gauge("artemis_routed_message_count", lambda it: it.routed_message_count, "Messages that reached a binding"),
-    Gauge("artemis_unrouted_message_count", lambda it: it.unrouted_message_count, "Messages that reached no binding"),
+    Gauge(
+        "artemis_routed_message_count", lambda it: it.routed_message_count, ("Messages routed to at least one binding")
+    ),
+    Gauge("artemis_unrouted_message_count", lambda it: it.unrouted_message_count, "Messages routed to no binding"),
     Gauge(
         "artemis_messages_dropped",
         lambda it: it.dropped_message_count,
@@ -78,7 +96,7 @@ ADDRESS_GAUGES: Final[tuple[Gauge[Address], ...]] = (
     ),
     Gauge("artemis_address_size", lambda it: it.size_bytes, "Estimated memory of the address' messages in bytes"),
     Gauge("artemis_number_of_pages", lambda it: it.number_of_pages, "Page files of the address"),
-    Gauge("artemis_limit_percent", lambda it: it.limit_percent, "How full the address is, in percent of its limit"),
+    Gauge("artemis_limit_percent", lambda it: it.limit_percent, "Percent of the address' limit in use"),
 )
 
 _PRESENT: Final[tuple[Gauge[Queue], ...]] = (
@@ -108,22 +126,22 @@ _DELIVERING: Final[tuple[Gauge[Queue], ...]] = (
     Gauge(
         "artemis_delivering_message_count",
         lambda queue: queue.contents.delivering_count,
-        "Messages sent to consumers and not settled",
+        "Messages sent to consumers and not yet settled",
     ),
     Gauge(
         "artemis_delivering_durable_message_count",
         durable(lambda queue: queue.contents.tally.held_durable_count),
-        "Durable messages sent to consumers and not settled",
+        "Durable messages sent to consumers and not yet settled",
     ),
     Gauge(
         "artemis_delivering_persistent_size",
         lambda queue: queue.contents.tally.held_size_bytes,
-        "Encoded bytes of the messages sent to consumers and not settled",
+        "Encoded bytes of the messages sent to consumers and not yet settled",
     ),
     Gauge(
         "artemis_delivering_durable_persistent_size",
         durable(lambda queue: queue.contents.tally.held_durable_size_bytes),
-        "Encoded bytes of the durable messages sent to consumers and not settled",
+        "Encoded bytes of the durable messages sent to consumers and not yet settled",
     ),
 )
 
@@ -131,22 +149,22 @@ _SCHEDULED: Final[tuple[Gauge[Queue], ...]] = (
     Gauge(
         "artemis_scheduled_message_count",
         lambda queue: len(queue.contents.scheduled),
-        "Messages that wait for their time",
+        "Scheduled messages",
     ),
     Gauge(
         "artemis_scheduled_durable_message_count",
         durable(lambda queue: queue.contents.tally.scheduled_durable_count),
-        "Durable messages that wait for their time",
+        "Durable scheduled messages",
     ),
     Gauge(
         "artemis_scheduled_persistent_size",
         lambda queue: queue.contents.tally.scheduled_size_bytes,
-        "Encoded bytes of the messages that wait for their time",
+        "Encoded bytes of the scheduled messages",
     ),
     Gauge(
         "artemis_scheduled_durable_persistent_size",
         durable(lambda queue: queue.contents.tally.scheduled_durable_size_bytes),
-        "Encoded bytes of the durable messages that wait for their time",
+        "Encoded bytes of the durable scheduled messages",
     ),
 )
 
@@ -154,17 +172,17 @@ _COUNTERS: Final[tuple[Gauge[Queue], ...]] = (
     Gauge(
         "artemis_messages_added",
         lambda queue: queue.contents.tally.added,
-        "Messages added since the queue exists, those too that a ring gave up at once",
+        "Messages added since the queue was created, including those a ring dropped at once",
     ),
     Gauge(
         "artemis_messages_acknowledged",
         lambda queue: queue.contents.tally.acknowledged,
-        "Messages acknowledged since the queue exists",
+        "Messages acknowledged since the queue was created",
     ),
     Gauge(
         "artemis_messages_killed",
         lambda queue: queue.contents.tally.killed,
-        "Messages removed after too many attempts or by purge",
+        "Messages removed after too many delivery attempts or by purge",
     ),
     Gauge(
         "artemis_messages_expired",
@@ -174,22 +192,22 @@ _COUNTERS: Final[tuple[Gauge[Queue], ...]] = (
     Gauge(
         "artemis_messages_replaced",
         lambda queue: queue.contents.tally.replaced,
-        "Messages given up by a ring or replaced by a newer last value",
+        "Messages dropped by a ring or replaced by a newer last value",
     ),
     Gauge(
         "artemis_paged_messages",
         lambda queue: queue.contents.paged_count,
-        "Messages of the queue that stand in pages and not in memory",
+        "Messages of the queue in pages and not in memory",
     ),
     Gauge(
         "artemis_queue_alerts",
         lambda queue: 0 if queue.parts.alerts is None else queue.parts.alerts.alerts.raised_count,
-        "Alerts raised since the start: thresholds of depth, size and age that were breached",
+        "Alerts raised since the start for breached thresholds of depth, size and age",
     ),
     Gauge(
         "artemis_queue_flow_stopped",
         lambda queue: int(queue.flow.stopped),
-        "1 while senders wait for the queue to become less deep",
+        "1 while senders wait for the queue's depth to fall",
     ),
     Gauge(
         "artemis_consumer_count",

@@ -1,4 +1,4 @@
-"""The collectors that prometheus-client asks: nothing is counted here, everything is read when somebody scrapes."""
+"""The collectors for prometheus-client: they count nothing and read everything on a scrape."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NS_PER_SECOND: Final = 1_000_000_000
 
 
 class QueueCollector(Collector):
-    """The address and queue families as objects of prometheus-client, for whoever collects the registry.
+    """The address and queue families as objects of prometheus-client, for readers of the registry.
 
     A scrape over HTTP takes the same numbers from ``exposition``, which is faster.
     """
@@ -80,7 +80,7 @@ class BrokerCollector(Collector):
         self._scrape_seconds = scrape_seconds
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: no other collector has these names, and registration need not read the broker."""
+        """Returns nothing: no other collector has these names, and registration need not read the broker."""
         return []
 
     def collect(self) -> Iterable[Metric]:
@@ -104,9 +104,7 @@ class BrokerCollector(Collector):
             yield self._gauge(name, text, counts.get(key, 0))
         yield from self._log()
         yield self._build()
-        yield self._gauge(
-            "artemis_scrape_duration_seconds", "Time the scrape before this one took", self._scrape_seconds()
-        )
+        yield self._gauge("artemis_scrape_duration_seconds", "Duration of the previous scrape", self._scrape_seconds())
 
     def _gauge(self, name: str, text: str, value: float) -> Metric:
         family = GaugeMetricFamily(name, text, labels=["broker"])
@@ -116,23 +114,25 @@ class BrokerCollector(Collector):
     def _artemis_gauges(self) -> Iterable[Metric]:
         broker, server, gauge = self._broker, self._server, self._gauge
         yield gauge("artemis_active", "1 while the broker is started", float(broker.started))
-        yield gauge("artemis_replica_sync", "1 while a backup is in step; there is no backup", 0)
+        yield gauge("artemis_replica_sync", "1 while a backup is in sync; always 0, there is no backup", 0)
         yield gauge("artemis_connection_count", "Connections open now", server.connections_open)
         yield gauge("artemis_total_connection_count", "Connections since the start", server.connections_total)
         yield gauge("artemis_session_count", "Sessions open now", server.sessions_open)
         yield gauge("artemis_total_session_count", "Sessions since the start", server.sessions_total)
-        yield gauge("artemis_addresses", "Addresses now; max-addresses limits them", len(broker.addresses))
-        yield gauge("artemis_queues", "Queues now; max-queues limits them", len(broker.queues))
-        yield gauge("artemis_address_memory_usage", "Bytes of memory of all addresses", broker.memory_bytes)
+        yield gauge("artemis_addresses", "Addresses that exist now, limited by max-addresses", len(broker.addresses))
+        yield gauge("artemis_queues", "Queues that exist now, limited by max-queues", len(broker.queues))
+        yield gauge("artemis_address_memory_usage", "Estimated memory of all addresses in bytes", broker.memory_bytes)
         yield gauge(
             "artemis_messages_looped",
-            "Copies dropped because they were forwarded in a circle",
+            "Copies dropped because they were forwarded in a loop",
             broker.router.looped_message_count,
         )
         limit = self._global_max_size_bytes
         percent = broker.memory_bytes * 100 // limit if limit > 0 else 0
         yield gauge(
-            "artemis_address_memory_usage_percentage", "Memory in percent of global-max-size, 0 without one", percent
+            "artemis_address_memory_usage_percentage",
+            ("Memory of all addresses in percent of global-max-size; 0 without a limit"),
+            percent,
         )
         yield gauge(
             "artemis_disk_store_usage", "Used share of the disk that stores messages, 0 to 1", self._disk_usage()
@@ -155,33 +155,35 @@ class BrokerCollector(Collector):
             family.add_metric([self._broker.name, state], count)
         yield family
         faults = CounterMetricFamily(
-            "artemis_connection_faults", "Steps of connections that broke off", labels=["broker", "step"]
+            "artemis_connection_faults", "Steps of connections that failed", labels=["broker", "step"]
         )
         for step, count in self._server.connection_faults.items():
             faults.add_metric([self._broker.name, step], count)
         yield faults
 
     def _clock(self) -> Iterable[Metric]:
-        text = "How often the wall clock was set by a second or more"
+        text = "Times the wall clock was set by a second or more"
         steps = CounterMetricFamily("artemis_clock_steps", text, labels=["broker", "direction"])
         for direction, count in self._server.clock_steps.items():
             steps.add_metric([self._broker.name, direction], count)
         yield steps
         yield self._gauge(
             "artemis_clock_shift_seconds",
-            "How far the wall clock has been set ahead since the start, below 0: back",
+            "How far the wall clock was set since the start; negative: back",
             self._broker.clock.shift_ms / 1000,
         )
 
     def _holdings(self) -> Iterable[Metric]:
         name, holdings = self._broker.name, self._broker.holdings
-        kinds = GaugeMetricFamily(
-            "artemis_held_bytes", "Memory that clients make the broker hold, by kind", labels=["broker", "kind"]
-        )
+        kinds = GaugeMetricFamily("artemis_held_bytes", "Memory held for clients, by kind", labels=["broker", "kind"])
         for kind, size_bytes in holdings.by_kind().items():
             kinds.add_metric([name, kind], size_bytes)
         yield kinds
-        yield self._gauge("artemis_held_bytes_max", "The limit on it (global-max-held-size)", holdings.bytes_max)
+        yield self._gauge(
+            "artemis_held_bytes_max",
+            ("Limit on the memory held for clients (global-max-held-size)"),
+            holdings.bytes_max,
+        )
         for metric, text, count in (
             ("artemis_held_refusals", "Requests refused at this limit", holdings.refused_count),
             ("artemis_held_cut_offs", "Connections closed at this limit", holdings.cut_off_count),
@@ -237,7 +239,7 @@ class BrokerCollector(Collector):
 
     def _build(self) -> Metric:
         family = GaugeMetricFamily(
-            "artemis_build_info", "What runs here; always 1", labels=["broker", "compiled", "python", "version"]
+            "artemis_build_info", "Build information; always 1", labels=["broker", "compiled", "python", "version"]
         )
         compiled = str(IS_COMPILED).lower()
         family.add_metric([self._broker.name, compiled, platform.python_version(), VERSION], 1)

@@ -1,4 +1,4 @@
-"""One exporter per broker: registries, collectors and the answer to a scrape."""
+"""One exporter per broker: registries, collectors and the response to a scrape."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 class MetricsExporter:
     """Answers scrapes of one broker.
 
-    prometheus-client is imported at the first use, because it costs more than the start of the broker may; ``prepare``
-    does that ahead of time, in any thread. The exporter counts nothing itself and keeps nothing between scrapes but the
-    duration of the last one.
+    prometheus-client is imported on first use, because it would slow down the broker's start too much; ``prepare`` does
+    that ahead of time, in any thread. The exporter counts nothing itself and keeps only the duration of the last
+    scrape.
 
     ``turn_bounds_s`` are the upper bounds of ``server.turn_buckets`` in seconds. ``global_max_size_bytes`` is the limit
     of all addresses, -1 for none. ``store_directory`` is where messages are stored, None when in memory only.
@@ -58,7 +58,7 @@ class MetricsExporter:
     def scrape(self, accept: str = "") -> tuple[str, Iterator[bytes]]:
         """Returns the content type that suits an ``Accept`` header, and the text in pieces.
 
-        The reader may do other work between two pieces. The values are those of the moment a piece is taken.
+        The reader may do other work between two pieces. The values are those of the moment when a piece is taken.
         """
         from prometheus_client.exposition import choose_encoder
 

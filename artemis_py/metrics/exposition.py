@@ -1,8 +1,8 @@
 """The text of the address and queue gauges, written without one object per sample.
 
-There are some twenty samples per queue. The stock encoder of prometheus-client sorts and escapes the labels of each of
-them again: 95 ms for 1,000 queues, during which the broker would stand still. Here the labels of a queue are written
-once per scrape: 3 ms. Gauges look the same in Prometheus' text format and in OpenMetrics, so one text serves both.
+There are some twenty samples per queue. The standard encoder of prometheus-client sorts and escapes the labels of each
+sample again: 95 ms for 1,000 queues, during which the broker would block. Here the labels of a queue are written once
+per scrape: 3 ms. Gauges look the same in Prometheus' text format and in OpenMetrics, so one text serves both.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def shown_queues(broker: Broker) -> list[Queue]:
 
 
 def render_gauges(broker: Broker) -> Iterator[str]:
-    """All address and queue families, in pieces of about SAMPLES_PER_CHUNK lines. The first pieces are empty: while
-    there are many names, to write those takes longer than one step may.
+    """All address and queue families, in pieces of about SAMPLES_PER_CHUNK lines. The first pieces are empty: with many
+    names, writing the labels takes longer than one step may.
 
     Which addresses and queues are shown is fixed with the first piece; a value is read when its line is written.
     """
@@ -80,7 +80,7 @@ def _queue_labels(queue: Queue, broker_name: str) -> str:
 
 
 def _families(gauges: Sequence[Gauge[Owner]], rows: Sequence[tuple[str, Owner]]) -> Iterator[list[str]]:
-    """The lines of each family; those of a long one in several lists. ``rows`` are labels as written, and whose."""
+    """The lines of each family; a long one in several lists. ``rows`` are the labels as written, and their owners."""
     for gauge in gauges:
         name, read = gauge.name, gauge.read
         yield [f"# HELP {name} {gauge.help}\n# TYPE {name} gauge\n"]

@@ -1,4 +1,4 @@
-"""What the metrics read of the server, which stands above them and which they therefore cannot import."""
+"""What the metrics read of the server, which is on a higher floor, so they cannot import it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class LogCursor(Protocol):
 
     @property
     def lsn(self) -> int:
-        """Everything up to it was read."""
+        """The reader has everything up to it."""
 
 
 class LogCursorView(Protocol):
-    """A cursor in the log and what it means at this moment."""
+    """A cursor in the log and its current state."""
 
     @property
     def cursor(self) -> LogCursor:
@@ -31,7 +31,7 @@ class LogCursorView(Protocol):
 
     @property
     def lag_bytes(self) -> int:
-        """How much of the log is behind it."""
+        """Approximate bytes of the log not yet read."""
 
     @property
     def idle_ms(self) -> int:
@@ -43,7 +43,7 @@ class ServerView(Protocol):
 
     @property
     def connections_open(self) -> int:
-        """Connections now."""
+        """Open connections."""
 
     @property
     def connections_total(self) -> int:
@@ -51,7 +51,7 @@ class ServerView(Protocol):
 
     @property
     def sessions_open(self) -> int:
-        """Sessions now; a connection has one for itself and one per transaction."""
+        """Open sessions; a connection has one for itself and one per transaction."""
 
     @property
     def sessions_total(self) -> int:
@@ -83,11 +83,11 @@ class ServerView(Protocol):
 
     @property
     def turn_buckets(self) -> Sequence[int]:
-        """Turns by duration: one count per bound, and one more for what is longer than the last."""
+        """Turns by duration: one count per bound, and one for longer turns."""
 
     @property
     def connection_faults(self) -> Mapping[str, int]:
-        """Connections that were cut off because a step of theirs broke off, by step."""
+        """Connections closed because one of their steps failed, by step."""
 
     @property
     def clock_steps(self) -> Mapping[str, int]:
@@ -97,16 +97,16 @@ class ServerView(Protocol):
         """Records, batches and files."""
 
     def large_counts(self) -> Mapping[str, int]:
-        """Bodies in files of their own."""
+        """Figures of large bodies."""
 
     def resource_counts(self) -> Mapping[str, int]:
-        """What is kept in reserve of disks and descriptors, and whether it is in use."""
+        """The reserves of disk space and descriptors, and whether they are in use."""
 
     def log_counts(self) -> Mapping[str, int]:
-        """What is retained of the log."""
+        """Figures of the retained log."""
 
     def log_cursors(self) -> Sequence[LogCursorView]:
-        """Who has read how far in the log."""
+        """The cursors in the log."""
 
     def connections_by_state(self) -> Mapping[str, int]:
-        """Connections now, by state of their protocol."""
+        """Open connections, by state of their protocol."""

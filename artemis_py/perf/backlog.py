@@ -1,4 +1,4 @@
-"""Scenario 7: what a waiting message costs, and how fast a queue fills and drains."""
+"""Scenario 7: the memory of a waiting message, and how fast a queue fills and drains."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Backlog(Scenario):
         return metrics
 
     def _fill(self, run: Run, producer: Link, queue: str, body: bytes, count: int) -> float:
-        """Sends ``count`` messages; the receipt of the last proves that the broker has taken them all."""
+        """Sends ``count`` messages; the receipt of the last proves that the broker accepted them all."""
         frame = send_frame(run.target, queue, body)
         started = time.perf_counter()
         if count > 1:
@@ -62,7 +62,7 @@ class Backlog(Scenario):
             elapsed = time.perf_counter() - started
             surplus = consumer.goodbye()
         if surplus:
-            raise PerfError(f"the queue held {surplus:,} messages more than were sent")
+            raise PerfError(f"the queue held {surplus:,} more messages than were sent")
         return elapsed
 
     def _pump(self, run: Run, senders: list[Sender], receivers: list[Receiver], frame_bytes: int) -> None:

@@ -15,11 +15,11 @@ RECEIVE_BYTES: Final = 256 * 1024
 
 
 class MarkerCounter:
-    """Counts the ends of messages whose body ends alike, and notices an ERROR frame anywhere in the stream.
+    """Counts the ends of messages with equal body ends, and notices an ERROR frame anywhere in the stream.
 
-    The caller reads into ``buffer`` at ``start`` and says how much came. The room before ``start`` takes the tail of
-    the block before, so that one search finds markers that were cut in two. Many counters may share one buffer: each
-    keeps the tail of its own stream. It does not check what stands between the markers.
+    The caller reads into ``buffer`` at ``start`` and passes the number of bytes. The room before ``start`` is for the
+    tail of the previous block, so that one search finds split markers. Many counters may share one buffer: each keeps
+    the tail of its own stream. The bytes between markers are not checked.
     """
 
     __slots__ = ("_error", "_error_tail", "_marker", "_tail_bytes", "count", "tail")
@@ -70,7 +70,7 @@ class MarkerCounter:
             at = buffer.find(ERROR, after, end)
 
     def raise_error(self, closed: bool = False) -> None:
-        """Raises PerfError with the text of an ERROR frame once it is complete, or what came of it if ``closed``."""
+        """Raises PerfError with the text of an ERROR frame once it is complete, or with its beginning if ``closed``."""
         if self._error is None:
             return
         reader = FrameReader()
@@ -79,4 +79,4 @@ class MarkerCounter:
             raise PerfError(f"the broker sent ERROR: {found.text}")
         if closed:
             text = " ".join(self._error.decode(errors="replace").split())
-            raise PerfError(f"the broker sent an unfinished ERROR and closed: {text[:300]}")
+            raise PerfError(f"the broker sent an incomplete ERROR and closed: {text[:300]}")

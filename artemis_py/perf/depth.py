@@ -1,7 +1,7 @@
-"""Scenarios depth-…: what the parts of a message's way cost on a queue that holds many already, by type of queue.
+"""Scenarios depth-…: the cost of each step of a message on a deep queue, by type of queue.
 
-The queue is the broker's own, without sockets and without a journal: so the figures are the cost of the queue alone,
-and what grows with the depth cannot hide behind the network.
+The queue is the broker's own, without sockets and journal: so the figures show the queue alone, and costs that grow
+with the depth cannot hide behind the network.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from artemis_py.records import MemoryLog
 
 DEPTH: Final = 100_000
 SAMPLE: Final = 1_000
-"""How many messages one measurement moves, at every depth that has as many."""
+"""How many messages one measurement moves, if the queue has that many."""
 _MOVED_MIN: Final = 20_000
 _BATCH: Final = 50
 _NAME: Final = "depth"
@@ -108,7 +108,7 @@ class DepthLastValue(Depth):
 
 
 class _Filled:
-    """A queue with its messages, and the means to move some."""
+    """A queue with its messages, and methods to move some."""
 
     def __init__(self, depth: int, attributes: dict[str, Any]) -> None:
         queue = QueueConfig(name=_NAME, address=_NAME, routing_type="ANYCAST", durable=False, **attributes)

@@ -27,8 +27,8 @@ WINDOW: Final[Headers] = (
 LAST_BODY: Final = b"the last one"
 RECEIVE_BYTES: Final = 256 * 1024
 UNSENT_BYTES_MIN: Final = 256 * 1024
-"""So much is ready for the socket while receipts are left to await. One group at a time would make the broker wait for
-the next one.
+"""This many bytes are kept ready for the socket while more receipts may be awaited. With one group at a time, the
+broker would wait for the next one.
 """
 POLL_S: Final = 0.25
 _ACK_ID: Final = re.compile(rb"\nack:([^\n]*)")
@@ -37,7 +37,7 @@ _MESSAGE_ID: Final = re.compile(rb"\nmessage-id:([^\n]*)")
 
 class Durable(Scenario):
     """A receipt for every hundredth message and one ACK for every hundred. The clock stops when the last message is
-    acknowledged and every receipt, that of the last ACK too, has come.
+    acknowledged and every receipt has arrived, including that of the last ACK.
     """
 
     id = "3"
@@ -67,12 +67,12 @@ class Durable(Scenario):
             producer.goodbye()
             surplus = consumer.goodbye()
         if surplus:
-            raise PerfError(f"the consumer received {surplus:,} messages more than were sent")
+            raise PerfError(f"the consumer received {surplus:,} more messages than were sent")
         self._nothing_left(run, queue)
         return metrics
 
     def _nothing_left(self, run: Run, queue: str) -> None:
-        """Sends one more message. Raises PerfError when anything comes before it: it was acknowledged already."""
+        """Sends one more message. Raises PerfError if an already acknowledged message arrives before it."""
         surplus = 0
         with Link(run.target) as late:
             late.confirmed("SEND", send_headers(run.target, queue, LAST_BODY), LAST_BODY)
@@ -81,7 +81,7 @@ class Durable(Scenario):
                 surplus += found.command == "MESSAGE"
             surplus += late.goodbye()
         if surplus:
-            raise PerfError(f"{surplus:,} messages came again that were acknowledged")
+            raise PerfError(f"{surplus:,} acknowledged messages were delivered again")
 
 
 class DurableIndividual(Durable):
@@ -109,7 +109,7 @@ class Wire:
         self._tail = b""
 
     def read(self) -> bytes:
-        """The frames that have come whole. Bodies hold no NUL, so the last NUL ends one. Raises PerfError."""
+        """The complete frames so far. Bodies have no NUL, so the last NUL ends a frame. Raises PerfError."""
         try:
             data = self.link.sock.recv(RECEIVE_BYTES)
         except BlockingIOError:
@@ -134,7 +134,7 @@ class Wire:
             raise PerfError(f"the broker broke the connection: {error.strerror}") from error
 
     def look_at(self, data: bytes) -> int:
-        """Take frames apart; returns how many are receipts. Raises PerfError at an ERROR."""
+        """Parse frames; returns the number of receipts. Raises PerfError for an ERROR."""
         reader = FrameReader()
         reader.feed(data)
         receipts = 0
@@ -158,7 +158,7 @@ class Source(Wire):
         self.awaited = 0
 
     def fill(self, groups: Iterator[int]) -> None:
-        """Have something to send, if more may be under way."""
+        """Add groups to send, if more may be under way."""
         while len(self.unsent) < UNSENT_BYTES_MIN and self.awaited < RECEIPTS_OPEN_MAX:
             number = next(groups, None)
             if number is None:
@@ -167,7 +167,7 @@ class Source(Wire):
             self.awaited += 1
 
     def take(self) -> bool:
-        """Read receipts; True when any came."""
+        """Read receipts; True if any arrived."""
         data = self.read()
         if not data:
             return False
@@ -193,7 +193,7 @@ class Sink(Wire):
         self.awaited = 0
 
     def take(self) -> bool:
-        """Read messages and receipts, and have the ACKs ready; True when any came."""
+        """Read messages and receipts, and prepare the ACKs; True if any arrived."""
         data = self.read()
         if not data:
             return False
@@ -206,7 +206,7 @@ class Sink(Wire):
     def _acknowledge(self, ids: list[bytes]) -> None:
         seen, self.received = self.received, self.received + len(ids)
         if self.received > self.expected:
-            raise PerfError(f"the consumer received {self.received - self.expected:,} messages more than were sent")
+            raise PerfError(f"the consumer received {self.received - self.expected:,} more messages than were sent")
         wanted = ids if self._acks_each else ids[GROUP - 1 - seen % GROUP :: GROUP]
         if not wanted:
             return
@@ -226,7 +226,7 @@ class Traffic:
         self._sink = sink
 
     def send(self, count: int) -> float:
-        """Send ``count`` messages, rounded up to whole groups; returns the seconds until all is acknowledged."""
+        """Send ``count`` messages, rounded up to whole groups; returns the seconds until all are acknowledged."""
         groups = iter(range(-(-count // GROUP)))
         source, sink = self._source, self._sink
         sink.expected += -(-count // GROUP) * GROUP
@@ -267,7 +267,7 @@ class Traffic:
         now = time.perf_counter()
         how_far = f"{sink.received:,} of {sink.expected:,} received, {self._source.awaited} receipts awaited"
         if not moved and now - moved_at > run.target.stall_s:
-            raise PerfError(f"stalled: nothing moved for {run.target.stall_s:g} s; {how_far}")
+            raise PerfError(f"stalled: no progress for {run.target.stall_s:g} s; {how_far}")
         if now - started > run.options.limit_s:
             raise PerfError(f"not finished after {run.options.limit_s:g} s; {how_far}")
         run.progress.show(lambda: how_far)

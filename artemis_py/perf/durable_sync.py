@@ -1,4 +1,6 @@
-"""Scenarios 4 and 11: durable messages, each awaited before the next; what a single one costs beside one sync."""
+"""Scenarios 4 and 11: durable messages, each awaited before the next; the cost of one message compared with one
+sync.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ class DurableSync(SyncProducers):
     extra_headers = PERSISTENT
 
     def run(self, run: Run) -> dict[str, float]:
-        """The time to a receipt, beside one fdatasync."""
+        """The time to a receipt, compared with one fdatasync."""
         took_ns = fdatasync_ns(run.options.directory)
         metrics = super().run(run)
         took_ns += fdatasync_ns(run.options.directory)

@@ -23,7 +23,7 @@ def frame(command: str, headers: Headers, body: bytes = b"") -> bytes:
 
 
 def body_of(size: int) -> bytes:
-    """A body of ``size`` bytes (1 or more) that holds neither NUL nor line end."""
+    """A body of ``size`` bytes (1 or more) without NUL and line end."""
     return (ALPHABET * (size // len(ALPHABET) + 1))[:size]
 
 
@@ -54,7 +54,7 @@ def blocks(rendered: bytes, total: int, block_bytes: int = BLOCK_BYTES) -> Itera
 
 
 def unique_frame(target: Target, destination: str, body: bytes, place: int) -> bytes:
-    """A SEND whose ``correlation-id`` waits for the number of its block; all have the same length."""
+    """A SEND with a placeholder for the ``correlation-id``; all have the same length."""
     correlation = ("correlation-id", f"{BLOCK_NUMBER.decode()}-{place:06d}")
     return frame("SEND", (*send_headers(target, destination, body), correlation), body)
 

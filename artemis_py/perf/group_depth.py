@@ -1,4 +1,4 @@
-"""Scenarios depth-groups and depth-shared-groups: what a message costs on a deep queue with many groups, one of them
+"""Scenarios depth-groups and depth-shared-groups: the cost of a message on a deep queue with many groups, one of them
 blocked.
 """
 
@@ -124,7 +124,7 @@ class _Grouped:
             self._queue.dispatch(_NOW_MS)
             if not consumer.room_bytes:
                 return
-        raise PerfError("a consumer of a queue with groups did not get what there is for it")
+        raise PerfError("a consumer of a queue with groups did not get its messages")
 
     def park(self) -> None:
         """One message to another consumer: everything before it is passed over."""

@@ -1,4 +1,4 @@
-"""Scenario 9: what a connection costs that does nothing."""
+"""Scenario 9: the cost of an idle connection."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _connect(run: Run, number: int) -> Link:
 
 
 def _allow_files(needed: int) -> None:
-    """Raises the limit of open files as far as this process may. Raises PerfError when that is not enough."""
+    """Raises the limit of open files as far as this process may. Raises PerfError if that is not enough."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft >= needed:
         return

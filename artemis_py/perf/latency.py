@@ -48,7 +48,7 @@ class Latency(Scenario):
             producer.goodbye()
             surplus = consumer.goodbye()
         if surplus:
-            raise PerfError(f"the consumer received {surplus:,} messages more than were sent")
+            raise PerfError(f"the consumer received {surplus:,} more messages than were sent")
         return metrics
 
 

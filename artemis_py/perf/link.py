@@ -1,4 +1,4 @@
-"""One connection to the broker: logging in, subscribing, saying goodbye. Bulk traffic goes through ``pump.py``."""
+"""One connection to the broker: login, subscriptions, disconnect. Bulk traffic goes through ``pump.py``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _receipts = itertools.count(1)
 
 
 class Link:
-    """A socket to the broker in blocking mode, except while a pump has it.
+    """A socket to the broker, in blocking mode except while a pump uses it.
 
     Every method raises PerfError when the broker sends ERROR, closes, or is silent for ``target.stall_s`` seconds.
     """
@@ -48,7 +48,7 @@ class Link:
         self.close()
 
     def close(self) -> None:
-        """Closes the socket without a word; safe to call twice."""
+        """Closes the socket without DISCONNECT; safe to call twice."""
         self.sock.close()
 
     def _log_in(self) -> None:
@@ -84,7 +84,7 @@ class Link:
             self._read_for(RECEIPTLESS_PAUSE_S)
 
     def confirmed(self, command: str, headers: Headers, body: bytes = b"") -> None:
-        """Sends a frame and waits for its RECEIPT. Other frames that come first are passed over."""
+        """Sends a frame and waits for its RECEIPT. Other frames before it are skipped."""
         receipt = f"perf-{next(_receipts)}"
         self.send(frame(command, (*headers, ("receipt", receipt)), body))
         while True:
@@ -93,7 +93,7 @@ class Link:
                 return
 
     def goodbye(self) -> int:
-        """DISCONNECT, and close; returns how many MESSAGE frames came before the broker was done."""
+        """DISCONNECT, and close; returns how many MESSAGE frames arrived before the end."""
         self.sock.settimeout(self.target.stall_s)
         messages = 0
         try:
@@ -115,7 +115,7 @@ class Link:
         try:
             self.sock.sendall(data)
         except (TimeoutError, BlockingIOError) as error:
-            raise PerfError(f"{self.target.url} takes no bytes for {self.target.stall_s:g} s") from error
+            raise PerfError(f"{self.target.url} accepted no bytes for {self.target.stall_s:g} s") from error
         except OSError as error:
             self._raise_last_words()
             raise PerfError(f"{self.target.url} closed the connection: {error.strerror or error}") from error
@@ -153,7 +153,7 @@ class Link:
         return found
 
     def _read_for(self, seconds: float) -> None:
-        """Reads what comes for a while: an ERROR is noticed, other frames are passed over."""
+        """Reads for a while: reports an ERROR, skips other frames."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             self.sock.settimeout(left)
@@ -180,8 +180,8 @@ class Link:
             raise_if_error(found)
 
     def wait_in_kernel(self) -> None:
-        """Leave it to the kernel to give up after ``target.stall_s`` seconds. A socket with a timeout of Python's own
-        makes two calls of each: poll() goes first.
+        """Let the kernel time out after ``target.stall_s`` seconds. With Python's own timeout each call becomes two:
+        poll() comes first.
         """
         limit = struct.pack("@ll", *divmod(int(self.target.stall_s * 1_000_000), 1_000_000))
         self.sock.settimeout(None)
@@ -189,7 +189,7 @@ class Link:
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
     def give_back(self, data: bytes) -> None:
-        """Returns bytes after the measured traffic, so that ``goodbye`` begins at a frame."""
+        """Puts back bytes after the measured traffic, so that ``goodbye`` begins at a frame."""
         self._reader.feed(data)
 
 

@@ -1,4 +1,4 @@
-"""Scenarios ``neighbours-…``: how long one client waits for a receipt beside others that send all they can."""
+"""Scenarios ``neighbours-…``: how long one client waits for a receipt while others send as fast as they can."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ LONGEST_TURN: Final = "artemis_turn_duration_seconds_max"
 SUBSCRIPTIONS: Final = 50
 HEADER_BYTES: Final = 8_000
 BLOCKS: Final = 20_000
-"""More different header blocks than a broker will keep at hand."""
+"""More different header blocks than a broker will cache."""
 HEADERS: Final = 8
 """Headers of each of these blocks."""
 
 
 class Neighbours(Scenario):
-    """One client sends a transient message every 5 ms, or when the receipt of the one before comes; in another process
-    ``neighbours`` connections send without a pause.
+    """One client sends a transient message every 5 ms, or after the previous receipt; in another process ``neighbours``
+    connections send without a pause.
     """
 
     headline = "p99_us"
 
     @abstractmethod
     def greeting(self, run: Run, topic: str, number: int) -> bytes:
-        """What a neighbour sends once."""
+        """What a neighbour sends at first."""
 
     @abstractmethod
     def flood(self, run: Run, topic: str) -> bytes:
-        """What it sends again and again: whole frames."""
+        """What it then sends repeatedly: complete frames."""
 
     def run(self, run: Run) -> dict[str, float]:
         """Percentiles of the time to a receipt; with ``metrics_url`` the broker's longest turn since its start."""
@@ -64,7 +64,7 @@ class Neighbours(Scenario):
 
 
 class NeighboursTiny(Neighbours):
-    """The smallest frames there are, to a topic that nobody reads."""
+    """The smallest possible frames, to a topic without consumers."""
 
     id = "neighbours-tiny"
     title = "round trip beside floods of tiny frames"
@@ -90,7 +90,7 @@ class NeighboursCrLf(NeighboursTiny):
 
 
 class NeighboursHeaders(NeighboursTiny):
-    """Names and values that were never there before: a broker can reuse nothing that it read."""
+    """New names and values all the time: a broker's caches do not help."""
 
     id = "neighbours-headers"
     title = "round trip beside floods of new headers"
@@ -106,7 +106,9 @@ class NeighboursHeaders(NeighboursTiny):
 
 
 class NeighboursSelectors(Neighbours):
-    """Each has 50 subscriptions with different selectors, and sends what all of them search and none wants."""
+    """Each has 50 subscriptions with different selectors, and sends messages that all selectors search and none
+    matches.
+    """
 
     id = "neighbours-selectors"
     title = "round trip beside floods for costly selectors"
@@ -153,7 +155,7 @@ def _block(rendered: bytes) -> bytes:
 
 @contextmanager
 def _neighbours(target: Target, greetings: list[bytes], flood: bytes) -> Iterator[None]:
-    """Have as many neighbours as there are greetings during the block. Raises PerfError when one was cut off."""
+    """Runs one neighbour per greeting during the block. Raises PerfError if one was disconnected."""
     context = multiprocessing.get_context("spawn")
     connected, tell = context.Pipe(duplex=False)
     process = context.Process(target=_send_all, args=(target, greetings, flood, tell), daemon=True)
@@ -166,14 +168,14 @@ def _neighbours(target: Target, greetings: list[bytes], flood: bytes) -> Iterato
             raise PerfError("the neighbours could not connect") from None
         yield
         if not process.is_alive():
-            raise PerfError("the neighbours were cut off")
+            raise PerfError("the neighbours were disconnected")
     finally:
         process.terminate()
         process.join()
 
 
 def _send_all(target: Target, greetings: list[bytes], flood: bytes, tell: Connection[None, None]) -> None:
-    """Send as much as the broker takes, from all connections by turns, until the process ends."""
+    """Send as much as the broker accepts, from all connections in turn, until the process ends."""
     waiting = selectors.DefaultSelector()
     for greeting in greetings:
         link = Link(target)

@@ -1,4 +1,4 @@
-"""What a process and its children cost, read from ``/proc``. Linux only."""
+"""The cost of a process and its children, read from ``/proc``. Linux only."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ CPU_BUSY: Final = (1, 2, 3, 8)
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """One look at a process tree: CPU seconds since its start (children that ended included) and resident bytes."""
+    """A snapshot of a process tree: CPU seconds since its start (including ended children) and resident bytes."""
 
     cpu_s: float
     resident_bytes: int
 
 
 class ProcessTree:
-    """A process and whatever it has started. Pages that processes share are counted once for each."""
+    """A process and all its descendants. Shared memory counts once for each process."""
 
     __slots__ = ("_pid", "_tick_s")
 
     def __init__(self, pid: int) -> None:
-        """Raises PerfError when there is no such process or no ``/proc``."""
+        """Raises PerfError if there is no such process or no ``/proc``."""
         self._pid = pid
         self._tick_s = 1 / os.sysconf("SC_CLK_TCK")
         self.usage()
@@ -41,7 +41,7 @@ class ProcessTree:
         """The tree as it is now, to a clock tick (10 ms). Raises PerfError when the process has ended."""
         stats = _all_stats()
         if self._pid not in stats:
-            raise PerfError(f"process {self._pid} does not exist, or not any more")
+            raise PerfError(f"process {self._pid} does not exist")
         members = {self._pid}
         grown = True
         while grown:
@@ -53,25 +53,25 @@ class ProcessTree:
 
 
 def machine_cpu_s() -> float:
-    """CPU seconds that all programs together have used since the machine started, time stolen by a hypervisor included.
+    """CPU seconds of all programs since the machine started, including time stolen by a hypervisor.
 
-    Without interrupts: loopback traffic is handled in them, and it belongs to the measurement. Raises PerfError.
+    Without interrupts: they handle loopback traffic, which belongs to the measurement. Raises PerfError.
     """
     try:
         first = (PROC / "stat").read_text().splitlines()[0].split()
     except OSError as error:
-        raise PerfError("the load of the machine is read from /proc, which is not there") from error
+        raise PerfError("the machine's load cannot be measured: there is no /proc") from error
     user, nice, system, stolen = (int(first[place]) for place in CPU_BUSY)
     return (user + nice + system + stolen) / os.sysconf("SC_CLK_TCK")
 
 
 def _all_stats() -> dict[int, list[str]]:
-    """The fields of each process's ``stat`` from its state on. Processes that end meanwhile are left out."""
+    """The fields of each process's ``stat`` from its state on. Processes that end meanwhile are skipped."""
     stats: dict[int, list[str]] = {}
     try:
         names = [name for name in os.listdir(PROC) if name.isdigit()]
     except OSError as error:
-        raise PerfError("the cost of a process is read from /proc, which is not there") from error
+        raise PerfError("the cost of a process cannot be measured: there is no /proc") from error
     for name in names:
         try:
             text = (PROC / name / "stat").read_text(errors="replace")
@@ -82,7 +82,7 @@ def _all_stats() -> dict[int, list[str]]:
 
 
 def _resident_bytes(pid: int, stat: list[str]) -> int:
-    """Exact from ``smaps_rollup``. Where that is not allowed, ``stat`` serves, which may be some hundred kB behind."""
+    """Exact from ``smaps_rollup``. If that is not allowed, from ``stat``, which may be off by some hundred kB."""
     try:
         rollup = (PROC / str(pid) / "smaps_rollup").read_text()
     except OSError:

@@ -1,4 +1,4 @@
-"""A line on the terminal while a measurement runs; nothing at all when standard error is no terminal."""
+"""A line on the terminal while a measurement runs; nothing if standard error is not a terminal."""
 
 from __future__ import annotations
 

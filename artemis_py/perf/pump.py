@@ -68,12 +68,12 @@ class Receiver:
 
     @property
     def done(self) -> bool:
-        """Whether all that is awaited has come."""
+        """Whether all expected messages have arrived."""
         return self.counter.count >= self.expected
 
 
 class Pump:
-    """Runs senders and receivers until all is sent and all has arrived.
+    """Runs senders and receivers until everything is sent and has arrived.
 
     Raises PerfError for an ERROR frame, a closed connection, a stall, a wrong count, or when ``limit_s`` seconds are
     over; the text says how far it got. ``frame_bytes`` (length of one SEND) turns bytes sent into messages there.
@@ -135,7 +135,7 @@ class Pump:
             if self._moves != seen:
                 seen, seen_at = self._moves, now
             elif now - seen_at > stall_s:
-                raise PerfError(f"stalled: nothing moved for {stall_s:g} s; {self._how_far()}")
+                raise PerfError(f"stalled: no progress for {stall_s:g} s; {self._how_far()}")
             if now - started > self._limit_s:
                 raise PerfError(f"not finished after {self._limit_s:g} s; {self._how_far()}")
             self._progress.show(self._how_far)
@@ -172,7 +172,7 @@ class Pump:
                 self._selector.modify(sender.link.sock, selectors.EVENT_READ, sender)
 
     def _receive(self, link: Link, counter: MarkerCounter) -> int:
-        """Reads what is there; 0 when nothing was. Raises PerfError at the end of the stream."""
+        """Reads available bytes; 0 if there were none. Raises PerfError at the end of the stream."""
         start = counter.start
         try:
             size = link.sock.recv_into(self._view[start : start + RECEIVE_BYTES])

@@ -1,4 +1,4 @@
-"""Takes frames apart where each one matters: logging in, receipts, latency. The counting consumers do not use it."""
+"""Parses frames where each one matters: login, receipts, latency. The counting consumers do not use it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from artemis_py.errors import PerfError
 
 @dataclass(frozen=True, slots=True)
 class ServerFrame:
-    """A frame from the broker. Of repeated headers the first counts; values are left escaped."""
+    """A frame from the broker. Of repeated headers the first counts; values stay escaped."""
 
     command: str
     headers: dict[str, str]
@@ -17,14 +17,14 @@ class ServerFrame:
 
     @property
     def text(self) -> str:
-        """What an ERROR frame says: its ``message`` and the beginning of its body, on one line."""
+        """The text of an ERROR frame: its ``message`` and the beginning of its body, on one line."""
         body = " ".join(self.body.decode(errors="replace").split())
         parts = [part for part in (self.headers.get("message", ""), body[:300]) if part]
         return " | ".join(dict.fromkeys(parts)) or "(no text)"
 
 
 class FrameReader:
-    """Cuts a stream into frames, wherever the reads fall. Bodies with ``content-length`` may hold NULs."""
+    """Splits a stream into frames, however it is read. Bodies with ``content-length`` may contain NULs."""
 
     __slots__ = ("_pending",)
 
@@ -36,11 +36,11 @@ class FrameReader:
         self._pending += data
 
     def frames(self) -> list[ServerFrame]:
-        """All whole frames, popped."""
+        """Pops all complete frames."""
         return list(iter(self.pop, None))
 
     def pop(self) -> ServerFrame | None:
-        """The next whole frame, None while it has not all come. Raises PerfError for bytes that are no STOMP frame."""
+        """The next complete frame, or None. Raises PerfError for bytes that are not a STOMP frame."""
         pending = self._pending
         while pending.startswith((b"\n", b"\r")):
             del pending[:1]
@@ -57,7 +57,7 @@ class FrameReader:
 
 
 def _end_of_head(pending: bytearray) -> tuple[int, int]:
-    """Where the header block ends and where the body starts; -1 while the blank line has not come."""
+    """Where the header block ends and where the body starts; -1 until the blank line has arrived."""
     plain = pending.find(b"\n\n")
     carriage = pending.find(b"\n\r\n")
     if carriage >= 0 and (plain < 0 or carriage < plain):
@@ -81,10 +81,10 @@ def _end_of_body(pending: bytearray, start: int, headers: dict[str, str]) -> int
     if length is None:
         return pending.find(b"\0", start)
     if not length.isdigit():
-        raise PerfError(f"the broker sent content-length:{length}, which is no number")
+        raise PerfError(f"the broker sent content-length:{length}, which is not a number")
     end = start + int(length)
     if len(pending) <= end:
         return -1
     if pending[end] != 0:
-        raise PerfError(f"the broker's frame has no NUL after its {length} bytes of body")
+        raise PerfError(f"the broker's frame has no NUL after {length} bytes of body")
     return end

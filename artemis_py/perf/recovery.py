@@ -1,4 +1,4 @@
-"""Scenario ``recovery``: how fast a broker comes back with a journal full of messages."""
+"""Scenario ``recovery``: how fast a broker restarts with a journal full of messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MESSAGES: Final = 300_000
 class Recovery(Scenario):
     """Starts the broker, fills a queue with durable messages, stops the broker and starts it again.
 
-    The first start, with an empty journal, is taken off the second.
+    The time of the first start, with an empty journal, is subtracted.
     """
 
     id = "recovery"
@@ -30,7 +30,7 @@ class Recovery(Scenario):
     needs_broker = False
 
     def run(self, run: Run) -> dict[str, float]:
-        """Messages per second that the start takes longer for. Raises PerfError when any is missing afterwards."""
+        """Recovered messages per second. Raises PerfError if a message is missing afterwards."""
         if not run.options.start_command:
             raise PerfError("scenario recovery needs --start-command, the command that starts the broker")
         command = shlex.split(run.options.start_command)
@@ -71,4 +71,4 @@ class Recovery(Scenario):
             Pump([], [receiver], frame_bytes=1, limit_s=run.options.limit_s, progress=run.progress).run()
             surplus = link.goodbye()
         if surplus:
-            raise PerfError(f"{surplus:,} messages more than were sent came back")
+            raise PerfError(f"{surplus:,} more messages came back than were sent")

@@ -1,4 +1,4 @@
-"""The table of scenarios. A new one is a class in a module of its own and a line here."""
+"""The table of scenarios. A new one is a class in its own module and a line here."""
 
 from __future__ import annotations
 
@@ -69,5 +69,5 @@ def choose(names: Sequence[str]) -> list[Scenario]:
     wanted = list(SCENARIOS) if list(names) == ["all"] else names
     unknown = [name for name in wanted if name not in SCENARIOS]
     if unknown:
-        raise PerfError(f"unknown scenario {', '.join(unknown)}; there are {', '.join(SCENARIOS)}, or all")
+        raise PerfError(f"unknown scenario {', '.join(unknown)}; the scenarios are {', '.join(SCENARIOS)}, or all")
     return [SCENARIOS[name]() for name in wanted]

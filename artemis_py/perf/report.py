@@ -49,7 +49,7 @@ def align(rows: Sequence[Sequence[str]], left: frozenset[int]) -> list[str]:
 
 
 def table(outcomes: Sequence[Outcome], colour: bool) -> str:
-    """One line per scenario with medians over its rounds, without columns that nobody measured. Failures follow."""
+    """One line per scenario with medians over its rounds, without empty columns. Failures follow."""
     used = [name for name in COLUMNS if any(name in outcome.medians() for outcome in outcomes)]
     extras = [_extras(outcome) for outcome in outcomes]
     header = ["", "scenario", *(METRICS[name].label for name in used)]

@@ -1,4 +1,4 @@
-"""What a scenario measures: names, units, and which direction is better."""
+"""The metrics of scenarios: names, units, and which direction is better."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ METRICS: Final = {
 
 @dataclass(slots=True)
 class Outcome:
-    """All rounds of one scenario: the values of each round by metric name, and why rounds failed, if any did."""
+    """All rounds of one scenario: the values of each round by metric name, and the reasons of failed rounds."""
 
     scenario: str
     title: str

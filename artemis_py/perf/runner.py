@@ -1,4 +1,4 @@
-"""Runs scenarios in rounds and gathers what they measure."""
+"""Runs scenarios in rounds and collects their metrics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from artemis_py.perf.target import Target
 
 
 def check_broker(target: Target) -> None:
-    """Logs in once. Raises PerfError when that fails: then no scenario would succeed."""
+    """Logs in once. Raises PerfError if that fails: then no scenario would succeed."""
     Link(target).goodbye()
 
 
@@ -33,7 +33,7 @@ def run_once(scenario: Scenario, run: Run, outcome: Outcome) -> None:
 
 
 def run_rounds(scenarios: Sequence[Scenario], run: Run, rounds: int) -> list[Outcome]:
-    """All scenarios, ``rounds`` times over. A scenario that fails is not tried again, the others go on."""
+    """All scenarios, ``rounds`` times over. A failed scenario is not tried again; the others continue."""
     outcomes = [new_outcome(scenario) for scenario in scenarios]
     for _ in range(rounds):
         for scenario, outcome in zip(scenarios, outcomes, strict=True):

@@ -1,4 +1,4 @@
-"""What every scenario has, and what it is given."""
+"""The base of all scenarios, and their input."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _names = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How much load. None leaves the choice to the scenario.
+    """The amount of load. None leaves the choice to the scenario.
 
-    Without ``messages`` a scenario warms the broker up for ``warmup_s`` and then sends what takes about ``seconds`` at
-    the rate seen, so that a slow broker and a fast one are measured equally long.
+    Without ``messages`` a scenario warms the broker up for ``warmup_s`` and then sends for about ``seconds`` at the
+    measured rate, so that slow and fast brokers are measured equally long.
     """
 
     messages: int | None = None
@@ -71,7 +71,7 @@ class Run:
     progress: Progress = field(default_factory=Progress)
 
     def destination(self, prefix: str) -> str:
-        """A name that no earlier run has used, so that left-over messages cannot be counted."""
+        """A name that no earlier run used, so that left-over messages are not counted."""
         return f"{prefix}perf.{os.getpid()}.{time.time_ns() // 1_000_000}.{next(_names)}"
 
     def queue(self) -> str:
@@ -107,7 +107,7 @@ class Run:
 
     @contextmanager
     def syncs(self, metrics: dict[str, float], count: Callable[[], int]) -> Iterator[None]:
-        """Counts the broker's syncs during the block, where its metrics are known, for ``count()`` messages."""
+        """Counts the broker's syncs during the block, if its metrics are known, for ``count()`` messages."""
         url = self.options.metrics_url
         before = None if url is None else syncs_of(url)
         yield
@@ -116,15 +116,15 @@ class Run:
             metrics["messages_per_sync"] = count() / (after - before)
 
     def need_receipts(self, scenario: str) -> None:
-        """Raises PerfError when the broker is said to send none."""
+        """Raises PerfError if the broker is known to send none."""
         if not self.target.receipts:
-            raise PerfError(f"scenario {scenario} counts on receipts and cannot run without them")
+            raise PerfError(f"scenario {scenario} needs receipts and cannot run without them")
 
 
 class Scenario(ABC):
     """One kind of load.
 
-    ``headline`` is the metric by which brokers are compared; ``fresh`` asks for a broker that has done nothing yet.
+    ``headline`` is the metric by which brokers are compared; ``fresh`` asks for a newly started broker.
     """
 
     id: ClassVar[str]

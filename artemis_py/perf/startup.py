@@ -1,4 +1,4 @@
-"""Starting a broker and stopping it again; scenario 10: from the start command to the first CONNECTED."""
+"""Starts and stops a broker. Scenario 10: the time from the start command to the first CONNECTED."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Startup(Scenario):
     needs_broker = False
 
     def run(self, run: Run) -> dict[str, float]:
-        """Milliseconds from the process's start, and its memory then. Raises PerfError when it does not come up."""
+        """Milliseconds from the process's start, and its memory then. Raises PerfError if it does not start."""
         if not run.options.start_command:
             raise PerfError("scenario 10 needs --start-command, the command that starts the broker in the foreground")
         command = shlex.split(run.options.start_command)
@@ -47,7 +47,7 @@ class Startup(Scenario):
 
 @dataclass(frozen=True, slots=True)
 class RunningBroker:
-    """A broker that has said CONNECTED; ``start_s`` is how long that took."""
+    """A broker that has sent CONNECTED; ``start_s`` is how long that took."""
 
     pid: int
     start_s: float
@@ -57,12 +57,12 @@ class RunningBroker:
 def running(
     command: Sequence[str], target: Target, limit_s: float, show: Callable[[Callable[[], str]], None]
 ) -> Iterator[RunningBroker]:
-    """Starts a broker in a process group of its own and stops the whole group at the end of the block.
+    """Starts a broker in its own process group and stops the whole group at the end of the block.
 
-    Raises PerfError when the address is taken, the command ends, or no CONNECTED comes within ``limit_s`` seconds.
+    Raises PerfError if the address is in use, the command ends, or no CONNECTED arrives within ``limit_s`` seconds.
     """
     if _listening(target):
-        raise PerfError(f"something listens on {target.url} already")
+        raise PerfError(f"another process already listens on {target.url}")
     with tempfile.TemporaryFile() as output:
         started = time.perf_counter()
         try:
@@ -111,7 +111,7 @@ def _last_lines(output: IO[bytes]) -> str:
 
 
 def _stop_group(process: subprocess.Popen[bytes]) -> None:
-    """SIGTERM to the process group, SIGKILL to what is left of it after 20 seconds."""
+    """SIGTERM to the process group, and SIGKILL to the rest after 20 seconds."""
     _signal_group(process, signal.SIGTERM)
     with suppress(subprocess.TimeoutExpired):
         process.wait(STOP_S)
@@ -120,7 +120,7 @@ def _stop_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _await_silence(target: Target) -> None:
-    """A process that was killed may hold its port a moment longer than its parent lives."""
+    """Wait until the port is free: a killed process may hold it a moment longer than its parent lives."""
     until = time.monotonic() + SILENCE_S
     while _listening(target) and time.monotonic() < until:
         time.sleep(POLL_S)

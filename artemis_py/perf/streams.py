@@ -1,4 +1,4 @@
-"""Scenarios of throughput: producers write blocks as fast as they are read, consumers count."""
+"""Throughput scenarios: producers write blocks as fast as the broker reads them, consumers count."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Stream(Scenario):
         return run.queue()
 
     def consumers(self, run: Run) -> int:
-        """How many consumers read each lane, every one all of it."""
+        """How many consumers read each lane; each gets all of it."""
         return 1
 
     def subscription(self, run: Run, place: int) -> str:
@@ -81,7 +81,9 @@ class Traffic:
         self.delivered = 0
 
     def batch(self, deliveries: int) -> float:
-        """Sends what makes ``deliveries`` in all, rounded up to equal shares; returns the seconds it took."""
+        """Sends messages for ``deliveries`` deliveries in total, rounded up to equal shares; returns the seconds it
+        took.
+        """
         share = -(-deliveries // len(self.receivers))
         self.delivered = share * len(self.receivers)
         for receiver in self.receivers:
@@ -99,23 +101,25 @@ class Traffic:
         ).run()
 
     def finish(self) -> None:
-        """Says goodbye. Raises PerfError when a consumer gets more than was sent."""
+        """Disconnects. Raises PerfError if a consumer got more than was sent."""
         for link, _destination in self.producers:
             link.goodbye()
         surplus = sum(receiver.link.goodbye() for receiver in self.receivers)
         if surplus:
-            raise PerfError(f"the consumers received {surplus:,} messages more than were sent")
+            raise PerfError(f"the consumers received {surplus:,} more messages than were sent")
 
 
 class Transient(Stream):
-    """The plain case."""
+    """The basic case."""
 
     id = "1"
     title = "transient 100 B"
 
 
 class TransientSingle(Transient):
-    """Each frame is a ``send()`` of its own: system calls, more than parsing. The generator comes near its limit."""
+    """Each frame is its own ``send()``: this measures system calls more than parsing. The generator is near its
+    limit.
+    """
 
     id = "1s"
     title = "transient 100 B, one send per frame"
@@ -126,7 +130,7 @@ class TransientSingle(Transient):
 
 
 class TransientUnique(Transient):
-    """No two frames are alike, so a broker cannot live off header blocks seen before."""
+    """No two frames are equal, so a broker cannot reuse cached header blocks."""
 
     id = "1u"
     title = "transient 100 B, unique header"

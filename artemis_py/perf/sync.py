@@ -1,4 +1,4 @@
-"""Scenario 12: many producers that each wait for the receipt of a message before they send the next."""
+"""Scenario 12: many producers that each wait for a receipt before they send the next message."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ POLL_S: Final = 0.25
 
 
 class SyncProducers(Scenario):
-    """A queue for each producer and no consumer; afterwards, off the clock, the queues are drained and counted."""
+    """A queue for each producer and no consumer; after the measurement the queues are drained and counted."""
 
     id = "12"
     title = "100 producers, window 1, receipts"
@@ -58,7 +58,7 @@ class SyncProducers(Scenario):
         return Window(stack.enter_context(Link(run.target)), queue, headers, body)
 
     def _drain(self, run: Run, windows: list[Window], marker: bytes, stack: ExitStack) -> None:
-        """Reads every queue on one connection. Raises PerfError unless exactly the confirmed messages come."""
+        """Reads every queue on one connection. Raises PerfError unless exactly the confirmed messages arrive."""
         consumer = stack.enter_context(Link(run.target))
         for place, window in enumerate(windows):
             consumer.subscribe(window.queue, f"s{place}", confirm=False)
@@ -67,7 +67,7 @@ class SyncProducers(Scenario):
         Pump([], [receiver], frame_bytes=1, limit_s=run.options.limit_s, progress=run.progress).run()
         surplus = consumer.goodbye()
         if surplus:
-            raise PerfError(f"{confirmed:,} messages were confirmed and {surplus:,} more were delivered")
+            raise PerfError(f"{confirmed:,} messages were confirmed, but {surplus:,} more were delivered")
 
 
 class Window:
@@ -106,7 +106,7 @@ class Window:
         self.link.send(data)
 
     def receive(self) -> bool:
-        """Reads; True when the awaited receipt is there. Raises PerfError for anything else."""
+        """Reads; True if the expected receipt has arrived. Raises PerfError for anything else."""
         data = self.link.receive("a receipt")
         if data != self._expected:
             self._reader.feed(data)
@@ -115,14 +115,14 @@ class Window:
                 return False
             raise_if_error(found)
             if found.command != "RECEIPT" or found.headers.get("receipt-id") != str(self.confirmed):
-                raise PerfError(f"receipt {self.confirmed} was awaited and {found.command} {found.headers} came")
+                raise PerfError(f"expected receipt {self.confirmed}, got {found.command} {found.headers}")
             self._receipt_before, _, self._receipt_after = data.partition(b"%d" % self.confirmed)
         self.confirmed += 1
         return True
 
 
 class Rounds:
-    """Keeps every window full until the time or the number is over."""
+    """Keeps every window full until the time or the number of messages is reached."""
 
     def __init__(self, run: Run, windows: list[Window]) -> None:
         self._run = run
@@ -130,7 +130,7 @@ class Rounds:
         self.latencies_ns: list[int] = []
 
     def send_for(self, seconds: float, messages: int | None) -> float:
-        """Sends for ``seconds``, or ``messages`` in all when given; returns the seconds until the last receipt.
+        """Sends for ``seconds``, or ``messages`` in total if given; returns the seconds until the last receipt.
 
         Raises PerfError.
         """
@@ -146,7 +146,7 @@ class Rounds:
         return time.perf_counter() - started
 
     def _alone(self, window: Window, left: int, until_ns: int) -> None:
-        """A client as most are written: one blocking socket, nothing between the calls but taking the time."""
+        """A client as most are written: one blocking socket, and only time measurements between the calls."""
         latencies = self.latencies_ns
         window.link.wait_in_kernel()
         while left:

@@ -1,4 +1,4 @@
-"""What a sync costs on the disk, and how many the broker made."""
+"""The cost of a sync on the disk, and the broker's number of syncs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SCRAPE_S: Final = 5.0
 
 
 def fdatasync_ns(directory: str, count: int = PROBES) -> list[int]:
-    """How long a write of 256 bytes with its ``fdatasync`` takes, each in ns, in a file of zeros made beforehand.
+    """The times in ns of writes of 256 bytes with ``fdatasync``, in a file of zeros created before.
 
-    Raises PerfError when the directory cannot be written to.
+    Raises PerfError if the directory is not writable.
     """
     took: list[int] = []
     block = b"x" * WRITE_BYTES
@@ -46,14 +46,14 @@ def median_us(took_ns: list[int]) -> float:
 
 
 def syncs_of(metrics_url: str) -> float | None:
-    """How many syncs the broker's journal has made, by its ``/metrics``; None when it does not say."""
+    """The number of syncs of the broker's journal, from its ``/metrics``; None if it is missing."""
     return value_of(metrics_url, SYNCS)
 
 
 def value_of(metrics_url: str, name: str) -> float | None:
-    """The value of a metric that has one, by the broker's ``/metrics``; None when it does not say.
+    """The value of an unlabelled metric from the broker's ``/metrics``; None if it is missing.
 
-    Raises PerfError when nothing answers there.
+    Raises PerfError if nothing answers there.
     """
     try:
         with urllib.request.urlopen(metrics_url, timeout=SCRAPE_S) as answer:

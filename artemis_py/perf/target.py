@@ -1,4 +1,4 @@
-"""Which broker to measure, and what it wants to see in its frames."""
+"""The broker to measure, and its dialect."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def parse_url(url: str) -> tuple[str, int]:
     if parts.scheme not in SCHEMES or not parts.hostname:
         raise PerfError(f"{url!r} is not a URL of a STOMP broker; write stomp://host:port")
     if parts.path not in ("", "/") or parts.query or parts.username is not None:
-        raise PerfError(f"{url!r}: only host and port belong in the URL; logins and headers have options of their own")
+        raise PerfError(f"{url!r}: the URL takes only host and port; use the options for logins and headers")
     return parts.hostname, DEFAULT_PORT if port is None else port
 
 

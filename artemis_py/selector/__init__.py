@@ -1,8 +1,8 @@
 """Selectors: a condition over one message's headers, written in the SQL-92 subset of JMS.
 
-``compile_selector("region = 'eu' AND AMQPriority > 4")`` parses once; ``Selector.matches(lookup)`` then asks ``lookup``
-for each name it needs. Grammar and limits are described in :mod:`artemis_py.selector.grammar`, what the operators do
-in :mod:`artemis_py.selector.evaluate`.
+``compile_selector("region = 'eu' AND AMQPriority > 4")`` parses once; ``Selector.matches(lookup)`` then calls
+``lookup`` for each name it needs. :mod:`artemis_py.selector.grammar` describes grammar and limits,
+:mod:`artemis_py.selector.evaluate` the operators.
 """
 
 from __future__ import annotations

@@ -1,27 +1,27 @@
-"""Trees to conditions: each node becomes one function, made once per selector.
+"""Compiles trees to conditions: each node becomes one function, once per selector.
 
 Three-valued logic: a name without a value is NULL, an operator with a NULL operand gives NULL (unknown), NOT NULL is
 NULL, AND is FALSE if any operand is, else NULL if any is; OR likewise with TRUE. A message matches when the whole is
-TRUE. What cannot be computed (a text in arithmetic, division by zero, a result too large) is NULL too, so the order of
+TRUE. An impossible result (a text in arithmetic, division by zero, a result too large) is also NULL, so the order of
 operands never matters.
 
 Kinds of values. STOMP headers are texts, built-ins such as AMQPriority are numbers. Between different kinds ``=`` is
 FALSE, ``<>`` (which is NOT ``=``) is TRUE, and ``<``, ``<=``, ``>``, ``>=``, BETWEEN and NOT BETWEEN are FALSE: so
-``age > 18`` does not match a header ``age:21``. Two headers are ordered by their characters. LIKE is FALSE for what is
-not a text, NOT LIKE is TRUE; IN and NOT IN are NULL. A name used as a condition is TRUE only for the boolean true, and
-``flag = TRUE`` too: a header ``flag:true`` is the text 'true' and equals ``'true'``.
+``age > 18`` does not match a header ``age:21``. Two headers are ordered by their characters. For values other than
+texts, LIKE is FALSE, NOT LIKE is TRUE, and IN and NOT IN are NULL. A name used as a condition is TRUE only for the
+boolean true, and so is ``flag = TRUE``: a header ``flag:true`` is the text 'true' and equals ``'true'``.
 
-``convert_string_expressions:`` lets texts that look like decimal numbers (sign, fraction, exponent; no blanks) stand
-for them beside a number, in arithmetic, and between two headers compared by ``<`` and its like; and 'true' and 'false',
-in any case, for booleans beside a boolean and as a condition. Two texts compared by ``=`` remain texts.
+``convert_string_expressions:`` converts texts that look like decimal numbers (sign, fraction, exponent; no blanks) next
+to a number, in arithmetic, and between two headers compared by ``<`` and similar operators; and 'true' and 'false', in
+any letter case, next to a boolean and as a condition. Two texts compared by ``=`` remain texts.
 
 Arithmetic is exact for integers, except that ``/`` always gives a floating-point number, as in Artemis: ``5 / 2`` is
 2.5. ``%`` has the sign of its left operand. ``+`` with a text on its left joins texts.
 
-Departures from Artemis: an error inside an expression makes that expression NULL, not the whole selector; division by
-zero is NULL, not infinite; integers do not overflow below 4,096 bits, above they are NULL, as are joined texts of more
-than 65,536 characters; converting accepts '21.5' beside an integer, adds numeric texts
-instead of joining them, and takes nothing but 'true' and 'false' for booleans.
+Differences from Artemis: an error inside an expression makes only that expression NULL, not the whole selector;
+division by zero is NULL, not infinite; integers do not overflow below 4,096 bits, above that they are NULL, like joined
+texts of more than 65,536 characters; conversion accepts '21.5' next to an integer, adds numeric texts instead of
+joining them, and accepts only 'true' and 'false' as booleans.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ from artemis_py.selector.values import (
 )
 
 Lookup: TypeAlias = Callable[[str], Value]
-"""Gives the value of a header or built-in by its name as written, None where there is none."""
+"""Returns the value of a header or built-in by its name as written, or None."""
 
 NODES_PER_UNIT: Final = 4
-"""How many nodes of a tree are asked in about a microsecond."""
+"""How many nodes of a tree are evaluated in about a microsecond."""
 _HEADERS_JOINED_PER_UNIT: Final = 4
 """How many headers of 1,024 bytes ``+`` copies meanwhile."""
 
@@ -92,11 +92,11 @@ _CALCULATIONS: Final[dict[str, Callable[[Number, Number], Number]]] = {
 
 @final
 class Program:
-    """What a selector asks. Selectors that ask the same share one, so its identity tells that they do.
+    """A compiled selector. Equal selectors share one, so its identity shows that they are equal.
 
     One evaluation costs about ``units`` microseconds compiled, and ``units_per_kb`` for each 1,024 bytes of the
-    message's headers: no part of it costs more than the texts that it sees are long, and a text that ``+`` joins counts
-    with all headers in it.
+    message's headers: no part costs more than the length of its texts, and a text joined by ``+`` counts with all
+    headers in it.
     """
 
     __slots__ = ("_table", "condition", "identifiers", "key", "units", "units_per_kb", "users")
@@ -119,7 +119,7 @@ class Program:
         self._table: Final = table
 
     def release(self) -> None:
-        """One selector less has it; without any it is forgotten."""
+        """A selector releases it; without any selector it is forgotten."""
         self.users -= 1
         if not self.users:
             self._table.pop(self.key, None)
@@ -127,7 +127,7 @@ class Program:
 
 @final
 class Selector:
-    """A condition ready to be asked, as it was written. Immutable; knows nothing of messages."""
+    """A condition ready for evaluation, with its text. Immutable; knows nothing of messages."""
 
     __slots__ = ("program", "text")
 
@@ -141,11 +141,11 @@ class Selector:
 
     @property
     def identifiers(self) -> frozenset[str]:
-        """The names that it asks for."""
+        """The names that it uses."""
         return self.program.identifiers
 
     def matches(self, lookup: Lookup) -> bool:
-        """Say whether the condition is TRUE. Raises only what ``lookup`` raises."""
+        """Return whether the condition is TRUE. Raises only what ``lookup`` raises."""
         return self.program.condition(lookup) is True
 
     def __repr__(self) -> str:
@@ -153,14 +153,14 @@ class Selector:
 
 
 _programs: Final[dict[bytes, Program]] = {}
-"""What all selectors ask, by what they say apart from blanks, comments and the case of keywords."""
+"""The programs of all selectors, by their text without blanks, comments and the case of keywords."""
 
 
 def compile_selector(text: str, limits: SelectorLimits = BROKER_LIMITS) -> Selector:
     """Parse ``text`` into a selector.
 
-    Raises :class:`~artemis_py.errors.SelectorError` with line and column, also for an empty text (that no selector
-    means every message is for the caller to see to) and beyond ``limits``.
+    Raises :class:`~artemis_py.errors.SelectorError` with line and column, also for an empty text (the caller handles a
+    missing selector, which means every message) and beyond ``limits``.
     """
     parsed = parse(text, limits)
     program = _programs.get(parsed.key)
@@ -185,7 +185,7 @@ class _Compiler:
     def __init__(self, convert_strings: bool) -> None:
         self.node_count = 0
         self.units = 0
-        """Beside those of the nodes."""
+        """Units in addition to those of the nodes."""
         self.units_per_kb = 0
         self._convert: Final = convert_strings
         self._number: Final = number_in if convert_strings else number_of

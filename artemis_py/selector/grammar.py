@@ -18,12 +18,12 @@
     operand     = ("+" | "-") operand | literal | name | "(" condition ")"
     literal     = text | number | TRUE | FALSE | NULL
 
-Beyond the grammar, as in Artemis: what stands beside AND, OR and NOT must be a condition or a name; what is compared by
-``<`` and its like must not be a text literal or a condition, so neither must the bounds of BETWEEN; ``= NULL`` is
-refused (``IS NULL`` is meant); IN wants a name on its left. There are no functions, and XPATH and XQUERY are refused.
+Further rules, as in Artemis: operands of AND, OR and NOT must be conditions or names; operands of ``<`` and similar
+operators, and the bounds of BETWEEN, must not be text literals or conditions; ``= NULL`` is refused (``IS NULL`` is
+meant); IN needs a name on its left. There are no functions, and XPATH and XQUERY are refused.
 
-Departure from Artemis: there, NOT binds like a minus sign and ``NOT a = 'x'`` means ``(NOT a) = 'x'``, which is never
-true. Here NOT takes the whole comparison, as in SQL.
+Difference from Artemis: there, NOT binds like a minus sign and ``NOT a = 'x'`` means ``(NOT a) = 'x'``, which is never
+true. Here NOT applies to the whole comparison, as in SQL.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ _PREFIX: Final = re.compile(r"\s*(no_)?(convert_string_expressions|hyphenated_pr
 
 @final
 class SelectorLimits:
-    """How much a selector may ask: bytes of its text (UTF-8), prefixes included, and terms: names, values, operators
-    and keywords.
+    """The limits of a selector: bytes of its text (UTF-8), including prefixes, and terms: names, values, operators and
+    keywords.
     """
 
     __slots__ = ("bytes_max", "terms_max")
@@ -101,17 +101,17 @@ class SelectorLimits:
 
 
 BROKER_LIMITS: Final = SelectorLimits(65_536, 16_384)
-"""Of filters that the broker's own configuration names."""
+"""For filters in the broker's configuration."""
 
 
 CLIENT_LIMITS: Final = SelectorLimits(8_192, 1_000)
-"""Of selectors that clients bring, where the acceptor says nothing else."""
+"""For selectors of clients, unless the acceptor sets others."""
 
 
 @final
 class Parsed:
-    """A selector's tree, the names it asks for, and whether texts that look like numbers are numbers. ``key`` is the
-    same for selectors that differ in blanks, comments and the case of keywords alone.
+    """A selector's tree, the names it uses, and whether texts that look like numbers are numbers. ``key`` is the same
+    for selectors that differ only in blanks, comments and the case of keywords.
     """
 
     __slots__ = ("convert_strings", "identifiers", "key", "tree")
@@ -129,7 +129,7 @@ def parse(text: str, limits: SelectorLimits = BROKER_LIMITS) -> Parsed:
     if size_bytes > limits.bytes_max:
         fail(f"it has {size_bytes:,} bytes, at most {limits.bytes_max:,} are allowed", text, 0)
     if not text or text.isspace():
-        fail("it is empty; whoever wants every message leaves it out", text, 0)
+        fail("it is empty; to get every message, leave it out", text, 0)
     convert_strings = False
     hyphenated = False
     start = 0
@@ -221,7 +221,7 @@ class _Parser:
         for operand, offset in ((left, start), (right, right_start)):
             if isinstance(operand, Literal) and operand.value is None:
                 wanted = "IS NULL" if operator.kind == "=" else "IS NOT NULL"
-                fail(f"nothing is equal to NULL, write {wanted}", self._text, offset)
+                fail(f"no value equals NULL; write {wanted}", self._text, offset)
         return Comparison(operator.kind, left, right)
 
     def _is_null(self, operand: Node) -> Node:
@@ -250,7 +250,7 @@ class _Parser:
 
     def _in(self, left: Node, start: int, negated: bool) -> Node:
         if not isinstance(left, Property):
-            fail("IN expects a name on its left", self._text, start)
+            fail("IN needs a name on its left", self._text, start)
         self._advance()
         self._expect("(", "'('")
         texts = {self._quoted_text()}

@@ -1,13 +1,13 @@
 """Selector text to tokens.
 
 Names are letters, digits, ``_`` and ``$``, not beginning with a digit, and are case-sensitive; with the prefix
-``hyphenated_props:`` also ``-``. Any other name stands in double quotes, with ``""`` for a quote in it. Keywords are
-recognised in any case. Texts stand in single quotes with ``''`` for a quote in them. Numbers are decimal, hexadecimal
-(``0x1F``) or octal (``017``), each with or without a final ``L``, or floating-point (``1.5``, ``5.``, ``.5``,
-``1E-3``). ``-- …`` to the end of the line and ``/* … */`` are comments.
+``hyphenated_props:`` also ``-``. Any other name is in double quotes, with ``""`` for a quote in it. Keywords are
+recognised in any letter case. Texts are in single quotes with ``''`` for a quote in them. Numbers are decimal,
+hexadecimal (``0x1F``) or octal (``017``), each with or without a final ``L``, or floating-point (``1.5``, ``5.``,
+``.5``, ``1E-3``). ``-- …`` to the end of the line and ``/* … */`` are comments.
 
-Wider than Artemis: letters of any alphabet in names, quoted names with ``hyphenated_props:`` too, ``L`` after octal
-and hexadecimal numbers, integers of any size, a line comment at the very end of the text.
+Unlike Artemis, it accepts letters of any alphabet in names, quoted names with ``hyphenated_props:``, ``L`` after octal
+and hexadecimal numbers, integers of any size, and a line comment at the very end of the text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final, NoReturn, final
 from artemis_py.errors import SelectorError
 
 INTEGER_BITS_MAX: Final = 4096
-"""How large a whole number may be."""
+"""The maximum size of an integer."""
 
 KEYWORDS: Final = frozenset(
     {
@@ -79,7 +79,7 @@ def fail(message: str, text: str, offset: int) -> NoReturn:
 
 
 def tokens(text: str, start: int, hyphenated: bool) -> list[Token]:
-    """Cut ``text`` from ``start`` on into tokens, the last one of kind END. Raises SelectorError."""
+    """Split ``text`` from ``start`` on into tokens, the last one of kind END. Raises SelectorError."""
     pattern = _HYPHENATED if hyphenated else _STRICT
     found: list[Token] = []
     offset = start
@@ -98,7 +98,7 @@ def tokens(text: str, start: int, hyphenated: bool) -> list[Token]:
 def _token(kind: str, image: str, text: str, offset: int, before: list[Token]) -> Token:
     if kind == "operator":
         if image == "=" and before and before[-1].image == "=" and before[-1].offset == offset - 1:
-            fail("'==' is not an operator here, write '='", text, offset - 1)
+            fail("'==' is not an operator; write '='", text, offset - 1)
         return Token(image, None, image, offset)
     if kind == "comment":
         fail("a comment is not closed, '*/' expected", text, offset)
@@ -124,7 +124,7 @@ def _number(kind: str, image: str, text: str, offset: int) -> int | float:
         number = int(digits, 16 if kind == "hex" else 8 if digits.startswith("0") else 10)
     except ValueError:
         if image.startswith("0"):
-            fail(f"{image!r} is not a number: one that begins with 0 is octal", text, offset)
+            fail(f"{image!r} is not a number: a leading 0 means octal", text, offset)
         fail(f"a number of {len(image):,} digits is too long", text, offset)
     if number.bit_length() > INTEGER_BITS_MAX:
         fail(f"a number of {len(image):,} digits is too long", text, offset)
@@ -132,7 +132,7 @@ def _number(kind: str, image: str, text: str, offset: int) -> int | float:
 
 
 def _refuse(text: str, offset: int) -> NoReturn:
-    """Say what is wrong where no token begins."""
+    """Raise SelectorError for a place where no token begins."""
     rest = text[offset : offset + 2]
     if rest[0] == "'":
         fail('a text is not closed, "\'" expected', text, offset)
@@ -140,7 +140,7 @@ def _refuse(text: str, offset: int) -> NoReturn:
         fail("a name is not closed, '\"' expected", text, offset)
     for written in (rest, rest[0]):
         if written in _OTHER_LANGUAGES:
-            fail(f"{written!r} is not an operator here, write {_OTHER_LANGUAGES[written]}", text, offset)
+            fail(f"{written!r} is not an operator; write {_OTHER_LANGUAGES[written]}", text, offset)
     if rest[0] in ".:":
-        fail(f"a name with {rest[0]!r} in it must stand in double quotes", text, offset)
+        fail(f"a name with {rest[0]!r} in it must be in double quotes", text, offset)
     fail(f"unexpected character {rest[0]!r}", text, offset)

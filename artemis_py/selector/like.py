@@ -1,7 +1,7 @@
 """LIKE patterns: ``%`` stands for any text, ``_`` for any one character, line breaks included.
 
-The ESCAPE character makes a following ``%``, ``_`` or escape character plain text; before anything else it is plain
-text itself, or, when ``%`` or ``_`` was chosen as escape character, keeps its meaning.
+The ESCAPE character makes a following ``%``, ``_`` or escape character plain text; before anything else it is itself
+plain text or, if ``%`` or ``_`` is the escape character, keeps its meaning.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ _TRIES_MAX: Final = 64
 
 @final
 class Like:
-    """A pattern ready to be asked: a row of runs with ``%`` between them.
+    """A compiled pattern: a row of runs with ``%`` between them.
 
-    The first and the last run have fixed places; each other one is taken where it is first found. So each character of
-    a text is passed once, and no pattern makes a text cost more than ``units``, and ``units_per_kb`` for each 1,024 of
-    its characters (in units of work of about a microsecond).
+    The first and the last run have fixed places; each other run matches at its first place. So each character of a text
+    is visited once, and a match costs at most ``units`` plus ``units_per_kb`` for each 1,024 characters of the text (in
+    units of about a microsecond).
     """
 
     __slots__ = ("_between", "_first", "_is_fixed", "_last", "units", "units_per_kb")
@@ -77,8 +77,8 @@ def _runs(pattern: str, escape: str | None) -> list[list[str | None]]:
 
 
 def _repeats(text: str) -> int:
-    """How often the beginning of a text repeats itself at most. Where it does, ``find`` compares up to so many
-    characters at each place (its length by the period: Knuth, Morris and Pratt's table of borders).
+    """How often the beginning of a text repeats itself at most; ``find`` may compare this many characters at each place
+    (its length by the period: Knuth, Morris and Pratt's table of borders).
     """
     most = border = 0
     borders = [0] * len(text)
@@ -129,7 +129,7 @@ class _Run:
         )
 
     def is_at(self, text: str, place: int) -> bool:
-        """Does the text have the run there? It is long enough."""
+        """Is the run at this place of the text? The text is long enough."""
         return all(text.startswith(part, place + offset) for offset, part in self._parts)
 
     def find(self, text: str, start: int, end: int) -> int:

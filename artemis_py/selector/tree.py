@@ -1,6 +1,6 @@
-"""What the parser makes of a selector: a tree of these nodes.
+"""The nodes of a selector's tree, made by the parser.
 
-``height`` is the number of nodes on the longest way down; the parser bounds it, so that walking a tree is safe.
+``height`` is the number of nodes on the longest path; the parser limits it, so that walking a tree is safe.
 """
 
 from __future__ import annotations
@@ -171,14 +171,14 @@ Node: TypeAlias = (
 
 
 def is_condition(node: Node) -> bool:
-    """Say whether ``node`` is TRUE, FALSE or NULL by its form; a property becomes a condition only by Truth."""
+    """Return whether ``node`` is a condition by its form; a property becomes a condition only through Truth."""
     if isinstance(node, Literal):
         return node.value is None or isinstance(node.value, bool)
     return isinstance(node, (Comparison, Between, In, Like, IsNull, Truth, Not, And, Or))
 
 
 def texts_in(node: Node) -> tuple[int, int]:
-    """Of how many headers ``+`` may join the text that a value is, and of how many characters of the selector."""
+    """From how many headers, and how many characters of the selector, ``+`` may join a value."""
     if isinstance(node, Property):
         return 1, 0
     if isinstance(node, Literal):

@@ -1,4 +1,4 @@
-"""What operators do to two values, neither of which is NULL.
+"""The operators on two values, neither of which is NULL.
 
 A value is a text, a number or a boolean. Values of different kinds are never equal and never in order; this module
 decides what counts as a number under ``convert_string_expressions:``.
@@ -13,27 +13,27 @@ from typing import Final, TypeAlias
 
 Value: TypeAlias = str | int | float | bool | None
 Number: TypeAlias = int | float
-"""Both are named, although the type checker lets an int pass for a float: a compiler would make it one."""
+"""Both are named, although type checkers accept an int as a float: a compiler would convert it."""
 InOrder: TypeAlias = Callable[[Number | str, Number | str], bool]
 
 INTEGER_BITS_MAX: Final = 4096
 TEXT_LENGTH_MAX: Final = 65_536
-"""What is computed is not larger: else a short selector could make numbers and texts that cost more than it is long."""
+"""The maximum length of a computed text: otherwise a short selector could create expensive texts."""
 INTEGER_LENGTH_MAX: Final = 1024
-"""A longer text is read as a floating-point number, which takes no longer than the text is long."""
+"""A longer text is read as a floating-point number, in time linear in its length."""
 
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 def number_of(value: Value) -> Number | None:
-    """Return a number as it is, None for all else: booleans are no numbers."""
+    """Return a number as it is, None for everything else: booleans are not numbers."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
     return None
 
 
 def number_in(value: Value) -> Number | None:
-    """Return a number as it is and what a text means as a decimal number; None for all else."""
+    """Return a number as it is, or a text as a decimal number; None for everything else."""
     if not isinstance(value, str):
         return number_of(value)
     if _NUMBER.fullmatch(value) is None:
@@ -47,7 +47,9 @@ def number_in(value: Value) -> Number | None:
 
 
 def _boolean_in(value: Value) -> bool | None:
-    """Return a boolean as it is and what 'true' and 'false', in any case, mean; None for all else."""
+    """Return a boolean as it is, or the texts 'true' and 'false' in any letter case as booleans; None for everything
+    else.
+    """
     if isinstance(value, str):
         return {"true": True, "false": False}.get(value.lower()) if len(value) <= len("false") else None
     return value if isinstance(value, bool) else None
@@ -62,7 +64,7 @@ def are_equal(left: Value, right: Value) -> bool:
 
 
 def are_equal_converted(left: Value, right: Value) -> bool:
-    """``=`` where a text beside a number or boolean may become one; two texts stay texts."""
+    """``=`` that converts a text next to a number or boolean; two texts stay texts."""
     if type(left) is type(right):
         return left == right
     if isinstance(left, bool) or isinstance(right, bool):
@@ -73,7 +75,7 @@ def are_equal_converted(left: Value, right: Value) -> bool:
 
 
 def are_ordered(left: Value, right: Value, in_order: InOrder) -> bool:
-    """``<`` and its like between two numbers or two texts; the latter by their characters."""
+    """``<`` and similar operators on two numbers or two texts; texts are ordered by their characters."""
     if isinstance(left, str):
         return isinstance(right, str) and in_order(left, right)
     first, second = number_of(left), number_of(right)
@@ -81,7 +83,7 @@ def are_ordered(left: Value, right: Value, in_order: InOrder) -> bool:
 
 
 def are_ordered_converted(left: Value, right: Value, in_order: InOrder) -> bool:
-    """``<`` and its like where texts that look like numbers are numbers."""
+    """``<`` and similar operators that treat texts which look like numbers as numbers."""
     first, second = number_in(left), number_in(right)
     if first is not None and second is not None:
         return in_order(first, second)
@@ -89,12 +91,12 @@ def are_ordered_converted(left: Value, right: Value, in_order: InOrder) -> bool:
 
 
 def bounded(number: Number) -> Number | None:
-    """A number that was computed, None for an integer that is too large."""
+    """A computed number; None for an integer that is too large."""
     return None if isinstance(number, int) and number.bit_length() > INTEGER_BITS_MAX else number
 
 
 def joined(left: str, right: Value) -> str | None:
-    """``+`` with a text on its left; None when that is too long."""
+    """``+`` with a text on its left; None if the result is too long."""
     text = ("true" if right else "false") if isinstance(right, bool) else str(right)
     return left + text if len(left) + len(text) <= TEXT_LENGTH_MAX else None
 

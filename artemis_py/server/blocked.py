@@ -12,7 +12,9 @@ from artemis_py.stomp.service import Awaited
 
 @final
 class Blocked:
-    """A turn asks each thing that is waited for once, however many wait for it. Who waits longest goes on first."""
+    """A turn checks each awaited thing once, however many senders wait for it. The longest-waiting sender continues
+    first.
+    """
 
     __slots__ = ("_awaited", "_waiting")
 
@@ -27,13 +29,13 @@ class Blocked:
         return iter(self._awaited)
 
     def add(self, connection: Client, awaited: Awaited) -> None:
-        """A connection waits, behind those that do already."""
+        """A connection waits, after those already waiting."""
         self.discard(connection)
         self._awaited[connection] = awaited
         self._waiting.setdefault(awaited, {})[connection] = None
 
     def discard(self, connection: Client) -> None:
-        """A connection waits no more, if it did."""
+        """A connection no longer waits, if it did."""
         awaited = self._awaited.pop(connection, None)
         if awaited is None:
             return
@@ -44,16 +46,16 @@ class Blocked:
 
     @property
     def has_ready(self) -> bool:
-        """Is there something that is waited for and has come?"""
+        """Is an awaited thing ready?"""
         return any(awaited.may_go_on for awaited in self._waiting)
 
     def ready(self) -> list[Awaited]:
-        """What is waited for and has come, what was served longest ago first."""
+        """The awaited things that are ready, the least recently served first."""
         return [awaited for awaited in self._waiting if awaited.may_go_on]
 
     def waiting_for(self, awaited: Awaited) -> Iterator[Client]:
-        """Those that wait for it now, one by one, as long as it lets them go on. Each waits no more; this is the last
-        that is served in the next turn.
+        """The connections that wait for it now, one by one, while it has room. Each stops waiting. The next turn serves
+        this thing last.
         """
         waiting = self._waiting.pop(awaited, None)
         if waiting is None:
@@ -67,7 +69,7 @@ class Blocked:
             yield connection
 
     def next_of(self, count: int) -> list[Client]:
-        """Some of all that wait, others with each call until it was everybody's turn."""
+        """Some of all waiting connections; each call returns others until all had their turn."""
         chosen = list(islice(self._awaited, count))
         for connection in chosen:
             self._awaited[connection] = self._awaited.pop(connection)

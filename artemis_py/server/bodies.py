@@ -1,4 +1,4 @@
-"""Folders that go with the process, and the large bodies of a broker without persistence, which are in one."""
+"""Folders that end with the process, and in one of them the large bodies of a broker without persistence."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from artemis_py.storage.room import Room
 
 
 class TransientBodies:
-    """The large bodies of a broker that keeps nothing. ``store`` is None when there is no place for them, and
-    ``report`` says so: then bodies of every size are kept in memory.
+    """The large bodies of a broker without persistence. ``store`` is None if there is no place for them, and ``report``
+    says so: then bodies of every size stay in memory.
     """
 
     def __init__(self, config: BrokerConfig, wake: Callable[[], None], look: Callable[[], None]) -> None:
@@ -32,19 +32,19 @@ class TransientBodies:
             writer, reader = ThreadCommitter(wake, "body writer"), ThreadCommitter(wake, "body reader")
             self.store = LargeStore(self.folder, writer, reader, syncs=False)
         else:
-            self.report.append(f"warning: {directory} cannot be made: large messages are kept in memory")
+            self.report.append(f"warning: {directory} cannot be created; large messages are kept in memory")
 
     def close(self) -> None:
-        """Nothing of them is left."""
+        """Remove all of them."""
         if self.store is not None:
             self.store.close()
         self.folder.close()
 
 
 class TransientFolder(FileDisk):
-    """A folder that is made with its first file: most brokers without a journal never see a large body, or fill their
-    memory. Each process has its own, so that several brokers can have one directory. ``look`` is called, by any thread,
-    when it is made and when much has grown in it: somebody should see how full the disk is.
+    """A folder that is created with its first file: most brokers without a journal never see a large body or fill their
+    memory. Each process has its own, so that several brokers can share a directory. Any thread may call ``look``, when
+    the folder is created and when it has grown much: then disk usage should be checked.
     """
 
     def __init__(self, directory: Path, look: Callable[[], None] = lambda: None) -> None:
@@ -64,7 +64,7 @@ class TransientFolder(FileDisk):
 
     @property
     def is_made(self) -> bool:
-        """Was a file written to since the start?"""
+        """Was a file written since the start?"""
         return self._lock is not None
 
     def names(self) -> list[str]:
@@ -81,13 +81,13 @@ class TransientFolder(FileDisk):
 
 
 def may_be_made(directory: Path) -> bool:
-    """Is the directory there and can be written to, or can it be made?"""
+    """Is the directory writable, or can it be created?"""
     nearest = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
     return nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
 
 
 def remove_leftovers(directory: Path) -> None:
-    """Folders of processes that were killed: nobody holds their locks."""
+    """Remove folders of killed processes, whose locks are free."""
     for folder in directory.glob("transient-*"):
         try:
             lock = DirectoryLock(folder)

@@ -122,7 +122,7 @@ class ClientSocket:
         flow.add(parts)
         sent_bytes = flow.pump(transport)
         if flow.failure is not None and not transport.is_closing():
-            warn(f"warning: a large body cannot be read, its reader is cut off: {flow.failure}")
+            warn(f"warning: a large body cannot be read, its consumer's connection is closed: {flow.failure}")
             transport.abort()
         elif flow.is_done:
             self.flow = None
@@ -194,5 +194,5 @@ class ClientSocket:
 def _give_up_on_unread(transport: asyncio.Transport, session: Session, now_ms: int) -> None:
     """The client does not read: it gets an ERROR behind what waits, and the linger time to take it."""
     limit = session.service.limits.unsent_bytes_max
-    session.kick(f"More than {limit} bytes wait for this client to read (maxUnsentBytes of the acceptor)", now_ms)
+    session.kick(f"Client reads too slowly: more than {limit} bytes wait for it (maxUnsentBytes of the acceptor)", now_ms)
     transport.write(b"".join(session.out.take(0)))  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
-"""The clocks of the machine, read together: the one that tells the date and may be set, and the one that only runs on.
+"""The machine's clocks, read together: the wall clock, which may be set, and the steady clock, which only advances.
 
-Whoever sets the wall clock (by hand, a time server's first answer, a machine that was asleep) moves dates, and nothing
-else: heart-beats, delays and rounds go on as if nothing had happened.
+Setting the wall clock (by hand, by a time server, after sleep) changes dates and nothing else: heart-beats, delays and
+rounds continue unaffected.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from artemis_py.core.clock import Clock
 from artemis_py.shown import warn
 
 STEP_MS: Final = 1000
-"""A change of the wall clock by this much is told and counted."""
+"""A change of the wall clock by this much is logged and counted."""
 _FOLLOWED_NS: Final = 100_000
-"""What two readings one behind the other may differ by without anybody having set anything."""
+"""How much two consecutive readings may differ without the clock having been set."""
 _READINGS_MAX: Final = 3
 _PAUSE_NS_MAX: Final = 10_000_000
-"""A longer pause between two readings says more about the machine than about its clocks: they are read again."""
+"""After a longer pause between two readings, which says more about the machine than about its clocks, they are read
+again.
+"""
 _NS_PER_MS: Final = 1_000_000
 
 
@@ -29,12 +31,12 @@ def wall_clock_ms() -> int:
 
 
 def steady_clock_ms() -> int:
-    """Milliseconds of the clock that nobody sets, from anywhere: for differences alone."""
+    """Milliseconds of the steady clock, from an arbitrary start: only for differences."""
     return time.monotonic_ns() // _NS_PER_MS
 
 
 class Clocks:
-    """Tells ``clock`` how far the wall clock was set. ``steps`` counts by how often: ``forward`` and ``back``."""
+    """Tells ``clock`` how far the wall clock was set. ``steps`` counts the changes, ``forward`` and ``back``."""
 
     def __init__(
         self,
@@ -53,7 +55,7 @@ class Clocks:
         self._told_ns = self._ahead_ns
 
     def date_ms(self) -> int:
-        """The date in epoch milliseconds, as the wall clock says now."""
+        """The current date of the wall clock in epoch milliseconds."""
         wall_ns = self._wall_ns()
         ahead_ns = wall_ns - self._steady_ns()
         if not -_FOLLOWED_NS < ahead_ns - self._ahead_ns < _FOLLOWED_NS:
@@ -61,7 +63,7 @@ class Clocks:
         return wall_ns // _NS_PER_MS
 
     def look(self) -> bool:
-        """Read the clocks though nobody asked for the time; True when the wall clock was set since somebody did."""
+        """Read the clocks without a request for the time; True if the wall clock was set since the last one."""
         before_ms = self._clock.shift_ms
         self.date_ms()
         return abs(self._clock.shift_ms - before_ms) >= STEP_MS
@@ -77,7 +79,7 @@ class Clocks:
         return wall_ns - after_ns
 
     def _follow(self, ahead_ns: int) -> int:
-        """The wall clock is elsewhere; returns how far it is ahead of the steady one."""
+        """The wall clock was set; returns how far it is ahead of the steady one."""
         if abs(ahead_ns - self._told_ns) >= STEP_MS * _NS_PER_MS:
             ahead_ns = self._read_ahead_ns()
         step_ms = (ahead_ns - self._told_ns) // _NS_PER_MS
@@ -85,10 +87,10 @@ class Clocks:
             self._told_ns = ahead_ns
             self.steps["forward" if step_ms > 0 else "back"] += 1
             step = f"{abs(step_ms) / 1000:.3f} s"
-            how = f"ahead by {step} (or the machine was asleep)" if step_ms > 0 else f"back by {step}"
+            how = f"forward by {step} (or the machine was asleep)" if step_ms > 0 else f"back by {step}"
             self._tell(
-                f"warning: the wall clock was set {how}"
-                ": dates follow it (expires, AMQ_SCHEDULED_TIME, timestamps), heart-beats and delays do not"
+                f"warning: the wall clock was set {how}: expires, AMQ_SCHEDULED_TIME and timestamps follow it; "
+                "heart-beats and delays do not"
             )
         self._ahead_ns = ahead_ns
         self._clock.shift_ms = (ahead_ns - self._first_ns) // _NS_PER_MS

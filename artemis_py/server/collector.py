@@ -1,7 +1,7 @@
-"""Python's collector of garbage cycles, kept off the turns: what it does at once is little, however much there is.
+"""Keeps Python's cycle collector from disturbing turns: each run does little, however many objects there are.
 
-Connections, queues and messages leave no cycles, so what has lived for a while is not walked again to look for some. A
-broker that holds little is looked through whole now and then: a cycle that a library left does not stay for ever.
+Connections, queues and messages leave no cycles, so old objects are not searched for them again. A broker with few
+objects is searched completely now and then, so that a cycle left by a library does not stay for ever.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ from asyncio import AbstractEventLoop
 from typing import Final
 
 _YOUNG_MAX: Final = 20_000
-"""When there are so many more objects than before, these are looked through, once, and count as old then: one or two
-milliseconds where the processor's caches are not shared, and four where they are. What comes and goes with fewer is
-never looked through."""
+"""When there are this many new objects, they are searched once and then count as old. That takes one or two
+milliseconds, or four where the processor's caches are shared. Objects that come and go below this number are never
+searched.
+"""
 _NEVER: Final = 1_000_000
 _LOOK_EVERY_S: Final = 60.0
 _OBJECTS_MAX: Final = 100_000
-"""A broker of more objects that are old is not looked through: with the young ones that would take more than a turn."""
+"""With more old objects than this there is no complete search: with the young ones it would take longer than a turn."""
 
 
 class Collector:
-    """Begins when the broker is ready. Until then nothing is collected: a recovery only makes objects that stay, and
-    walking them again and again costs half of its time.
+    """Starts when the broker is ready. Before that nothing is collected: a recovery only creates objects that stay, and
+    searching them again and again would cost half of its time.
     """
 
     def __init__(self, loop: AbstractEventLoop) -> None:
@@ -30,7 +31,7 @@ class Collector:
         gc.disable()
 
     def begin(self) -> None:
-        """What is there now is old."""
+        """All current objects count as old."""
         gc.callbacks.append(_collected)
         gc.set_threshold(_YOUNG_MAX, _NEVER, _NEVER)
         gc.freeze()

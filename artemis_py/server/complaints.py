@@ -1,6 +1,6 @@
-"""Lines about what goes wrong, on standard error: each kind a few times in ten seconds, then only its number.
+"""Lines about failures on standard error: a few of each kind in ten seconds, then only their number.
 
-What fails once for each client or each write would otherwise fill a disk with lines that all say the same.
+Otherwise a failure of every client or every write would fill the disk with equal lines.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from artemis_py.shown import warn
 
 WINDOW_S: Final = 10.0
 LINES_MAX: Final = 3
-"""Of one kind in a window."""
+"""Lines of one kind per window."""
 _KINDS_MAX: Final = 1_000
 
 
@@ -27,8 +27,8 @@ class _Window:
 
 
 class Complaints:
-    """Writes lines with ``write``, no more than LINES_MAX of a kind in a window. The next one that is written tells how
-    many were not. ``clock_s`` has to go forwards only. Any thread may tell something.
+    """Writes lines with ``write``, at most LINES_MAX of a kind per window. The next written line says how many were
+    omitted. ``clock_s`` must never go back. Any thread may call ``tell``.
     """
 
     def __init__(self, write: Callable[[str], None] = warn, clock_s: Callable[[], float] = time.monotonic) -> None:
@@ -37,7 +37,7 @@ class Complaints:
         self._windows: dict[str, _Window] = {}
 
     def tell(self, line: str, kind: str | None = None) -> None:
-        """Write a line, unless there were enough of its ``kind`` (None: of this very line)."""
+        """Write a line, unless there were enough of its ``kind`` (None: of this same line)."""
         if self._may_write(kind or line):
             self._write(line + self._left_out(kind or line))
 
@@ -60,4 +60,4 @@ class Complaints:
     def _left_out(self, kind: str) -> str:
         window = self._windows[kind]
         left_out, window.left_out = window.left_out, 0
-        return f" ({left_out:,} more like it were not written before this one)" if left_out else ""
+        return f" ({left_out:,} similar lines before this one were not written)" if left_out else ""

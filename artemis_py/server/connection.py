@@ -1,4 +1,4 @@
-"""One STOMP connection: bytes between its socket and its session, at the times the turn says."""
+"""One STOMP connection: moves bytes between its socket and a session when the turn says so."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from artemis_py.stomp.service import StompService
 from artemis_py.stomp.session.session import Session
 
 INBOX_BYTES_MAX: Final = 65536
-"""While so much waits for the connection's turn nothing more is read."""
+"""While this many bytes wait for the connection's turn, nothing more is read."""
 
 
 @final
@@ -41,8 +41,8 @@ class Acceptance:
     def _why_full(self) -> str | None:
         if 0 <= self.connections_max <= self.open_count:
             return (
-                f"This acceptor allows {self.connections_max} connections: close others, or raise connectionsAllowed of"
-                " the acceptor"
+                f"This acceptor allows {self.connections_max} connections: close others, or raise its "
+                "connectionsAllowed"
             )
         holdings = self.turns.guard.holdings
         if not holdings.is_full:
@@ -51,7 +51,7 @@ class Acceptance:
         return holdings.why_full("CONNECT")
 
     def connect(self) -> Connection:
-        """A protocol for a socket just accepted."""
+        """Return the protocol of a socket just accepted."""
         return Connection(self)
 
 
@@ -72,7 +72,7 @@ class Connection(asyncio.BufferedProtocol):
         self._inbox: bytes = b""
         self._counted = False
         self._is_held = False
-        """Is it in the account of what clients make the broker hold?"""
+        """Is it in the account of memory held for clients?"""
         self._eof = False
         self.is_dirty = False
         self.in_line = False
@@ -131,7 +131,7 @@ class Connection(asyncio.BufferedProtocol):
         turns.arrived(self)
 
     def eof_received(self) -> bool:
-        """The client closed its sending side; what it sent is still carried out and answered."""
+        """The client closed its sending side; its frames are still processed and answered."""
         self._eof = True
         if not self.in_line:
             self._turns.input.rota.add(self)
@@ -144,7 +144,7 @@ class Connection(asyncio.BufferedProtocol):
         self._turns.schedule()
 
     def _forget_socket(self) -> None:
-        """The socket is gone, or nobody will use it any more; may be called twice."""
+        """The socket is gone or no longer used; may be called twice."""
         self.socket.forget()
         if self._counted:
             self._counted = False
@@ -168,7 +168,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def peer(self) -> str:
-        """The client's address as host:port; empty where nobody knows."""
+        """The client's address as host:port; empty if unknown."""
         return self.session.state.address
 
     @property
@@ -194,8 +194,8 @@ class Connection(asyncio.BufferedProtocol):
         return count > 0
 
     def read(self, now_ms: int, stop_at: int) -> bool:
-        """Let the session carry out what arrived until the turn's budget is down to ``stop_at``; True when there is
-        more. Nothing is read meanwhile.
+        """Let the session process input until the turn's budget is down to ``stop_at``; True if there is more.
+        Meanwhile nothing is read from the socket.
         """
         data, self._inbox = self._inbox, b""
         turns, session = self._turns, self.session
@@ -219,7 +219,7 @@ class Connection(asyncio.BufferedProtocol):
         return has_more
 
     def unblock(self, now_ms: int, stop_at: int) -> None:
-        """Let a sender go on if what it waits for is there."""
+        """Let a sender continue if what it waits for is ready."""
         turns, session = self._turns, self.session
         session.unblock(now_ms, stop_at)
         if session.blocked_by is not None:
@@ -232,7 +232,7 @@ class Connection(asyncio.BufferedProtocol):
         turns.output.mark_dirty(self)
 
     def weigh(self) -> None:
-        """Find out what the connection makes the broker hold, and tell if that has changed."""
+        """Measure what the broker holds for the connection, and report a change."""
         if not self._is_held:
             return
         transport, flow, before = self.socket.transport, self.socket.flow, self.weight
@@ -252,7 +252,7 @@ class Connection(asyncio.BufferedProtocol):
             self._turns.guard.weighed(self, before, self.weight)
 
     def cut_off(self, reason: str, now_ms: int) -> None:
-        """The broker needs the memory: end the session with an ERROR. Who does not read would not see it."""
+        """The broker needs the memory: end the session with an ERROR. A client that does not read will not see it."""
         self.session.kick(reason, now_ms)
         if self.weight.output_bytes:
             self.session.out.clear()
@@ -263,7 +263,7 @@ class Connection(asyncio.BufferedProtocol):
         self.weigh()
 
     def flush(self, durable_lsn: int, now_ms: int) -> None:
-        """Write what may leave, and close when the session is over and everything is written."""
+        """Write what is durable, and close when the session is over and everything is written."""
         self.is_dirty = False
         turns, session, socket = self._turns, self.session, self.socket
         if socket.transport is None:
@@ -280,7 +280,7 @@ class Connection(asyncio.BufferedProtocol):
             self._end(now_ms)
 
     def _end(self, now_ms: int) -> None:
-        """The client sends nothing more, or the session is over: close once everything is written."""
+        """The client sends no more, or the session is over: close once everything is written."""
         turns, session, socket = self._turns, self.session, self.socket
         if self._eof and not session.is_closing and session.blocked_by is None and not self.in_line:
             session.lost(now_ms)
@@ -298,7 +298,7 @@ class Connection(asyncio.BufferedProtocol):
             turns.watches.add(self, max(beat_ms, turns.broker.clock.steady_ms(now_ms) + 1))
 
     def look(self, now_ms: int) -> None:
-        """A time has come that was watched: heart-beats, a handshake that never came, a linger that is over."""
+        """A watched time has come: heart-beats, a missing handshake, or the end of a linger."""
         turns, session, socket = self._turns, self.session, self.socket
         if socket.transport is None:
             return
@@ -317,8 +317,8 @@ class Connection(asyncio.BufferedProtocol):
             turns.output.mark_dirty(self)
 
     def lost(self, now_ms: int) -> None:
-        """The socket is gone: the session ends, nothing waits to be sent any more, and nothing of it or of the turns
-        leads back here. May be called twice.
+        """The socket is gone: the session ends, its output is dropped, and neither the session nor the turns refer to
+        the connection any more. May be called twice.
         """
         turns, session = self._turns, self.session
         turns.isolation.end_session(session, now_ms)
@@ -332,9 +332,7 @@ class Connection(asyncio.BufferedProtocol):
             self.weight = NOTHING
 
     def fail(self, now_ms: int) -> None:
-        """A step broke off: the connection ends now and is counted nowhere any more, whatever its socket says to
-        that.
-        """
+        """A step failed: the connection ends now and counts nowhere any more, whatever its socket does."""
         self.lost(now_ms)
         transport = self.socket.transport
         self._forget_socket()
@@ -342,8 +340,8 @@ class Connection(asyncio.BufferedProtocol):
             self._turns.isolation.end_socket(self.peer, transport.abort, transport.close)
 
     def shut(self, now_ms: int) -> None:
-        """The broker stops: what is unsettled stays unsettled and counts as no attempt, the socket closes when
-        everything written has left.
+        """The broker stops: unsettled messages stay unsettled without counting an attempt, and the socket closes when
+        all written bytes have left.
         """
         isolation = self._turns.isolation
         isolation.end_session(self.session, now_ms, failed=False)
@@ -352,14 +350,14 @@ class Connection(asyncio.BufferedProtocol):
             self._forget_socket()
 
     def cut(self) -> None:
-        """Close without waiting for what is not written."""
+        """Close without waiting for unwritten output."""
         transport = self.socket.transport
         if transport is not None and not self._turns.isolation.end_socket(self.peer, transport.abort, transport.close):
             self._forget_socket()
 
 
 def _shown_address(peer: tuple[Any, ...] | None) -> str:
-    """A socket's address as host:port; empty for none."""
+    """A socket's address as host:port; empty for None."""
     if not peer:
         return ""
     host, port = peer[:2]

@@ -1,4 +1,4 @@
-"""Where cursors in the log are moved, dropped and looked at, while the broker runs. For the event loop's thread."""
+"""Sets, drops and lists cursors in the log while the broker runs. For the event loop's thread."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from artemis_py.storage.retention import Retention
 
 
 class CursorRefusedError(ArtemisError):
-    """A cursor that is well formed and cannot be set here and now."""
+    """A valid cursor cannot be set here and now."""
 
 
 @dataclass(frozen=True, slots=True)
 class CursorView:
-    """A cursor and what it means at this moment. ``is_overtaken``: something that it had not read is gone."""
+    """A cursor and its current state. ``is_overtaken``: records that it had not read are gone."""
 
     cursor: Cursor
     holds: bool
@@ -27,7 +27,7 @@ class CursorView:
     idle_ms: int
 
     def fields(self) -> dict[str, Any]:
-        """As JSON tells it."""
+        """The fields for JSON."""
         return {
             **self.cursor.fields(),
             "holds": self.holds,
@@ -37,7 +37,7 @@ class CursorView:
 
 
 class CursorDesk:
-    """The cursors of a running broker. ``retention`` and ``cursors`` are None when nothing is retained: then no cursor
+    """The cursors of a running broker. ``retention`` and ``cursors`` are None if nothing is retained: then no cursor
     can be set.
     """
 
@@ -63,28 +63,26 @@ class CursorDesk:
         return None if cursor is None else self._viewed([cursor])[0]
 
     def is_set(self, name: str) -> bool:
-        """Is there one of that name?"""
+        """Is there a cursor of that name?"""
         return name in self._journal.index.cursors
 
     def put(self, name: str, given: object) -> int:
-        """Set or move a cursor as JSON describes it; returns the lsn of the record that says so. Raises CursorError for
-        what is no cursor, CursorRefusedError for what cannot be now.
+        """Set or move a cursor as JSON describes it; returns the lsn of its record. Raises CursorError if it is
+        invalid, CursorRefusedError if it cannot be set now.
         """
         if self._cursors is None:
-            raise CursorRefusedError(
-                "nothing is retained here, so a cursor would hold nothing: set journal-retention-directory"
-            )
+            raise CursorRefusedError("this broker retains no log for a cursor to hold; set journal-retention-directory")
         cursor = wanted_cursor(name, given, self._cursors.ttl_s, self._clock_ms())
         if cursor.lsn > self._journal.durable_lsn:
             raise CursorRefusedError(
-                f"nobody has read up to lsn {cursor.lsn}: the log ends at {self._journal.durable_lsn}"
+                f"lsn {cursor.lsn} is past the end of the log, which is {self._journal.durable_lsn}"
             )
         if self._cursors.get(name) is None and len(self._journal.index.cursors) >= CURSORS_MAX:
-            raise CursorRefusedError(f"there are {CURSORS_MAX} cursors: drop one first")
+            raise CursorRefusedError(f"there are already {CURSORS_MAX} cursors, the most allowed; drop one first")
         return self._journal.records.cursor_changed(cursor.fields())
 
     def drop(self, name: str) -> int | None:
-        """Drop a cursor; returns the lsn of the record that says so, None when there is none of that name."""
+        """Drop a cursor; returns the lsn of the record, or None if there is no such cursor."""
         if name not in self._journal.index.cursors:
             return None
         return self._journal.records.cursor_changed({"name": name, "deleted": True})
@@ -119,8 +117,8 @@ class CursorDesk:
         ]
 
     def _spans(self, after_lsn: int) -> list[tuple[int, int, int]]:
-        """First lsn, last lsn and bytes of all that has something behind an lsn. What leaves the journal is looked at
-        before what was retained: so a segment on its way is in one of them.
+        """First lsn, last lsn and bytes of every segment with records after an lsn. Segments leaving the journal are
+        read before the retained ones, so that a moving segment is in one of them.
         """
         journal = self._journal
         found = {

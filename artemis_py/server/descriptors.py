@@ -1,7 +1,7 @@
-"""File descriptors: how many this process may have, and what of them is kept for whom.
+"""File descriptors: how many this process may have, and how they are divided.
 
-A descriptor gets the lowest number that is free. So the number of a socket just accepted tells how many are in use,
-whoever has them, and nobody has to be counted.
+A descriptor gets the lowest free number. So the number of a socket just accepted shows how many are in use, and nothing
+has to be counted.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Final
 from artemis_py.storage.disk import OPEN_FILES_MAX
 
 _LIMIT_MAX: Final = 1 << 20
-"""More than this nobody needs; some systems allow a thousand times as many."""
+"""No broker needs more than this; some systems allow a thousand times as many."""
 _DISKS: Final = 3
 """Journal, pages, large bodies."""
 _OTHERS: Final = 16
-"""Locks, directories that are synced, files that are read: at the same time, beside what stays open."""
+"""Locks, directories being synced and files being read at one time, besides files that stay open."""
 _HTTP_MAX: Final = 32
 _FILES_SHARE: Final = 16
 _LOWEST: Final = 8
-"""Or nobody could connect at all."""
+"""With less, no client could connect at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,27 +41,27 @@ class Descriptors:
 
     @property
     def storage(self) -> int:
-        """What storage may need all in all."""
+        """How many descriptors storage may need in total."""
         return _DISKS * self.open_files_max + _OTHERS
 
     @property
     def http(self) -> int:
-        """HTTP connections for which there is always room, and as many files that they read."""
+        """Descriptors reserved for HTTP connections, and for as many files that they read."""
         return max(4, min(_HTTP_MAX, self.limit // _FILES_SHARE))
 
     @property
     def http_max(self) -> int:
-        """An HTTP connection has a lower number."""
+        """HTTP connections have lower numbers than this."""
         return max(self.limit - self.storage - self.http, _LOWEST)
 
     @property
     def stomp_max(self) -> int:
-        """A STOMP connection has a lower number."""
+        """STOMP connections have lower numbers than this."""
         return max(self.http_max - self.http, _LOWEST)
 
 
 def raise_limit() -> Descriptors:
-    """Have as many descriptors as this process may give itself."""
+    """Raise the limit as far as this process may."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _LIMIT_MAX if hard == resource.RLIM_INFINITY else min(hard, _LIMIT_MAX)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -72,7 +72,7 @@ def raise_limit() -> Descriptors:
 
 
 def lowest_free() -> int:
-    """The number that the next descriptor gets. Raises OSError when there is none."""
+    """The number of the next descriptor. Raises OSError if there is none."""
     descriptor = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     os.close(descriptor)
     return descriptor

@@ -1,4 +1,4 @@
-"""``max-disk-usage`` and ``min-disk-free``: senders are held back before a disk of the broker is full."""
+"""``max-disk-usage`` and ``min-disk-free``: holds back senders before a disk of the broker is full."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def _say(line: str) -> None:
 
 
 class DiskWatch:
-    """Tells the broker when the disk is full (``is_full``, or a file found no room) and when it is not any more;
-    ``disk-full-policy`` does the rest. Somebody calls ``look`` every ``period_ms`` (-1: never), and when
-    files have grown or found no room: a disk can be filled in less than a period.
+    """Tells the broker when the disk is full (``is_full``, or a file did not fit) and when it has room again;
+    ``disk-full-policy`` does the rest. ``look`` must be called every ``period_ms`` (-1: never), and when files have
+    grown or did not fit: a disk can fill up within a period.
     """
 
     def __init__(
@@ -48,14 +48,14 @@ class DiskWatch:
         self._could_look = True
 
     def look(self) -> None:
-        """Look once. A file system that cannot be looked at leaves things as they are, and that is said once."""
+        """Check once. If a file system cannot be checked, nothing changes, and one warning is written."""
         spaces: dict[str, DiskSpace] = {}
         for directory in self._directories if self._store is None else self._store.directories():
             try:
                 spaces[directory] = self._probe(directory)
             except OSError as error:
                 if self._could_look:
-                    self._say(f"warning: the disk of {directory} cannot be looked at: {error.strerror or error}")
+                    self._say(f"warning: the disk usage of {directory} cannot be read: {error.strerror or error}")
                 self._could_look = False
                 return
         self._could_look = True
@@ -77,7 +77,7 @@ class DiskWatch:
         return self.period_ms >= 0 and is_full(self._config.max_disk_usage, self._config.min_disk_free, space)
 
     def _short_of_room(self) -> str | None:
-        """A directory in which a file found no room; whoever can is asked to make some."""
+        """A directory in which a file did not fit; the store is asked to make room."""
         if self._store is None:
             return None
         short = next((room for room in self._store.rooms if room.is_short), None)
@@ -89,13 +89,13 @@ class DiskWatch:
     def _news(self, directory: str, space: DiskSpace, *, is_short: bool) -> str:
         figures = f"{space.used_fraction:.0%} used, {space.free_bytes // _MEBIBYTE:,} MiB free"
         if not self._broker.disk_full:
-            return f"the disk of {directory} has room again ({figures}): messages are taken in as before"
+            return f"the disk of {directory} has room again ({figures}): messages are accepted again"
         limit = f"max-disk-usage {self._config.max_disk_usage} %"
         if self._config.min_disk_free >= 0:
             limit = f"min-disk-free {self._config.min_disk_free:,} bytes"
         if is_short:
-            limit = "a file found no room; what consumers acknowledge is written to what was kept in reserve"
+            limit = "a file did not fit; acknowledgements are written to the reserve"
         return (
-            f"warning: the disk of {directory} is full ({figures}; {limit}): new messages meet the disk-full-policy of"
-            " their address. Let consumers take some, or free room on the disk"
+            f"warning: the disk of {directory} is full ({figures}; {limit}): the disk-full-policy of each address now "
+            "applies to new messages. Consume messages or free disk space"
         )

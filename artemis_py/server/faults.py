@@ -1,6 +1,6 @@
-"""What breaks off in a connection's step: counted by step, and told in a few lines however often it happens.
+"""Failures in a connection's steps: counted by step, and logged in a few lines however many there are.
 
-The rule: no connection's failure leaves its own step of a turn. The connection ends, all others are served.
+The rule: no connection's failure leaves its own step of a turn. That connection ends; all others are served.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ STEPS: Final = (
     "accept", "poll", "read", "lost", "unblock", "beat", "write", "flush", "room", "weigh", "answer", "end",
     "http", "loop",
 )  # fmt: skip
-"""What a connection can break off in. ``answer``: what waits for a record to be durable; ``end``: closing its socket;
-``loop``: whatever the event loop called and caught itself.
+"""The steps in which a connection can fail. ``answer``: what waits for a durable record; ``end``: closing its socket;
+``loop``: what the event loop called and caught itself.
 """
 _TEXT_MAX: Final = 300
 
 
 class TurnError(ArtemisError):
-    """A step of a turn that belongs to no single connection or queue broke off: the broker cannot say what it has
-    promised, and stops.
+    """A step that belongs to no single connection or queue failed: the broker no longer knows what it has confirmed,
+    and stops.
     """
 
 
 def shown(error: BaseException) -> str:
-    """An error in one line: its kind, its text without control characters, and the place where it was raised."""
+    """An error in one line: its type, its text without control characters, and where it was raised."""
     text = escaped(str(error)[:_TEXT_MAX])
     traceback = error.__traceback__
     if traceback is None:
@@ -41,21 +41,21 @@ def shown(error: BaseException) -> str:
 
 
 class Faults:
-    """``counts`` are steps that broke off since the start, by step; the lines go through ``complaints``."""
+    """``counts`` are the failures since the start, by step; the lines go through ``complaints``."""
 
     def __init__(self, complaints: Complaints | None = None) -> None:
         self.counts = dict.fromkeys(STEPS, 0)
         self._complaints = complaints or Complaints()
 
     def note(self, peer: str, step: str, error: BaseException) -> None:
-        """A step of the connection from ``peer`` (host:port, empty for unknown) broke off with ``error``."""
+        """A step of the connection from ``peer`` (host:port, or empty) failed with ``error``."""
         self.counts[step] += 1
         who = f"connection {peer or '(address unknown)'}"
-        line = f"warning: {who} is cut off, its step {step} broke off: {shown(error)}"
-        self._complaints.tell(line, "a step of a connection broke off")
+        line = f"warning: {who} is closed, its step {step} failed: {shown(error)}"
+        self._complaints.tell(line, "a step of a connection failed")
 
     def caught_by_loop(self, loop: AbstractEventLoop, context: dict[str, Any]) -> None:
-        """For ``loop.set_exception_handler``: what no step caught is told and counted the same way."""
+        """For ``loop.set_exception_handler``: logs and counts what no step caught in the same way."""
         owner = context.get("protocol")
         error = context.get("exception") or RuntimeError(str(context.get("message", "no message")))
         self.note(getattr(owner, "peer", ""), "loop", error)

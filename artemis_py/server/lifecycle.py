@@ -1,4 +1,4 @@
-"""Start and stop: configuration, broker, sockets, signals, and the end in good order."""
+"""Starts and stops the broker: configuration, sockets, signals, and an orderly end."""
 
 from __future__ import annotations
 
@@ -51,26 +51,26 @@ from artemis_py.storage.findings import loss_lines
 from artemis_py.storage.recovery import LossError
 
 EXIT_LOSS: Final = 4
-"""The journal lacks files, queues or many records, and nobody has said that the broker may start without them."""
+"""The journal lacks files, queues or many records, and the broker was not told to start without them."""
 _BACKLOG_MIN: Final = 1024
 _HTTP_TICK_S: Final = 5.0
 _CLOCK_LOOK_S: Final = 5.0
 _LOOK_AT_BLOCKED_S: Final = 1.0
 _DRAIN_S: Final = 5.0
 _LOOK_AFTER_S: Final = 0.5
-"""How often somebody looks whether the directories are still there."""
+"""How often the broker checks that its directories still exist."""
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-"""Each is the wish for an orderly stop."""
+"""Each asks for an orderly stop."""
 _KEEP_ALIVE_IDLE_S: Final = 60
 _KEEP_ALIVE_INTERVAL_S: Final = 15
 _KEEP_ALIVE_PROBES: Final = 4
-"""After a minute of silence the system asks four times, a quarter of a minute apart."""
+"""After a minute of silence the system probes four times, 15 seconds apart."""
 _PREPARE_METRICS_S: Final = 1.0
-"""How long after the start the metrics library is imported, in a thread: after the first clients, before a scrape."""
+"""How long after the start a thread imports the metrics library: after the first clients, before a scrape."""
 
 
 class ListenError(ArtemisError):
-    """A port that cannot be opened."""
+    """A port cannot be opened."""
 
 
 class Server:
@@ -126,7 +126,7 @@ class Server:
         store.give_way(self._load.is_busy)
 
     def _wake(self) -> None:
-        """Called by the disk's threads when something is done, also while the broker is still being made, and at its
+        """Called by the disk's threads when something is done, even while the broker is still being created, and at its
         very end.
         """
         with suppress(RuntimeError):  # the loop is closed
@@ -136,7 +136,7 @@ class Server:
         self.turns.schedule()
 
     def _look_soon(self) -> None:
-        """Called by the disk's threads: files have grown, or found no room."""
+        """Called by the disk's threads: files have grown or did not fit."""
         if not self._look_is_due:
             self._look_is_due = True
             with suppress(RuntimeError):  # the loop is closed
@@ -148,7 +148,7 @@ class Server:
             self._disk_watch.look()
 
     def _durably(self, lsn: int, make: Callable[[], Response]) -> asyncio.Future[Response]:
-        """An answer that is given when everything up to the lsn survives a crash."""
+        """A response that is sent when everything up to the lsn survives a crash."""
         future: asyncio.Future[Response] = self._loop.create_future()
 
         def answer() -> None:
@@ -163,7 +163,7 @@ class Server:
         return future
 
     def _fail(self, failure: ArtemisError) -> None:
-        """Storage failed, or a turn did: nothing is promised any more, and the process ends."""
+        """Storage or a turn failed: nothing is confirmed any more, and the process ends."""
         self.failure = failure
         self._stopping.set()
 
@@ -254,7 +254,7 @@ class Server:
             service.tick(steady_clock_ms())
 
     def _look_at_clock(self) -> None:
-        """A broker that has nothing to do notices, too, that the wall clock was set."""
+        """An idle broker also notices that the wall clock was set."""
         if self._is_stopping:
             return
         self._loop.call_later(_CLOCK_LOOK_S, self._look_at_clock)
@@ -281,7 +281,7 @@ class Server:
     # ---- stop ------------------------------------------------------------------------------------
 
     async def stop(self) -> None:
-        """Accept nobody any more, let written answers leave, close everything."""
+        """Stop accepting, send written output, close everything."""
         self._is_stopping = True
         for listener in self._stomp_listeners:
             listener.close()
@@ -305,7 +305,7 @@ class Server:
             self.failure = self.failure or self.store.durability.failure
 
     def abandon(self) -> None:
-        """End at once: no frame leaves any more."""
+        """End at once: no further frame is sent."""
         for listener in self._stomp_listeners + self._http_listeners:
             listener.close()
         self.turns.end()
@@ -314,7 +314,7 @@ class Server:
 
 
 def _bind(acceptor: AcceptorConfig) -> socket.socket:
-    """A listening address. Raises ListenError, saying which acceptor of which line wanted it."""
+    """A listening socket. Raises ListenError with the acceptor and its line."""
     try:
         found = socket.getaddrinfo(
             acceptor.host or None, acceptor.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -336,7 +336,7 @@ def _bind(acceptor: AcceptorConfig) -> socket.socket:
 
 
 def _keep_alive(listening: socket.socket) -> None:
-    """Whoever is accepted here inherits it: a client whose machine is gone is found without any heart-beats."""
+    """Accepted sockets inherit this: a client whose machine is gone is detected without heart-beats."""
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _KEEP_ALIVE_IDLE_S)
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _KEEP_ALIVE_INTERVAL_S)
@@ -351,11 +351,11 @@ def run(
     strict: bool = False,
     accept_loss: bool = False,
 ) -> int:
-    """Run a broker in the foreground until SIGTERM or SIGINT; 0 after an orderly stop, 1 when a port cannot be opened,
-    3 when storage failed, 4 when the journal lacks what it should have. With ``accept_loss`` it starts without that.
-    Warnings and notes with a code in ``silenced`` are not told; with ``strict`` the others are taken for errors.
+    """Run a broker in the foreground until SIGTERM or SIGINT; returns 0 after an orderly stop, 1 if a port cannot be
+    opened, 3 if storage failed, 4 if the journal lacks too much. With ``accept_loss`` it starts anyway. Warnings and
+    notes with a code in ``silenced`` are hidden; with ``strict`` the other warnings count as errors.
 
-    Raises ConfigError for a configuration that is refused; nothing ever listens then.
+    Raises ConfigError for a refused configuration, before anything listens.
     """
     config = load(path, properties=properties)
     notices = told(config.notices, silenced)
@@ -375,8 +375,8 @@ def run(
 
 
 def _close(loop: asyncio.AbstractEventLoop) -> None:
-    """Signals mean nothing any more. A loop that closes gives them back their first meaning, with which one that comes
-    while the process ends would kill it, and an orderly stop would look like none.
+    """Ignore signals. A closing loop restores their default action; a signal during the end of the process would then
+    kill it, and an orderly stop would not look like one.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     loop.close()
@@ -414,18 +414,18 @@ async def _run(config: BrokerConfig, loop: asyncio.AbstractEventLoop) -> int:
     if server.failure is None:
         return 0
     failed = "a turn" if isinstance(server.failure, TurnError) else "storage"
-    warn(f"{failed} failed, the broker stops; nothing after this was confirmed: {server.failure}")
+    warn(f"{failed} failed and the broker stops; it confirmed nothing after this: {server.failure}")
     if isinstance(server.failure, NoSpaceError):
         warn(
-            "make room on that file system and start the broker again; without room it starts, too, and takes"
-            " acknowledgements, but no messages"
+            "free space on that file system and start the broker again; without space it also starts, but accepts "
+            "only acknowledgements and no messages"
         )
     server.abandon()
     return 3
 
 
 def _report(config: BrokerConfig, server: Server) -> None:
-    """Say at start what is ignored or refused, and where the broker listens."""
+    """Print at start what is ignored or refused, and where the broker listens."""
     for notice in config.notices:
         warn(f"{kind_of(notice)}: {notice}")
     for line in server.store.report:
@@ -434,6 +434,6 @@ def _report(config: BrokerConfig, server: Server) -> None:
         shown = f"[{host}]" if ":" in host else host
         warn(f"listening on {shown}:{port} for {', '.join(acceptor.protocols)} (acceptor {acceptor.name})")
     is_open = any("STOMP" in acceptor.protocols for acceptor, _, _ in server.bound)
-    state = "ready" if is_open else "up, but no port is open for STOMP and nobody can connect"
+    state = "ready" if is_open else "up, but no port is open for STOMP, so no client can connect"
     counts = f"{len(server.broker.addresses)} addresses, {len(server.broker.queues)} queues"
     warn(f"broker {config.name} is {state}: {counts}")

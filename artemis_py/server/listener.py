@@ -1,7 +1,7 @@
-"""A listening socket that stops accepting before the process has no descriptor left, and goes on when some are free.
+"""A listening socket that pauses before the process runs out of descriptors, and resumes when some are free.
 
-Clients that come meanwhile wait in the system's queue. asyncio's own server would accept them until nobody gets a
-descriptor any more, the journal neither, and write a traceback each second.
+New clients meanwhile wait in the system's queue. asyncio's own server would accept them until not even the journal gets
+a descriptor, and would write a traceback every second.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from artemis_py.server.complaints import Complaints
 from artemis_py.server.descriptors import lowest_free
 
 _AT_ONCE: Final = 64
-"""How many are accepted before others have their turn."""
+"""How many clients are accepted at once, before other work runs."""
 _RETRY_S: Final = 0.1
 
 
 class Listener:
-    """Accepts on ``bound`` and gives each socket to a protocol that ``connect`` makes. When ``descriptor_max`` are in
-    use, nobody is accepted until there are fewer. The ``stored`` files that storage has open now are not counted: they
-    are what the others are kept for.
+    """Accepts on ``bound`` and gives each socket to a protocol made by ``connect``. While ``descriptor_max``
+    descriptors are in use, it accepts no client. The ``stored`` files that storage has open are not counted, because
+    the reserve is for them.
     """
 
     def __init__(
@@ -36,9 +36,9 @@ class Listener:
         stored: Callable[[], int] = lambda: 0,
     ) -> None:
         self.is_paused = False
-        """Does it wait for descriptors?"""
+        """Is it waiting for descriptors?"""
         self.pauses = 0
-        """How often it had to."""
+        """How often it had to wait."""
         self._loop = loop
         self._name = name
         self._bound = bound
@@ -51,14 +51,14 @@ class Listener:
         self._is_open = False
 
     def open(self, backlog: int) -> None:
-        """Begin."""
+        """Start to listen."""
         self._bound.setblocking(False)
         self._bound.listen(backlog)
         self._is_open = True
         self._loop.add_reader(self._bound, self._accept)
 
     def close(self) -> None:
-        """Accept nobody any more."""
+        """Stop accepting."""
         if not self._is_open:
             return
         self._is_open = False
@@ -83,7 +83,7 @@ class Listener:
             self._making.add(task)
             task.add_done_callback(self._making.discard)
             if not self._may_take(client.fileno()):
-                self._pause(f"{client.fileno() + 1} descriptors are in use")
+                self._pause(f"{client.fileno() + 1} file descriptors are in use")
                 return
 
     async def _serve(self, client: socket.socket) -> None:
@@ -93,10 +93,12 @@ class Listener:
             client.close()
         except Exception as error:  # whatever it is, it concerns this client alone
             client.close()
-            self._complaints.tell(f"warning: acceptor {self._name}: a client was not taken: {error!r}", self._name)
+            self._complaints.tell(
+                f"warning: acceptor {self._name}: a connection was not accepted: {error!r}", self._name
+            )
 
     def _may_take(self, descriptor: int) -> bool:
-        """Is one with this number none of those that are kept?"""
+        """Is this number below the reserved descriptors?"""
         return descriptor - self._stored() < self._descriptor_max
 
     def _pause(self, why: str) -> None:
@@ -105,14 +107,14 @@ class Listener:
             self.is_paused = True
             self.pauses += 1
             self._complaints.tell(
-                f"warning: acceptor {self._name} accepts nobody until connections are closed: {why}, the rest is kept"
-                " for storage and HTTP; raise the limit of open files (ulimit -n)",
+                f"warning: acceptor {self._name} accepts no connections until others are closed: {why}, the rest is "
+                "kept for storage and HTTP; raise the limit on open files (ulimit -n)",
                 f"{self._name} pauses",
             )
         self._retry = self._loop.call_later(_RETRY_S, self._look)
 
     def _look(self) -> None:
-        """Go on when there is a lower number again."""
+        """Resume when a lower number is free again."""
         self._retry = None
         try:
             has_room = self._may_take(lowest_free())

@@ -1,4 +1,4 @@
-"""Is the broker busy? Then work that can wait and that takes the same processors should wait."""
+"""Says whether the broker is busy, so that deferrable work on the same processors can wait."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Final
 from artemis_py.server.stats import ServerStats
 
 BUSY_SHARE: Final = 0.7
-"""The broker is busy when its turns take this share of the time: there is little left that others could take."""
+"""The broker is busy when its turns take this share of the time, which leaves little for others."""
 WINDOW_NS: Final = 100_000_000
-"""Looked at over at least this time, or since the last question when that is longer ago."""
+"""The minimum time to measure over; longer if the last question was longer ago."""
 
 
 class Load:
-    """May be asked by any thread: two that ask at once may look at a shorter window, which does no harm."""
+    """Any thread may ask. Two that ask at once may measure a shorter window, which does no harm."""
 
     def __init__(self, stats: ServerStats, clock_ns: Callable[[], int] = perf_counter_ns) -> None:
         self._stats = stats
@@ -25,7 +25,7 @@ class Load:
         self._is_busy = False
 
     def is_busy(self) -> bool:
-        """Were turns what most of the time went into, lately?"""
+        """Did turns take most of the recent time?"""
         took_ns = self._clock_ns() - self._seen_ns
         if took_ns >= WINDOW_NS:
             turns_ns = self._stats.turn_ns_sum

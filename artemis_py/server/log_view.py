@@ -1,7 +1,7 @@
-"""What others may read of the broker's log: which segments there are, their bytes up to what is durable, large bodies.
+"""What others may read of the broker's log: its segments, their durable bytes, and large bodies.
 
-What depends on the journal's state is taken in the event loop's thread and handed to the caller as a function for
-another thread, which reads the files. A segment that moves to the retention directory meanwhile is found there.
+The event loop's thread captures the journal's state and returns a function for another thread, which reads the files. A
+segment that meanwhile moves to the retention directory is found there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PIECE_BYTES: Final = 65536
 
 
 class NotInLogError(ArtemisError):
-    """Something that the log does not have; ``is_gone``: any more."""
+    """The log does not have something; ``is_gone``: no longer."""
 
     def __init__(self, text: str, *, is_gone: bool) -> None:
         super().__init__(text)
@@ -39,8 +39,8 @@ class NotInLogError(ArtemisError):
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """A segment at one moment. ``fields`` is its index while the journal may write to it, ``closed`` when it does no$
-    more and the index is still in memory.
+    """A segment at one moment. ``fields`` is its index while the journal may write to it, ``closed`` when it is closed
+    and the index is still in memory.
     """
 
     number: int
@@ -52,8 +52,8 @@ class _Listed:
 
 
 class LogView:
-    """The log of a broker with a journal. ``log_id`` is that of its files; ``retention`` None: nothing is retained.
-    ``body_directories`` are where large bodies may be.
+    """The log of a broker with a journal. ``log_id`` is the id of its files. ``retention`` is None if nothing is
+    retained. ``body_directories`` may contain large bodies.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class LogView:
     # ---- in the event loop's thread --------------------------------------------------------------
 
     def listing(self, broker_name: str, now_ms: int, after_lsn: int) -> Callable[[], list[bytes]]:
-        """What there is behind an lsn, as JSON in pieces, at this moment; call the result in another thread."""
+        """The current log after an lsn, as JSON in pieces; call the result in another thread."""
         journal, kept = self._in_journal(after_lsn), self._retained(after_lsn)
         head = {
             "broker": broker_name,
@@ -99,22 +99,22 @@ class LogView:
         return lambda: self._open(wanted)
 
     def opening_places(self, number: int) -> Callable[[], tuple[int, int]]:
-        """The same of the file that tells where in a segment the messages of each address stand."""
+        """The same for the file of places, which says where in a segment each address has messages."""
         wanted = _Listed(number, self._directory / segment_name(number), 0, None, is_current=False)
         return lambda: self._open_places(wanted)
 
     def indexing(self) -> Callable[[], None]:
-        """A function for another thread that makes the indexes which a crash left out."""
+        """A function for another thread that makes the indexes that a crash prevented."""
         journal, kept = self._in_journal(), self._retained(-1)
         return lambda: self._make_missing(_merged(journal, kept))
 
     def stop(self) -> None:
-        """The broker ends: indexes that are still missing are for the next start."""
+        """The broker ends: the next start makes the indexes still missing."""
         self._is_stopping = True
 
     def _in_journal(self, after_lsn: int = -1) -> list[_Listed]:
-        """Its segments with something durable in them behind an lsn, and those that leave it: ask for these before
-        asking what was retained, so that a segment on its way is in one of both.
+        """The journal's segments with durable records after an lsn, and those leaving it. Read these before the
+        retained ones, so that a moving segment is in one of them.
         """
         journal = self._journal
         leaving = [*journal.files.leaving.values()]
@@ -125,7 +125,9 @@ class LogView:
         return [one for one in found if one is not None]
 
     def _of_journal(self, segment: Segment) -> _Listed | None:
-        """None when nothing durable is in it. The last two may grow: a batch on its way can be the last of one."""
+        """None if it has nothing durable. The last two segments may grow: a batch being written can be the last of
+        one.
+        """
         journal, index = self._journal, segment.index
         if index is not None and not index.records:
             return None
@@ -136,7 +138,7 @@ class LogView:
         return _Listed(segment.number, path, segment.first_lsn, index.fields(), is_current)
 
     def _journal_segment(self, number: int) -> _Listed | None:
-        """A segment of the journal, or one that leaves it."""
+        """A segment of the journal, or one leaving it."""
         journal = self._journal
         place = bisect_left(journal.segments, number, key=attrgetter("number"))
         segment = journal.files.leaving.get(number)
@@ -145,7 +147,7 @@ class LogView:
         return None if segment is None else self._of_journal(segment)
 
     def _first_number(self, otherwise: int) -> int:
-        """Of the oldest segment that is there; ``otherwise`` when none is."""
+        """The number of the oldest segment; ``otherwise`` if there is none."""
         oldest = self._oldest()
         return otherwise if oldest is None else oldest.number
 
@@ -185,9 +187,8 @@ class LogView:
         return pieces
 
     def _line(self, one: _Listed, after_lsn: int) -> bytes | None:
-        """A segment's index as JSON with what the listing adds; None when it was removed meanwhile, or has nothing
-        behind an lsn. Nobody needs to decode what is sent as it is, and of a long log that is nearly all of it; only
-        the first segment of a listing can lie before the lsn.
+        """A segment's index as JSON with what the listing adds; None if it was removed meanwhile or has nothing after
+        the lsn. Most indexes are sent without being decoded: only the first segment of a listing can be before the lsn.
         """
         if one.closed is None and one.fields is None and after_lsn < 0:
             for path in self._places(one):
@@ -202,7 +203,7 @@ class LogView:
         return json_line(fields).rstrip(b"\n")
 
     def _described(self, one: _Listed) -> dict[str, Any] | None:
-        """A segment's index with what the listing adds; None when it was removed meanwhile."""
+        """A segment's index with what the listing adds; None if it was removed meanwhile."""
         for path in self._places(one):
             try:
                 fields = _known_fields(one) or index_beside(path)
@@ -232,11 +233,11 @@ class LogView:
             except OSError:
                 continue
             return descriptor, os.fstat(descriptor).st_size
-        raise NotInLogError(f"there are no places of segment {one.number}: read the segment", is_gone=False)
+        raise NotInLogError(f"segment {one.number} has no file of places; read the segment itself", is_gone=False)
 
     def _places(self, one: _Listed) -> Iterator[Path]:
-        """Where a segment's file may be: where it was, or retained since. Retention knows, so no directory is listed,
-        however many segments move meanwhile.
+        """Where a segment's file may be: where it was, or retained since. Retention knows, so no directory is
+        listed.
         """
         yield one.path
         moved = None if self._retention is None else self._retention.path_of(one.number)
@@ -260,11 +261,11 @@ class LogView:
             except FileNotFoundError:
                 continue
             return descriptor, os.fstat(descriptor).st_size
-        raise NotInLogError(f"there is no body {number} (any more)", is_gone=False)
+        raise NotInLogError(f"there is no body {number}, or it was removed", is_gone=False)
 
 
 def _known_fields(one: _Listed) -> dict[str, Any] | None:
-    """Its index, when it need not be read."""
+    """The segment's index, if no file must be read."""
     return one.closed.fields() if one.fields is None and one.closed is not None else one.fields
 
 
@@ -273,10 +274,10 @@ def _listed(kept: Kept) -> _Listed:
 
 
 def _merged(journal: list[_Listed], kept: tuple[Kept, ...]) -> list[_Listed]:
-    """All of them in order, a segment that moved meanwhile as it is now."""
+    """All segments in order; one that moved meanwhile as it is now."""
     found = {one.number: one for one in journal} | {one.file.number: _listed(one) for one in kept}
     return [found[number] for number in sorted(found)]
 
 
 def _missing(what: str, is_gone: bool) -> str:
-    return f"{what} is not in the log any more: retention removed it" if is_gone else f"there is no {what} yet"
+    return f"{what} is no longer in the log: retention removed it" if is_gone else f"{what} does not exist yet"

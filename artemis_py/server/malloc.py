@@ -1,7 +1,7 @@
-"""Keep glibc from returning memory after every large block.
+"""Keeps glibc from returning memory after every large block.
 
-Reading and joining make blocks beyond 128 KiB, which glibc by default maps and unmaps one by one; the page faults
-cost more than the parsing. Other C libraries have no ``mallopt`` and keep their own ways.
+Reading and joining create blocks above 128 KiB, which glibc by default maps and unmaps one by one; the page faults cost
+more than the parsing. Other C libraries have no ``mallopt`` and stay as they are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _MMAP_THRESHOLD_BYTES: Final = 16 << 20
 
 
 def keep_freed_memory() -> bool:
-    """Raise the thresholds from which glibc gives memory back; False where that cannot be done."""
+    """Raise the thresholds above which glibc returns memory; False if that is impossible."""
     import ctypes
 
     try:

@@ -10,12 +10,12 @@ from typing import Final
 
 _CGROUP_FILES: Final = ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes")
 _DESTINATION_BYTES: Final = 4096
-"""What an address or a queue without messages takes, about; docs/reliability.md has the figures."""
+"""Approximate size of an address or a queue without messages; docs/reliability.md has the figures."""
 _UNKNOWN: Final = 1 << 30
 
 
 def usable_bytes(root: Path = Path("/")) -> int:
-    """What the machine has, or the container allows, whichever is less; where neither can be told, 1 GiB."""
+    """The memory of the machine or the container's limit, whichever is less; 1 GiB if neither is known."""
     try:
         limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     except (ValueError, OSError):
@@ -41,8 +41,8 @@ def global_max_bytes(configured: int) -> int:
 
 
 def held_max_bytes(configured: int, messages_max_bytes: int) -> int:
-    """``global-max-held-size``; -1 means its default, which leaves a quarter of the memory for what is no message where
-    ``messages_max_bytes`` (``global-max-size``) was set higher than its own default.
+    """``global-max-held-size``; -1 means its default. If ``messages_max_bytes`` (``global-max-size``) is above its own
+    default, that leaves a quarter of the memory for everything but messages.
     """
     if configured > 0:
         return configured

@@ -1,4 +1,4 @@
-"""Who makes the broker hold what in memory, connection by connection, and what happens when it is too much."""
+"""Measures what the broker holds in memory for each connection, and closes connections when it is too much."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ log = logging.getLogger(__name__)
 
 _LOOKS: Final = 64
 _LOOK_EVERY_MS: Final = 10
-"""So many connections are weighed again so often: their clients may have read since."""
+"""How often some connections are weighed again: their clients may have read since."""
 CUT_OFF_BYTES_MIN: Final = 16384
-"""Who holds less is not cut off: it would not help."""
+"""A connection with less is not closed: it would not help."""
 _CUT_OFFS_MAX: Final = 256
-"""Connections that are cut off in one turn."""
+"""Maximum number of connections closed in one turn."""
 _SHARE: Final = 16
-"""At the limit connections are cut off when they hold at least one part in so many: else they are not the cause."""
+"""At the limit, connections are closed only if they hold at least one part in this many of it; else they are not the
+cause.
+"""
 _TELL_EVERY_MS: Final = 10_000
 
 
 @final
 class MemoryGuard:
-    """Keeps the account for connections, and relieves the broker at its limit.
+    """Keeps the account of connections, and relieves the broker at its limit.
 
-    At the limit ``Holdings`` refuses what is new. That is enough unless connections go on piling up what is unfinished
-    or unread: then those that hold most are cut off, which costs nothing that was confirmed.
+    At the limit ``Holdings`` refuses new requests. That is enough unless connections pile up unfinished or unread
+    frames: then those that hold most are closed, which loses nothing confirmed.
     """
 
     def __init__(self, holdings: Holdings, clock: Clock) -> None:
@@ -99,7 +101,7 @@ class MemoryGuard:
                 broke_off(connection, "weigh", error)
 
     def _are_the_cause(self) -> bool:
-        """Do connections hold so much that it helps to close some?"""
+        """Do connections hold enough that closing some helps?"""
         holdings = self.holdings
         return _SHARE * (holdings.of(INPUT) + holdings.of(OUTPUT)) >= holdings.bytes_max
 
@@ -107,8 +109,8 @@ class MemoryGuard:
         holdings = self.holdings
         held_bytes = _unread_bytes(connection)
         reason = (
-            f"The broker holds {holdings.total_bytes} bytes for its clients and {SETTING} allows {holdings.bytes_max}:"
-            f" this connection, which holds {held_bytes} of them unfinished or unread, is closed"
+            f"Connection closed: {held_bytes} bytes wait on it unfinished or unread, and the broker holds "
+            f"{holdings.total_bytes} bytes for clients ({SETTING} allows {holdings.bytes_max})"
         )
         holdings.cut_off_count += 1
         self._tell(connection, held_bytes, now_ms)
@@ -122,8 +124,8 @@ class MemoryGuard:
             return
         client = connection.session.state
         log.warning(
-            "warning: memory is at %s (%d bytes): connection %s of %s is closed, it held %d bytes unfinished or unread;"
-            " %d others since the last such line",
+            "warning: memory held for clients reached %s (%d bytes): closed connection %s of %s, which held %d "
+            "bytes unfinished or unread; %d more closed since the last such line",
             SETTING, self.holdings.bytes_max, client.name, client.address or "an unknown client", held_bytes,
             self._untold_count,
         )  # fmt: skip

@@ -1,7 +1,7 @@
-"""The operational log: what happened to queues, one line each, with a code and fields that programs can read.
+"""The operational log: one line for each event of a queue, with a code and fields that programs can read.
 
-A line is ``CODE queue=NAME key=value … meaning``, as logfmt writes it. Each queue may write a line of one code every
-ten seconds (some of those codes that are told once in a queue's life); what came meanwhile is counted in the next.
+A line is ``CODE queue=NAME key=value … meaning``, in logfmt. Each queue may write one line per code every ten seconds
+(a few more of the codes that occur once in a queue's life); the next line counts the omitted ones.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from artemis_py.shown import escaped
 
 LOGGER_NAME: Final = "artemis_py.operational"
 WINDOW_MS: Final = 10_000
-"""How long the lines of one kind are counted together."""
+"""The window in which lines of one kind are counted together."""
 COMMON_LINES_MAX: Final = 20
-"""Lines in a window of codes that come once for each queue or subscription."""
+"""Maximum lines per window of codes that occur once per queue or subscription."""
 _KEYS_MAX: Final = 10_000
 _NAME_MAX: Final = 256
-"""Queues whose names begin with so many equal characters share a line: clients choose names."""
+"""Queues whose names share this many leading characters share a line, because clients choose names."""
 
 _COMMON: Final = frozenset({CREATED, DELETED, LIMITED, OPENED, SUBSCRIBED, UNSUBSCRIBED})
 _PLAIN: Final = re.compile(r"[^\s\"=]+")
 
 
 def quoted(value: str | int) -> str:
-    """A value of logfmt: quoted when it has blanks, quotes or nothing in it."""
+    """A logfmt value: quoted if it is empty or contains blanks or quotes."""
     text = str(value)
     if _PLAIN.fullmatch(text) and text.isprintable():
         return text
@@ -37,7 +37,7 @@ def quoted(value: str | int) -> str:
 
 
 def line_of(event: Event, left_out: int = 0) -> str:
-    """The line of an event; ``left_out`` are those like it that were not written since the last one."""
+    """The line of an event; ``left_out`` counts similar ones omitted since the last line."""
     fields: dict[str, str | int] = {"queue": event.queue, **event.fields}
     if event.count > 1:
         fields["count"] = event.count
@@ -57,14 +57,14 @@ class _Window:
 
 
 class OperationalLog:
-    """Writes events to a logger, not more often than it may. Told once a turn, and only when something happened."""
+    """Writes events to a logger, within its limits. Called once a turn, only if something happened."""
 
     def __init__(self, logger: logging.Logger | None = None) -> None:
         self._logger = logger or logging.getLogger(LOGGER_NAME)
         self._windows: dict[tuple[str, str, str], _Window] = {}
 
     def tell(self, events: list[Event], now_ms: int) -> None:
-        """Write the events that may be written, count the others. ``now_ms`` is steady time."""
+        """Write the events within the limits, count the others. ``now_ms`` is steady time."""
         for event in events:
             window = self._window(event, now_ms)
             if window.lines >= (COMMON_LINES_MAX if event.code in _COMMON else 1):
@@ -89,7 +89,7 @@ class OperationalLog:
 
 
 def write_to_stderr() -> None:
-    """Let the operational log appear on standard error, each line with the time (UTC), unless somebody set it up."""
+    """Send the operational log to standard error, each line with its time (UTC), unless logging was already set up."""
     logger = logging.getLogger(LOGGER_NAME)
     if logger.handlers:
         return

@@ -1,4 +1,4 @@
-"""What one connection sends while large bodies are among it: in order, and no more of a body than the client takes."""
+"""A connection's output with large bodies in it: in order, and reading no more of a body than the client takes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from artemis_py.storage.large import LargeStore, Piece
 PIECE_BYTES: Final = 262144
 """How much of a body is read at once."""
 HIGH_BYTES: Final = 131072
-"""How much may wait in the socket's buffer before no further piece is read."""
+"""How many bytes may wait in the socket's buffer before reading of pieces pauses."""
 
 
 class Outflow:
-    """Parts that wait behind a large body, and the piece of the body that is on its way.
+    """Parts that wait behind a large body, and the piece of the body being sent.
 
-    Pieces are read in a thread: one that is not in memory takes the disk's time. ``owner`` is told when it is there.
+    A thread reads the pieces, because the disk may take its time. ``owner`` is told when a piece is ready.
     """
 
     __slots__ = (
@@ -29,18 +29,18 @@ class Outflow:
 
     def __init__(self, large: LargeStore, owner: object) -> None:
         self.failure: str | None = None
-        """Why the body cannot be read; the frame that has begun cannot be completed."""
+        """Why the body cannot be read; the frame already begun cannot be completed."""
         self.is_paused = False
-        """Does the socket take nothing now?"""
+        """Does the socket accept nothing now?"""
         self.waiting_bytes = 0
-        """What waits in memory."""
+        """Bytes that wait in memory."""
         self._large = large
         self._owner = owner
         self._parts: deque[Part] = deque()
         self._piece: Piece | None = None
         self._offset = 0
         self._checksum = 0
-        """Of the body that is on its way, up to the offset."""
+        """Of the body being sent, up to the offset."""
         self._written_bytes = 0
         self._seen_bytes = 0
 
@@ -50,24 +50,24 @@ class Outflow:
         return not self._parts
 
     def has_moved(self) -> bool:
-        """Did the socket take anything since this was asked last?"""
+        """Did the socket accept anything since the last call?"""
         seen_bytes, self._seen_bytes = self._seen_bytes, self._written_bytes
         return self._written_bytes > seen_bytes
 
     def add(self, parts: list[Part]) -> None:
-        """Behind what waits already."""
+        """Add parts after those that already wait."""
         self._parts.extend(parts)
         self.waiting_bytes += sum(len(part) for part in parts if not isinstance(part, LargeBody))
 
     def pump(self, transport: asyncio.Transport) -> int:
-        """Write until the socket takes no more, or a piece has to be read first; returns how many bytes."""
+        """Write until the socket accepts no more or a piece must be read first; returns the number of bytes."""
         written_bytes = self._written_bytes
         while self._parts and not self.is_paused and self._write_next(transport):
             pass
         return self._written_bytes - written_bytes
 
     def _write_next(self, transport: asyncio.Transport) -> bool:
-        """Write what stands before the next large body, or a piece of it; False when that has to be read first."""
+        """Write the parts before the next large body, or a piece of it; False if the piece must be read first."""
         first = self._parts[0]
         if not isinstance(first, LargeBody):
             self._write(transport, self._take_bytes())
@@ -90,7 +90,7 @@ class Outflow:
         return True
 
     def _take_bytes(self) -> bytes:
-        """What stands before the next large body."""
+        """The parts before the next large body."""
         taken: list[bytes] = []
         while self._parts:
             part = self._parts[0]

@@ -1,6 +1,4 @@
-"""``--accept-loss``: a journal that a broker must not start with is repaired before the broker starts, and what other
-directories lack is given up.
-"""
+"""``--accept-loss``: repairs a journal that would refuse a start, and gives up what other directories lack."""
 
 from __future__ import annotations
 
@@ -18,8 +16,8 @@ from artemis_py.storage.repair import repair
 
 
 def accept_losses(config: BrokerConfig) -> list[str]:
-    """Repair the journal if it needs that, and note which other files a start goes without; returns lines that tell of
-    it. Raises DiskError, LockedError, and VersionError.
+    """Repair the journal if needed, and note which other files a start does without; returns lines about it. Raises
+    DiskError, LockedError and VersionError.
     """
     directory = Path(config.journal_directory)
     if not directory.is_dir():
@@ -34,7 +32,7 @@ def accept_losses(config: BrokerConfig) -> list[str]:
         if examined.reasons:
             repaired = repair(directory, config.journal_file_size)
             lines += orphan_lines(examined)
-            lines.append(f"warning: {directory} was repaired: {left}. The files as they were are in {repaired.folder}")
+            lines.append(f"warning: {directory} was repaired: {left}. The old files are in {repaired.folder}")
         if examined.absent:
             with closing(disk):
                 note_given_up(disk, [name for one in examined.absent for name in one.names])

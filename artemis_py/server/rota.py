@@ -1,4 +1,4 @@
-"""Whose input is carried out in a turn, and how much of it: shares by cost, not by count."""
+"""Whose input a turn processes, and how much of it: shares by cost, not by count."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from artemis_py.core.budget import TURN_UNITS, Budget
 from artemis_py.server.client import Client
 
 INPUT_SHARE: Final = 4
-"""One part in so many of a turn is for input; the others are for what it brings forth, and keep a turn short for who
-comes next.
+"""Input gets one part in this many of a turn. The rest is for what the input causes, and keeps turns short for new
+arrivals.
 """
 QUANTUM_MIN: Final = 32
-"""What a connection may spend in one round, where many wait."""
+"""What a connection may spend in one round if many wait."""
 
 
 class Rota:
     """The connections that wait with input, in deficit round robin (Shreedhar and Varghese, "Efficient Fair Queuing
     using Deficit Round-Robin").
 
-    In each round each of them may spend the same, in units of the budget; who spent more waits until that is made up
-    for. Those that had nothing waiting come first, once: who sends little is served in the turn after it arrives,
-    however much the others have sent. When nobody waits all is forgiven.
+    In each round every connection may spend the same number of budget units; one that spent more waits until that is
+    balanced. A connection that had nothing waiting goes first, once: a client that sends little is served in the turn
+    after its input arrives, however much others have sent. When no connection waits, all debts are cleared.
     """
 
     def __init__(self) -> None:
         self._new: list[Client] = []
         self._waiting: deque[Client] = deque()
         self._period = 0
-        """How often nobody was waiting."""
+        """How often no connection was waiting."""
 
     def __len__(self) -> int:
         return len(self._new) + len(self._waiting)
@@ -92,7 +92,7 @@ class Rota:
         return True
 
     def _lift(self) -> None:
-        """All wait because of what they spent before: who spent least goes on."""
+        """All must wait because of what they spent before: the one that spent least continues."""
         most = max([connection.credit for connection in self._waiting])
         for connection in self._waiting:
             connection.credit -= most

@@ -47,12 +47,12 @@ class ServerStats:
 
     @property
     def connections_open(self) -> int:
-        """STOMP connections now."""
+        """Open STOMP connections."""
         return len(self.connections)
 
     @property
     def sessions_open(self) -> int:
-        """Sessions now: connections that were greeted."""
+        """Open sessions: connections with a completed handshake."""
         return self.traffic.sessions_open
 
     @property
@@ -72,12 +72,12 @@ class ServerStats:
 
     @property
     def connection_faults(self) -> dict[str, int]:
-        """Connections that were cut off because a step of theirs broke off, by step."""
+        """Connections closed because one of their steps failed, by step."""
         return self.faults.counts
 
     def connections_by_state(self) -> dict[str, int]:
-        """Connections now: new (no CONNECT yet), open, blocked (a sender that waits for room), stalled (a client that
-        does not read), closing.
+        """Connections by state: new (no CONNECT yet), open, blocked (a sender that waits for room), stalled (a client
+        that does not read), closing.
         """
         counts = {"new": 0, "open": 0, "blocked": 0, "stalled": 0, "closing": 0}
         for connection in self.connections:
@@ -89,11 +89,11 @@ class ServerStats:
         return {} if self.journal is None else self.journal.counts()
 
     def large_counts(self) -> dict[str, int]:
-        """Bodies in files of their own."""
+        """Figures of large bodies."""
         return {} if self.large is None else self.large.counts()
 
     def resource_counts(self) -> dict[str, int]:
-        """What is kept in reserve of disks and descriptors, and whether it is in use."""
+        """The reserves of disk space and descriptors, and whether they are in use."""
         descriptors = self.descriptors
         return {
             "reserve_bytes": sum(room.reserve_bytes for room in self.rooms),
@@ -106,11 +106,11 @@ class ServerStats:
         }
 
     def log_counts(self) -> dict[str, int]:
-        """What is retained of the log."""
+        """Figures of the retained log."""
         return {} if self.cursor_desk is None else self.cursor_desk.counts()
 
     def log_cursors(self) -> list[CursorView]:
-        """Who has read how far in the log."""
+        """The cursors in the log."""
         return [] if self.cursor_desk is None else self.cursor_desk.all()
 
     def turn_took(self, duration_ns: int) -> None:

@@ -1,7 +1,7 @@
-"""The thread that surveys closed segments of a log that is retained, so that readers need not read all of it.
+"""The thread that surveys closed segments of a retained log, so that readers need not read all of it.
 
-It works a little at a time and rests four times as long, and while the broker is busy it waits: turns go first. What it
-finds is written by the thread that retires segments: a segment never moves or goes while something is put beside it.
+It works briefly and rests four times as long, and it waits while the broker is busy: turns go first. The thread that
+retires segments writes the results, so a segment is never moved or removed while a file is added to it.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from artemis_py.storage.survey import Survey
 
 _RECORDS: Final = 256
 _REST: Final = 4
-"""So many records are looked at in one go, and then it rests so many times as long as that took."""
+"""How many records are read at a time, and how many times longer the thread then rests."""
 _WAIT_S: Final = 0.05
-"""How soon a broker that is busy is asked again."""
+"""How long to wait before asking a busy broker again."""
 Found = Callable[[int, dict[str, Any], bytes], None]
 
 
 class Surveyor:
-    """``find`` tells where a segment is now, None when it is gone; ``found`` takes a segment's number, the fields for
-    its index and the file of its places. Both are called in the surveyor's thread.
+    """``find`` returns where a segment is now, or None if it is gone. ``found`` takes a segment's number, the fields of
+    its index and its file of places. Both are called in the surveyor's thread.
     """
 
     def __init__(self, find: Callable[[int], Path | None], found: Found) -> None:
@@ -41,15 +41,15 @@ class Surveyor:
         self._thread.start()
 
     def add(self, number: int) -> None:
-        """A segment was closed. One that was surveyed before is passed over."""
+        """A segment was closed. One already surveyed is skipped."""
         self._numbers.put(number)
 
     def give_way(self, is_busy: Callable[[], bool]) -> None:
-        """Wait from now on while the broker is busy; asked in the surveyor's thread."""
+        """Wait from now on while the broker is busy; ``is_busy`` is called in the surveyor's thread."""
         self._is_busy = is_busy
 
     def stop(self) -> None:
-        """What was not surveyed yet is for the next start, as far as it is in the journal then."""
+        """The next start surveys the rest, as far as it is still in the journal."""
         self._is_stopping = True
         self._numbers.put(None)
         self._thread.join()

@@ -1,4 +1,4 @@
-"""What asyncio's transports need that they do not do themselves."""
+"""A missing clean-up of asyncio's transports."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import asyncio
 from typing import Final
 
 _BOUND: Final = ("_read_ready_cb", "_write_ready")
-"""Attributes in which a transport of asyncio keeps methods of its own."""
+"""Attributes in which an asyncio transport keeps its own bound methods."""
 
 
 def break_cycle(transport: asyncio.BaseTransport) -> None:
-    """Let a transport whose connection is lost be freed when nobody refers to it any more.
+    """Let a transport with a lost connection be freed as soon as nothing refers to it.
 
-    It refers to itself by its bound methods, so it would wait for the garbage collector, which has wide thresholds
-    here. No other loop's transport has these attributes.
+    It refers to itself through its bound methods, so it would wait for the garbage collector, which has high thresholds
+    here. Other loops' transports do not have these attributes.
     """
     attributes = getattr(transport, "__dict__", {})
     for name in _BOUND:

@@ -1,13 +1,13 @@
 """The turn: the server's whole work, in one order.
 
-1. carry out what ready connections sent, to each its share (``Rota``);
-2. take in what else happened (pages read, connections lost, senders with room again);
+1. process the input of ready connections, each within its share (``Rota``);
+2. handle other events (pages read, connections lost, senders with room again);
 3. ``broker.tick``: what is due;
 4. dispatch, and write out what consumers got;
 5. seal the turn's records;
 6. flush every connection that has output, up to the durable lsn.
 
-A turn runs when something happened: bytes arrived, a socket took what was written, a time came. Nothing in it awaits.
+A turn runs when something happened: bytes arrived, a socket accepted output, a time came. Nothing in it awaits.
 
 No connection's failure leaves its own step: whatever a step raises ends the connection that it was done for
 (``Isolation``), and the lists go on. What belongs to no connection ends the broker (``on_failure``).
@@ -38,16 +38,16 @@ from artemis_py.server.watches import Watches
 from artemis_py.storage.large import LargeStore
 
 READ_BYTES_MAX: Final = 65536
-"""How much of one connection is read at once. One buffer serves all: a bigger one makes malloc return memory after each
-read.
+"""How many bytes of one connection are read at once. One buffer serves all: with a bigger one, malloc returns memory
+after each read.
 """
 
 ATTEND_NS: Final = 60_000
-"""How long a turn that waited for the disk looks for the sender's next frame. Not done where it would take the only
-processor from that sender.
+"""How long a turn that waited for the disk polls for the sender's next frame. Not on a single processor, which the
+sender needs.
 """
 ATTEND_NS_MAX: Final = 1_000_000
-"""After this much time with one sender the event loop sees to all others."""
+"""After this much time with one sender, the event loop serves all others."""
 
 
 def _raise(failure: ArtemisError) -> None:
@@ -96,7 +96,7 @@ class Turns:
         self._origin = 0
 
     def next_origin(self) -> int:
-        """A number that no connection has had."""
+        """A number that no connection has had before."""
         self._origin += 1
         return self._origin
 
@@ -137,7 +137,7 @@ class Turns:
         except StorageError as error:
             self._fail(error)
         except Exception as error:
-            failure = TurnError(f"a turn broke off: {shown(error)}")
+            failure = TurnError(f"a turn failed: {shown(error)}")
             failure.__cause__ = error
             self._fail(failure)
         finally:
@@ -190,7 +190,7 @@ class Turns:
         return self.large is not None and self.large.has_released
 
     def _poll_large(self) -> ArtemisError | None:
-        """Take note of large bodies that were written, and of pieces of them that were read."""
+        """Handle large bodies that were written, and pieces of them that were read."""
         if self.large is None:
             return None
         self.large.poll()

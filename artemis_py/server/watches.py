@@ -1,4 +1,4 @@
-"""When to look at which connection again: heart-beats, handshakes, lingering."""
+"""When to check which connection again: heart-beats, handshakes, lingering."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Final, final
 from artemis_py.server.client import Client
 
 _SLACK: Final = 64
-"""So many void wishes are not worth a sorting."""
+"""This many void entries are not worth a clean-up."""
 
 
 @final
 class Watches:
-    """Connections by the time at which they asked to be looked at. Each has one wish, its latest.
+    """Connections by the time of their next check. Each has one entry, its latest.
 
-    The heap knows connections by number alone: one that is gone is not kept until its time comes, which its client
+    The heap stores only the numbers of connections, so a closed one is not kept alive until a time that its client
     chose.
     """
 
@@ -23,7 +23,7 @@ class Watches:
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int]] = []
-        """Due time and number of a connection; void when it is not the wish of that connection any more."""
+        """Due time and number of a connection; void if the connection has another entry."""
         self._wishes: dict[int, int] = {}
         self._connections: dict[int, Client] = {}
 
@@ -48,7 +48,7 @@ class Watches:
             self._tidy()
 
     def next_due_ms(self) -> int | None:
-        """When the first wish is due, or None. It may be a void one."""
+        """When the first entry is due, or None. It may be void."""
         return self._heap[0][0] if self._heap else None
 
     def pop_due(self, now_ms: int) -> list[Client]:
@@ -63,7 +63,7 @@ class Watches:
         return due
 
     def _tidy(self) -> None:
-        """Void wishes go when they are most of the heap, so each is paid for by one that was added."""
+        """Remove void entries when they are most of the heap, so that each removal is paid for by an addition."""
         heap, wishes = self._heap, self._wishes
         if len(heap) > 2 * len(wishes) + _SLACK:
             heap[:] = [(due_ms, origin) for origin, due_ms in wishes.items()]

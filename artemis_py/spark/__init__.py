@@ -1,5 +1,5 @@
-"""The data pipeline: the broker's log as Spark tables and streams, and rows as messages. Importing this starts no Java,
-and no module of the broker imports it.
+"""The data pipeline: reads the broker's log as Spark tables and streams, and publishes rows as messages. Importing this
+starts no Java, and no module of the broker imports it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Tables in Spark's catalog: ``CREATE TABLE … USING artemis``, and one for each address.
 
-Spark gives the options of a table to a Python source when the table is made, and none of them when it is read (as of
-4.3; its ``PythonTable`` takes the schema alone). The schema it does keep, with the metadata of columns: so the options
-stand there.
+Spark passes a table's options to a Python source when the table is created, but not when it is read (as of 4.3; its
+``PythonTable`` takes only the schema). It does keep the schema with the metadata of columns, so the options are stored
+there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _OPTION: Final = "option."
-"""With this before its name Spark repeats each option of a table that is made, beside properties of its own."""
+"""The prefix with which Spark repeats each option of a created table, besides its own properties."""
 _PROVIDER: Final = "provider"
 _KEY: Final = "artemis"
 _WHERE: Final = frozenset(
@@ -38,14 +38,14 @@ _WHERE: Final = frozenset(
 )
 """Options that say which addresses there are."""
 _OTHER_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9_]")
-"""What Spark's catalog refuses in the name of a table, quoted or not."""
+"""Characters that Spark's catalog refuses in table names, even quoted."""
 _VIEW_OF: Final = "artemisAddress"
-"""Which address a table is of that ``views`` made: by this it knows its own."""
+"""The address of a table made by ``views``, which marks such tables."""
 
 
 def declared(given: Mapping[str, str]) -> dict[str, str] | None:
-    """The options of a table that is being made; None when none is. Raises PipelineError for a password: who reads the
-    table, or a file that was written from it, would see it.
+    """The options of a table being created; None if none is. Raises PipelineError for a password: readers of the table,
+    or of a file written from it, would see it.
     """
     if _PROVIDER not in given:
         return None
@@ -54,8 +54,8 @@ def declared(given: Mapping[str, str]) -> dict[str, str] | None:
         found["path"] = given["path"]
     if "password" in {name.lower() for name in found}:
         raise PipelineError(
-            "option password would stand in the catalog, and in files that are written from the table: leave it out,"
-            " and give it where the table is read: SELECT … FROM the_table WITH (password '…')"
+            "option password would be stored in the catalog, and in files written from the table. Leave it out, and "
+            "give it where the table is read: SELECT … FROM the_table WITH (password '…')"
         )
     return found
 
@@ -70,36 +70,36 @@ def remembering(schema: StructType, options: Mapping[str, str], **more: str) -> 
 
 
 def remembered(schema: StructType) -> dict[str, str]:
-    """The options of the table to which the columns belong; none for those of no table."""
+    """The options stored in a table's columns; none for other columns."""
     found = [one.metadata[_KEY] for one in schema.fields if _KEY in one.metadata]
     return dict(found[0]) if found else {}
 
 
 def check_insert(schema: StructType, given: Mapping[str, str]) -> None:
-    """Raises PipelineError for rows for a table of the catalog that is not told where to send them."""
+    """Raises PipelineError for an insert into a catalog table without a destination."""
     if remembered(schema) and "url" not in {name.lower() for name in given}:
         raise PipelineError(
-            "the table says where its log is read, and not where messages are sent: name a STOMP acceptor, as in INSERT"
-            " INTO the_table WITH (url 'tcp://host:61613') SELECT …; other options of the sink may stand there, too"
+            "the table's options name a log to read, but no acceptor to send to. Name a STOMP acceptor, as in INSERT "
+            "INTO the_table WITH (url 'tcp://host:61613') SELECT …; other sink options may follow it"
         )
 
 
 def views(spark: SparkSession, source: str | Mapping[str, str], database: str = "artemis") -> dict[str, str]:
-    """Make a table for each address, so that ``SELECT … FROM artemis.orders`` works; call it again for addresses that
-    came since, and to remove tables of addresses that are gone.
+    """Create a table for each address, so that ``SELECT … FROM artemis.orders`` works. Call it again to add tables of
+    new addresses and remove those of addresses that are gone.
 
-    ``source`` is the URL of a broker's HTTP acceptor, a directory, or options as of ``spark.read``. What comes back
-    says under which name each address is found. Spark's catalog allows letters, digits and underscores in names, also
-    in quoted ones: other characters become underscores (``orders.eu``: ``artemis.orders_eu``), and where two addresses
-    would have one name, all but one whose name it is get some letters more, always the same ones.
+    ``source`` is the URL of a broker's HTTP acceptor, a directory, or options as for ``spark.read``. Returns the table
+    name of each address. Spark's catalog allows only letters, digits and underscores in names, even quoted: other
+    characters become underscores (``orders.eu``: ``artemis.orders_eu``). If two addresses would share a name, all
+    except one that has exactly this name get a stable suffix.
 
-    Raises PipelineError for a password, and where the database has a table of somebody else under such a name.
+    Raises PipelineError for a password, and if the database has another table with such a name.
     """
     options = options_of(source)
     if "password" in {name.lower() for name in options}:
         raise PipelineError(
-            "tables in the catalog show their options to everybody, so they have no password: leave it out, and give it"
-            f" where a table is read: SELECT … FROM {database}.orders WITH (password '…')"
+            "tables in the catalog show their options to everybody, so they cannot have a password. Leave it out, "
+            f"and give it where a table is read: SELECT … FROM {database}.orders WITH (password '…')"
         )
     where = {name: text for name, text in options.items() if name.lower() in _WHERE}
     rows = spark.read.format("artemis").options(**where, table="addresses", columns="address").load()
@@ -109,7 +109,7 @@ def views(spark: SparkSession, source: str | Mapping[str, str], database: str = 
     for name in names.values():
         if not made.get(name.lower(), True):
             raise PipelineError(
-                f"{database}.{name} is a table of somebody else: name another database, as in views(…,"
+                f"{database}.{name} is not one of these tables; name another database, as in views(…,"
                 f' database="{database}_log")'
             )
     for name in filter(made.get, made):
@@ -137,8 +137,8 @@ def _made_before(spark: SparkSession, database: str) -> dict[str, bool]:
 
 
 def table_names(addresses: Iterable[str]) -> dict[str, str]:
-    """A name in Spark's catalog for each address, without regard to upper and lower case, as there. The name of an
-    address does not depend on the others unless one of them has it.
+    """A name in Spark's catalog for each address; names are case-insensitive, as in the catalog. An address' name does
+    not depend on the others unless it conflicts.
     """
     found: dict[str, str] = {}
     taken: set[str] = set()
@@ -156,7 +156,7 @@ def _plain(address: str) -> str:
 
 
 def options_of(source: str | Mapping[str, str]) -> dict[str, str]:
-    """The options that a URL or a directory stands for, or options themselves."""
+    """The options for a URL or a directory, or the given options."""
     if isinstance(source, Mapping):
         return dict(source)
     return {"url" if source.startswith(("http://", "https://")) else "journal": source}

@@ -1,4 +1,4 @@
-"""What to say about a name that is not known."""
+"""Hints for an unknown name."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from artemis_py.config.problems import nearest
 
 
 def hint(name: str, known: Collection[str]) -> str:
-    """The name that was probably meant, or the names that there are."""
+    """The probably intended name, or all known names."""
     meant = nearest(name, known)
-    return f"there are {', '.join(known)}" if meant is None else f"did you mean {meant}?"
+    return f"known are {', '.join(known)}" if meant is None else f"did you mean {meant}?"

@@ -1,4 +1,4 @@
-"""The data source ``artemis``: one class that Spark knows, from which readers and writers come."""
+"""The data source ``artemis``: the class known to Spark, which makes readers and writers."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 class ArtemisDataSource(DataSource):
     """``spark.read``, ``readStream``, ``df.write`` and ``writeStream`` with ``format("artemis")``.
 
-    Spark makes it anew in several processes for each query, so it connects to nothing.
+    Spark creates it in several processes for each query, so it opens no connections.
     """
 
     @classmethod
     def name(cls) -> str:
-        """What stands in ``format(…)``."""
+        """The name for ``format(…)``."""
         return "artemis"
 
     def schema(self) -> StructType:
-        """The columns that the options ask for. Raises PipelineError for options that make no sense."""
+        """The columns that the options select. Raises PipelineError for invalid options."""
         from artemis_py.spark.catalog import declared, remembering
         from artemis_py.spark.read.options import shown_columns
         from artemis_py.spark.tables.schema import spark_schema
@@ -40,14 +40,14 @@ class ArtemisDataSource(DataSource):
         return schema if of_table is None else remembering(schema, of_table)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """The batch source. Raises PipelineError for options that make no sense."""
+        """The batch source. Raises PipelineError for invalid options."""
         from artemis_py.spark.read.batch import reader
         from artemis_py.spark.read.options import read_options
 
         return reader(read_options(self._given(schema)))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """The source of a streaming query. Raises PipelineError for options that make no sense."""
+        """The source of a streaming query. Raises PipelineError for invalid options."""
         from artemis_py.spark.read.options import read_options
         from artemis_py.spark.stream.reader import LogStreamReader
 
@@ -63,11 +63,11 @@ class ArtemisDataSource(DataSource):
 
         given = {**remembered(asked), **self.options}
         if asked.simpleString() != spark_schema(*shown_columns(given)).simpleString():
-            raise PipelineError("the schema is fixed: leave out schema(…), and choose columns with option columns")
+            raise PipelineError("the schema is fixed; leave out schema(…), and choose columns with option columns")
         return given
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        """The batch sink. Raises PipelineError for options and columns that make no message."""
+        """The batch sink. Raises PipelineError for invalid options and columns."""
         from artemis_py.spark.catalog import check_insert
         from artemis_py.spark.write.sink import batch_writer
 
@@ -75,7 +75,7 @@ class ArtemisDataSource(DataSource):
         return batch_writer(schema, self.options, overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
-        """The sink of a streaming query. Raises PipelineError for options and columns that make no message."""
+        """The sink of a streaming query. Raises PipelineError for invalid options and columns."""
         from artemis_py.spark.write.sink import stream_writer
 
         return stream_writer(schema, self.options)

@@ -1,4 +1,4 @@
-"""Tables that sum up a log, added up by many tasks."""
+"""Tables that sum up a log, computed by many tasks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ if TYPE_CHECKING:
 
 
 def queues(spark: SparkSession, source: str | Mapping[str, str]) -> DataFrame:
-    """The table ``queues``, row for row, added up in parallel: for queues so deep, or messages so old, that one task
-    reads for too long. ``source`` is the URL of a broker's HTTP acceptor, a directory, or options as of ``spark.read``.
+    """The table ``queues`` with the same rows, computed in parallel: for queues so deep, or messages so old, that one
+    task would take too long. ``source`` is the URL of a broker's HTTP acceptor, a directory, or options as for
+    ``spark.read``.
     """
     from artemis_py.spark.catalog import options_of
     from artemis_py.spark.read.spans import added_up

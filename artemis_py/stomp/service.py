@@ -19,17 +19,17 @@ from artemis_py.uploads import BodyStore, IncomingBody
 from artemis_py.version import VERSION
 
 TURN_BYTES_MAX: Final = 131072
-"""How much one connection may be sent in one turn: its consumers share it."""
+"""How many bytes one connection may get in one turn; its consumers share them."""
 _TURN_BYTES_MIN: Final = 8192
 
 
 def turn_bytes(consumer_count: int) -> int:
-    """How much one of so many consumers of a connection may be sent in one turn."""
+    """How many bytes one of a connection's consumers may get in one turn."""
     return max(TURN_BYTES_MAX // consumer_count, _TURN_BYTES_MIN) if consumer_count > 1 else TURN_BYTES_MAX
 
 
 class Awaited(Protocol):
-    """What a session may have to wait for before it goes on: room on an address, or the disk."""
+    """Something that a session must wait for: room on an address, or the disk."""
 
     @property
     def may_go_on(self) -> bool:
@@ -37,7 +37,7 @@ class Awaited(Protocol):
 
 
 class Traffic:
-    """Frames counted by command, in both directions; plain ints that a scrape reads."""
+    """Counts frames by command, in both directions, in plain ints that a scrape reads."""
 
     __slots__ = ("frames_in", "frames_out", "sessions_open", "sessions_total")
 
@@ -57,9 +57,9 @@ class Traffic:
 
 
 class StompService:
-    """One acceptor's STOMP: its parameters read once, its dialects with their memories, its counters.
+    """One acceptor's STOMP: its parameters, its dialects with their caches, its counters.
 
-    Without ``large`` bodies of every size are kept in memory.
+    Without ``large``, bodies of every size stay in memory.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class StompService:
         self.server_header = None if acceptor.bool_param("disableStompServerHeader") else f"artemis_py/{VERSION}"
 
     def parser(self, version: str) -> Parser:
-        """What reads the frames of one connection from here on."""
+        """The parser for a connection's frames from now on."""
         return Parser(self.dialects[version], self._body_rules)
 
     def _upload(self, send: Send) -> IncomingBody:
@@ -97,22 +97,22 @@ class StompService:
         if self._large.is_full:
             address = self.broker.addresses.get(send.shape.address)
             if address is not None and address.refusal in {"FAIL", "DROP"}:
-                upload.refuse("it is full, as max-disk-usage or min-disk-free counts")
+                upload.refuse("it is full by max-disk-usage or min-disk-free")
         return upload
 
     def check_served(self, address: str) -> None:
-        """Raises NotFoundError for the addresses under which Artemis has its management: what is sent there would wait
-        for ever, and so would who reads there.
+        """Raises NotFoundError for Artemis' management addresses: messages sent there, and consumers, would wait for
+        ever.
         """
         if address in self._management:
             raise NotFoundError(
-                f"{address} is for management by messages, which this version does not have; metrics are at /metrics of"
-                " the HTTP acceptor"
+                f"{address} is the address for management messages, which this version does not support; read metrics "
+                "from /metrics of the HTTP acceptor"
             )
 
     @property
     def disk(self) -> Awaited | None:
-        """What a sender of large bodies waits for when the disk cannot follow; None when it can."""
+        """What a sender of large bodies must wait for if the disk cannot keep up; None if it can."""
         if self._large is None or self._large.may_go_on:
             return None
         return self._large

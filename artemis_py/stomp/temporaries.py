@@ -123,7 +123,7 @@ class Temporaries:
             return
         if len(self._held.get(origin, ())) >= most:
             raise LimitError(
-                f"A connection may have {most} temporary destinations: use another connection, or raise "
+                f"Too many temporary destinations: a connection may have {most}; use another connection, or raise "
                 "maxTemporaryDestinations of the acceptor"
             )
 

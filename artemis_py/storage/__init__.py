@@ -1,1 +1,1 @@
-"""The journal on disk, and the way back from it. It imports no part of the core; they meet in ``records.py``."""
+"""The journal on disk, and recovery from it. It imports no part of the core; they meet in ``records.py``."""

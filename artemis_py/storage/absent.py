@@ -1,9 +1,9 @@
-"""Whether the directories of large bodies and of pages are those that a journal speaks of, or empty places: a file
-system that is not mounted, a folder that somebody moved. Nothing is changed, and no directory is made.
+"""Detects directories of large bodies or pages that are not the journal's: a file system that is not mounted, a folder
+that was moved. It changes nothing and creates no directory.
 
-A directory is taken for another one when the journal needs files of it and none of them is there. One large body alone
-may be missing from the directory that it was in: there is a file then that tells of its start of the broker, or of a
-later one (``body_names``). A page has as many messages as a journal file, so one alone is asked for, too.
+A directory counts as wrong if the journal needs files from it and none of them exists. A single large body may be
+missing from its right directory; then a file there still names its start of the broker or a later one (``body_names``).
+A page has as many messages as a journal file, so even a single missing page counts.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _QUEUES_SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """All the files that a journal needs of a directory, none of which is there."""
+    """All files that a journal needs from a directory, if none of them exists."""
 
     directory: Path
     kind: tuple[str, str]
-    """What they are: one of them, several."""
+    """What they are, singular and plural."""
     names: tuple[str, ...]
     messages: dict[int, int]
-    """How many messages queues have in them, by number."""
+    """How many messages queues have in them, by queue number."""
     queues: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -46,33 +46,33 @@ class Absent:
         count = sum(self.messages.values())
         more = len(self.queues) - _QUEUES_SHOWN
         shown = ", ".join(self.queues[:_QUEUES_SHOWN]) + (f" and {more} more queues" if more > 0 else "")
-        return f"{self.directory} lacks {what} that the journal needs: {many(count, 'message')} of {shown}"
+        return f"{self.directory} lacks {what} that the journal needs, with {many(count, 'message')} of {shown}"
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where large bodies and pages may be. Of what has no place nothing is told."""
+    """Where large bodies and pages may be. Files without a place are not checked."""
 
     bodies: Sequence[Path] = ()
     pages: Sequence[Path] = ()
 
 
 def absent_files(index: Index, places: Places, given_up: Collection[str] = ()) -> list[Absent]:
-    """What is wrong with the directories, as the journal of ``index`` sees it, but for files that were ``given_up``.
-    Raises DiskError when one cannot be looked at.
+    """What is wrong with the directories according to the journal of ``index``, except for ``given_up`` files. Raises
+    DiskError if a directory cannot be read.
     """
     found = [_absent_pages(index, places.pages, given_up), _absent_bodies(index, places, given_up)]
     return [one for one in found if one is not None]
 
 
 def missing_pages(index: Index, there: Iterable[str]) -> dict[str, int]:
-    """The pages that queues need and that are not among the files ``there``, by name: with how many messages."""
+    """The pages that queues need and that are not among the files ``there``: name to number of messages."""
     there = set(there)
     return {name: sum(left.values()) for name, left in _needed_pages(index).items() if name not in there}
 
 
 def _needed_pages(index: Index) -> dict[str, Counter[int]]:
-    """What queues have left in each page, by its name."""
+    """How many messages queues have left in each page, by its name."""
     needed: dict[str, Counter[int]] = {}
     for page in index.pages.pages():
         known = [queue_id for queue_id in page.durable if queue_id in index.queues]
@@ -90,7 +90,7 @@ def _absent_pages(index: Index, directories: Sequence[Path], given_up: Collectio
 
 
 def _absent_bodies(index: Index, places: Places, given_up: Collection[str]) -> Absent | None:
-    """The first that is there ends the search."""
+    """The search ends with the first body found."""
     if not places.bodies:
         return None
     there = names_in(places.bodies)
@@ -109,7 +109,7 @@ def _absent_bodies(index: Index, places: Places, given_up: Collection[str]) -> A
 
 
 def _needed_bodies(index: Index, page_directories: Iterable[Path]) -> Iterator[tuple[int, list[int]]]:
-    """The numbers of bodies that living messages have, each with the queues of its message."""
+    """The numbers of the bodies of living messages, each with the queues of its message."""
     for message_id, segment in index.home.items():
         kept = segment.live[message_id]
         if isinstance(kept.message.body, LargeBody):
@@ -139,7 +139,7 @@ def _absent(index: Index, directory: Path, kind: tuple[str, str], needed: dict[s
 
 
 def names_in(directories: Iterable[Path]) -> set[str]:
-    """The names of the files in them; none where there is no directory. Raises DiskError."""
+    """The names of the files in the directories; none for a missing directory. Raises DiskError."""
     names: set[str] = set()
     for directory in directories:
         try:

@@ -1,9 +1,9 @@
-"""Addresses, queues and cursors stand twice: in the journal, and in this file beside it.
+"""A second copy of addresses, queues and cursors, in a file next to the journal.
 
-The journal counts. The copy is read only when something of the journal is damaged or missing, to put back the records
-about bindings that are lost: without its QUEUE record nobody could say whose the messages of a queue are. So the copy
-is not synced with each batch, and it is written by the committer's thread, behind the batch that it repeats. It is made
-anew at each start and when it has grown to twice its size, a little at a time, under another name until it is whole.
+The journal is authoritative. The copy is read only if part of the journal is damaged or missing, to restore lost
+records about bindings: without its QUEUE record, no one could say which queue messages belong to. So the copy is not
+synced with each batch; the committer's thread writes it after the batch that it repeats. It is rewritten at each start
+and when it has doubled in size, a little at a time, under another name until it is complete.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ KIND: Final = 3
 COPIED: Final = frozenset({codec.ADDRESS, codec.QUEUE, codec.QUEUE_DELETED, codec.CURSOR})
 _UNFINISHED: Final = NAME + ".part"
 _SLICE: Final = 500
-"""How many records are written again at once: a few milliseconds of the committer's thread, which batches wait for."""
+"""How many records are rewritten at once: a few milliseconds of the committer's thread, for which batches wait."""
 _GROWTH_BYTES_MIN: Final = 65536
 
 
 class BindingsCopy:
-    """Keeps the copy of one journal. ``note`` and ``hand_over`` are called by the journal, the rest is done with the
-    committer. A disk that refuses the copy is no reason to stop: then there is none until the next start.
+    """Keeps the copy of one journal. The journal calls ``note`` and ``hand_over``; the committer does the rest. A disk
+    that refuses the copy does not stop the broker: then there is no copy until the next start.
     """
 
     def __init__(self, disk: Disk, committer: Committer, index: Index) -> None:
@@ -42,22 +42,22 @@ class BindingsCopy:
         # from here on: of the committer's thread
         self._is_off = False
         self._left: deque[tuple[int, list[dict[str, Any]]]] = deque()
-        """What is still to be written again, by type."""
+        """What is still to be rewritten, by type."""
         self._is_making = False
         self._made_bytes = 0
         self._making_lsn = 0
         self._missed: list[bytes] = []
-        """What came while the copy is being made anew."""
+        """Records that arrived while the copy is being rewritten."""
         self._end = 0
-        """Where the copy in use ends; 0: there is none."""
+        """The end of the copy in use; 0: there is none."""
         self._grown_bytes = 0
 
     def note(self, record: bytes) -> None:
-        """A record of a type in ``COPIED`` goes into the next batch."""
+        """Add a record of a type in ``COPIED`` to the next batch."""
         self._noted.append(record)
 
     def hand_over(self, last_lsn: int) -> None:
-        """A batch was handed to the committer: the copy follows. ``last_lsn``: of the journal so far."""
+        """A batch was given to the committer; the copy follows. ``last_lsn`` is the journal's last lsn."""
         if self._noted:
             noted, self._noted = self._noted, []
             self._committer.later(partial(self._append, noted))
@@ -109,7 +109,7 @@ class BindingsCopy:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Write a slice; the next one comes behind the batches that wait."""
+        """Write a slice; the next one follows the waiting batches."""
         if self._is_off:
             return
         try:
@@ -145,7 +145,7 @@ class BindingsCopy:
             self._made_bytes += len(data)
 
     def _give_up(self) -> None:
-        """One that is not kept up would tell of what is long gone."""
+        """Remove the copy: an outdated one would be wrong."""
         self._is_off = True
         for name in (NAME, _UNFINISHED):
             with suppress(DiskError):
@@ -153,14 +153,14 @@ class BindingsCopy:
 
 
 def read_copy(disk: Disk) -> tuple[list[Record], list[str]]:
-    """The whole records of the copy in the order of their lsn, and what is wrong with it. Raises DiskError."""
+    """The valid records of the copy in the order of their lsn, and what is wrong with it. Raises DiskError."""
     if NAME not in disk.names():
         return [], []
     data = disk.read(NAME)
     faults: list[str] = []
     try:
         if codec.decode_file_header(data).kind != KIND:
-            raise CodecError("this is no copy of bindings")
+            raise CodecError("not a copy of bindings")
     except CodecError as error:
         faults.append(f"{NAME} at byte 0: DAMAGED: {error}")
     records: list[Record] = []
@@ -180,7 +180,7 @@ def read_copy(disk: Disk) -> tuple[list[Record], list[str]]:
 
 
 def _behind(data: bytes, offset: int) -> int | None:
-    """Where the next whole record begins; None when there is none."""
+    """Where the next valid record begins; None if there is none."""
     size = int.from_bytes(data[offset + 4 : offset + 8], "little")
     said = offset + codec.RECORD_HEADER_BYTES + size
     for candidate in (said, *range(offset + 1, len(data) - codec.RECORD_HEADER_BYTES)):

@@ -1,8 +1,8 @@
-"""The names of the files that hold large bodies, for those who write them and for readers that are no broker.
+"""The names of large-body files, for the broker and for other readers.
 
-A number is never given twice: its upper half counts the starts of the broker's store, its lower half the bodies since.
-A file of the name ``start-…`` remembers the count of starts while no body does. A retained file's name ends with the
-time at which the broker was done with it.
+A number is never reused: its upper half counts the starts of the broker's store, its lower half the bodies since. A
+file named ``start-…`` stores the count of starts while no body does. A retained file's name ends with the time when the
+broker was done with it.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _START: Final = re.compile(r"start-(?P<start>[0-9a-f]{8})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class BodyName:
-    """What a file's name says: the body's number, whether it is one that outlives the broker, and of a retained one
-    when it was retired, as text.
+    """The parts of a file's name: the body's number, whether it outlives the broker, and for a retained body when it
+    was retired, as text.
     """
 
     number: int
@@ -36,12 +36,12 @@ class BodyName:
 
 
 def body_name(number: int, *, durable: bool) -> str:
-    """The file of a body in use."""
+    """The file name of a body in use."""
     return f"{number:016x}.{'body' if durable else 'transient'}"
 
 
 def read_name(name: str) -> BodyName | None:
-    """What a file name says; None when it is not that of a body."""
+    """Parse a file name; None if it is not that of a body."""
     match = _NAME.fullmatch(name)
     if match is None:
         return None
@@ -49,12 +49,12 @@ def read_name(name: str) -> BodyName | None:
 
 
 def start_name(start: int) -> str:
-    """The file that remembers a start."""
+    """The name of the file that stores a start."""
     return f"start-{start:08x}"
 
 
 def start_of(name: str) -> int | None:
-    """The start that a file name tells of, that of a body or one that only remembers; None for other files."""
+    """The start in a file name, of a body or of a start file; None for other files."""
     match = _START.fullmatch(name)
     if match is not None:
         return int(match["start"], 16)
@@ -63,12 +63,12 @@ def start_of(name: str) -> int | None:
 
 
 def is_start(name: str) -> bool:
-    """Is it a file that only remembers a start?"""
+    """Is it a start file?"""
     return _START.fullmatch(name) is not None
 
 
 def start_in(number: int) -> int:
-    """In which start a body got its number."""
+    """The start in which a body got its number."""
     return number >> _COUNT_BITS
 
 
@@ -78,7 +78,7 @@ def first_number(start: int) -> int:
 
 
 def checksum_of(path: Path, size_bytes: int) -> int:
-    """The CRC-32 of so many bytes of a file. Raises OSError."""
+    """The CRC-32 of the first ``size_bytes`` bytes of a file. Raises OSError."""
     checksum = 0
     with path.open("rb") as stream:
         while size_bytes and (data := stream.read(min(size_bytes, _READ_BYTES))):
@@ -88,7 +88,7 @@ def checksum_of(path: Path, size_bytes: int) -> int:
 
 
 def find_body(number: int, directories: Sequence[Path]) -> Path | None:
-    """The file of a body that a log speaks of: in use in one of the directories, or retained below one of them."""
+    """The file of a body in a log: in use in one of the directories, or retained below one of them."""
     name = body_name(number, durable=True)
     for directory in directories:
         if (directory / name).is_file():

@@ -1,7 +1,7 @@
-"""Back to the large bodies at a start: which files the living messages need, which of them are not whole, which can go.
+"""Recovers large bodies at a start: which files living messages need, which are incomplete, which can be removed.
 
-A message whose body is not whole cannot be delivered. It is told, settled on all of its queues, and what there is of
-its body is kept aside under another name. No crash does that to a body whose file was synced.
+A message with an incomplete body cannot be delivered. It is reported and settled on all of its queues, and the rest of
+its body is kept under another name. A crash never damages a synced body file.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ def take_over(
     keep_unused: bool = False,
     given_up: Collection[str] = (),
 ) -> list[str]:
-    """Bring the store in line with what lives; pages have taken hold of theirs already (``page_bodies``). Returns a
-    line for each message that had to be given up, and for each body that was put aside although no message needs it:
-    with ``keep_unused``, and where an earlier start had ``given_up`` a file of that name. Raises DiskError.
+    """Match the store with the living messages; pages already hold theirs (``page_bodies``). Returns a line for each
+    message given up, and for each unused body put aside instead of removed: with ``keep_unused``, or if an earlier
+    start had ``given_up`` a file of that name. Raises DiskError.
     """
     broken: list[tuple[Kept, LargeBody, str]] = []
     for message_id, segment in index.home.items():
@@ -41,8 +41,8 @@ def take_over(
     for kept, body, fault in broken:
         message = kept.message
         report.append(
-            f"the body of message {message.id} to {message.head.address} (file {body.number:016x}) {fault}: the message"
-            " is DAMAGED and was taken from its queues"
+            f"the body of message {message.id} to {message.head.address} (file {body.number:016x}) {fault}: the "
+            "message is DAMAGED and was removed from its queues"
         )
         for queue_id in list(kept.queue_ids):
             log.settled(queue_id, [message], "damaged")

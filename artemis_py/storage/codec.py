@@ -1,4 +1,4 @@
-"""The byte layout of journal files. docs/journal-format.md describes it for readers that are not this one.
+"""The byte layout of journal files. docs/journal-format.md describes it for other readers.
 
 All numbers are little-endian. A file begins with a header of 64 bytes::
 
@@ -72,7 +72,7 @@ CURSOR: Final = 25
 DEPTHS: Final = 26
 BROKER: Final = 27
 TRANSACTION: Final = 28
-"""Has no payload: the GROUP that it is in is a transaction of a client's."""
+"""Has no payload: it marks its GROUP as a client's transaction."""
 
 RECORD_NAMES: Final = {
     BATCH: "batch", MESSAGE: "message", SETTLED: "settled", ATTEMPTED: "attempted", DUE: "due", ADDRESS: "address",
@@ -84,23 +84,23 @@ RECORD_NAMES: Final = {
     BROKER: "broker", CURSOR: "cursor", TRANSACTION: "transaction",
 }  # fmt: skip
 FLAG_TRANSIENT: Final = 1
-"""Of a message in a page: not persistent, so gone after a restart."""
+"""For a message in a page: not persistent, so lost in a restart."""
 FLAG_PAGED: Final = 2
-"""Of a message in the journal: it lives in a page, and stands here only for readers of the retained log."""
+"""For a message in the journal: it lives in a page and is here only for readers of the retained log."""
 FLAG_LARGE: Final = 4
-"""The body is in a file of its own."""
+"""The body is in its own file."""
 REASONS: Final[tuple[str, ...]] = (
     "acked", "replaced", "expired", "killed", "superseded", "dead", "cancelled", "purged", "deleted", "abandoned",
     "damaged",
 )  # fmt: skip
-"""Why a queue is done with a message; the log writes the place in this table. replaced: a ring was full; superseded: a
-newer value came; dead: its delivery attempts are used up; cancelled: a consumer or an operator gave it up; purged: an
+"""Why a queue is done with a message; the log stores the index in this table. replaced: a ring was full; superseded: a
+newer value arrived; dead: no delivery attempts left; cancelled: a consumer or an operator discarded it; purged: an
 operator emptied the queue; deleted: the queue was deleted; abandoned: the last consumer left a queue with
-purge-on-no-consumers; damaged: what was written of it cannot be read. killed stands in older logs for all from dead on.
+purge-on-no-consumers; damaged: its record cannot be read. Older logs use killed for all from dead on.
 """
 CAUSES: Final[tuple[str, ...]] = ("", "nacked", "aborted", "lost")
-"""Why a delivery failed, by the same rule: unknown (older logs); NACK; its transaction was aborted; its connection or
-session ended.
+"""Why a delivery failed, stored in the same way: unknown (older logs); NACK; its transaction was aborted; its
+connection or session ended.
 """
 
 _FILE_HEADER: Final = Struct("<8sHHIQQQQQ4x")
@@ -109,7 +109,7 @@ _RECORD: Final = Struct("<IQB")
 _CHECKED_RECORD: Final = Struct("<IIQB")
 _MESSAGE: Final = Struct("<QQQQBBBBHHI")
 _PUBLISHED: Final = Struct("<IQBQQQQBBBBHHI")
-"""A record's header behind the checksum and the fixed part of a MESSAGE payload, in one."""
+"""A record's header after the checksum, and the fixed part of a MESSAGE payload, in one."""
 _STATE: Final = Struct("<IHQq")
 _LARGE: Final = Struct("<QQ")
 _CHECKSUM: Final = Struct("<L")
@@ -122,31 +122,31 @@ _DEPTH: Final = Struct("<IQQII")
 _BATCH: Final = Struct("<QQQQ")
 BATCH_PAYLOAD_BYTES: Final = _BATCH.size
 _NOWHERE: Final = Account()
-"""Stands in for the address' account until the broker takes the message back."""
+"""A placeholder for the address' account until the broker recovers the message."""
 _ROUTING_CODES: Final = {None: 0, "ANYCAST": 1, "MULTICAST": 2}
 _ROUTING_TYPES: Final = (None, "ANYCAST", "MULTICAST")
 
 
 class CodecError(ArtemisError):
-    """Bytes that are not what the format says."""
+    """Bytes do not follow the format."""
 
 
 class VersionError(CodecError):
-    """A file of another format version: nothing behind its header can be told."""
+    """A file has another format version: nothing after its header can be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileHeader:
-    """What stands at the beginning of a file."""
+    """The header at the beginning of a file."""
 
     kind: int
     number: int
     first_lsn: int
     created_ms: int
     before_lsn: int = 0
-    """With which lsn the file before ends, BATCH records aside; 0: not told."""
+    """The last lsn of the previous file, ignoring BATCH records; 0: not recorded."""
     made_bytes: int = 0
-    """The file is never shorter; 0: not told."""
+    """The size at creation, below which the file never shrinks; 0: not recorded."""
 
 
 def encode_file_header(header: FileHeader) -> bytes:
@@ -166,9 +166,9 @@ def encode_file_header(header: FileHeader) -> bytes:
 
 
 def decode_file_header(data: bytes) -> FileHeader:
-    """Raises CodecError for anything but a header of this format version."""
+    """Decode a header. Raises CodecError unless it is of this format version."""
     if len(data) < FILE_HEADER_BYTES:
-        raise CodecError(f"a header of {len(data)} bytes instead of {FILE_HEADER_BYTES}")
+        raise CodecError(f"the header has {len(data)} bytes instead of {FILE_HEADER_BYTES}")
     fields = data[: FILE_HEADER_BYTES - 4]
     magic, version, kind, _, number, first_lsn, created_ms, before_lsn, made_bytes = _FILE_HEADER.unpack(fields)
     if magic != MAGIC:
@@ -181,7 +181,7 @@ def decode_file_header(data: bytes) -> FileHeader:
 
 
 def is_blank(data: bytes) -> bool:
-    """Does a file hold nothing behind its header?"""
+    """Is a file empty after its header?"""
     return not any(data[FILE_HEADER_BYTES:])
 
 
@@ -193,7 +193,7 @@ def encode_record(type_code: int, lsn: int, payload: bytes) -> bytes:
 
 @dataclass(slots=True)
 class Record:
-    """A record as it was read: where it stands and what it holds."""
+    """A record as read: its position and its content."""
 
     type_code: int
     lsn: int
@@ -207,24 +207,26 @@ class Record:
 
 
 def decode_record(data: bytes | memoryview, offset: int) -> Record | None:
-    """The record at ``offset``; None at the end (zeros, or nothing). Raises CodecError for anything else."""
+    """The record at ``offset``; None at the end (zeros or nothing). Raises CodecError for anything else."""
     if len(data) - offset < RECORD_HEADER_BYTES:
         if any(data[offset:]):
-            raise CodecError("a record header that is cut off")
+            raise CodecError("a truncated record header")
         return None
     checksum, length, lsn, type_code = _CHECKED_RECORD.unpack_from(data, offset)
     end = offset + RECORD_HEADER_BYTES + length
     if not checksum and not length and not lsn and not type_code:
         return None
     if end > len(data):
-        raise CodecError(f"a record of {length} bytes where the file has {len(data) - offset - RECORD_HEADER_BYTES}")
+        raise CodecError(
+            f"a record of {length} bytes where the file has only {len(data) - offset - RECORD_HEADER_BYTES}"
+        )
     if crc32(data[offset + 4 : end]) != checksum:
-        raise CodecError("a record whose checksum does not match")
+        raise CodecError("a record with a wrong checksum")
     return Record(type_code, lsn, bytes(data[offset + RECORD_HEADER_BYTES : end]), offset)
 
 
 def peek_record(data: bytes, offset: int) -> tuple[int, int, int]:
-    """What a record says of itself, unchecked: the length of its payload, its lsn, its type."""
+    """The unchecked header of a record: the length of its payload, its lsn, its type."""
     length, lsn, type_code = _RECORD.unpack_from(data, offset + 4)
     return length, lsn, type_code
 
@@ -234,7 +236,7 @@ def peek_record(data: bytes, offset: int) -> tuple[int, int, int]:
 
 @dataclass(slots=True)
 class QueueState:
-    """What is special about a message in one queue: its order key (0: its publication; below 0: it fell due and stands
+    """The special state of a message in one queue: its order key (0: publication order; below 0: it became due and is
     at the head), failed deliveries, and when it is due (0: now).
     """
 
@@ -244,16 +246,16 @@ class QueueState:
 
 
 class Kept:
-    """A message that some durable queue still needs, as the journal knows it."""
+    """A message that a durable queue still needs, as the journal knows it."""
 
     __slots__ = ("details", "flags", "lsn", "message", "queue_ids")
 
     def __init__(self, message: Message, lsn: int, queue_ids: list[int], flags: int = 0) -> None:
         self.message = message
         self.lsn = lsn
-        """Under which it was published first; a copy made by compaction keeps it."""
+        """The lsn of its publication; copies made by compaction keep it."""
         self.queue_ids = queue_ids
-        """A list with a single queue may be shared by the messages of a run: only a longer one is ever changed."""
+        """The messages of a run may share a list with a single queue: only longer lists are ever changed."""
         self.flags = flags
         self.details: dict[int, QueueState] | None = None
 
@@ -268,10 +270,10 @@ _PLAIN: Final = QueueState()
 
 
 def encode_published(published: list[Kept]) -> list[bytes]:
-    """The records of messages just published, each to the one queue of the first and with nothing special there.
+    """The records of messages just published, all to the same single queue and without special state.
 
-    The same bytes as from ``encode_record`` and ``encode_message``, in two parts each (the checksum, the rest), and
-    worked out for a run: most of its messages share a head.
+    The same bytes as from ``encode_record`` and ``encode_message``, in two parts each (checksum and rest), but encoded
+    together: most messages of a run share a head.
     """
     place = _STATE.pack(published[0].queue_ids[0], 0, 0, 0)
     pack, checksum = _PUBLISHED.pack, _U32.pack
@@ -299,7 +301,7 @@ def encode_published(published: list[Kept]) -> list[bytes]:
 
 
 def encode_message(kept: Kept, place: int = 0) -> bytes:
-    """Payload of a MESSAGE record; ``place``: where in its address' pages it stands, for one that lives there."""
+    """Payload of a MESSAGE record; ``place``: its place in its address' pages, if it lives there."""
     message = kept.message
     head = message.head
     address = head.address.encode()
@@ -331,13 +333,13 @@ def encode_message(kept: Kept, place: int = 0) -> bytes:
 
 _SEVERAL: Final = 16
 _last_states: list[tuple[list[int], int, bytes]] = []
-"""Queue numbers, place and what stands in the record of the last message that went to many queues: the next one of a
-batch goes to the same.
+"""Queue numbers, place and encoded states of the last message to many queues: the next one of a batch goes to the
+same.
 """
 
 
 def _new_states(queue_ids: list[int], place: int) -> bytes:
-    """Of a message with which nothing has happened in its queues."""
+    """The states of a message with no special state in its queues."""
     if len(queue_ids) < _SEVERAL:
         return b"".join([_STATE.pack(queue_id, 0, 0, place) for queue_id in queue_ids])
     if _last_states:
@@ -355,9 +357,9 @@ _COUNTS_TRIED_MAX: Final = 100
 
 
 def _head_of(key: tuple[bytes, int, int, int, int, int]) -> Head:
-    """The head of a message that was read: one for all messages with the same headers, as when they were sent. The key:
-    address and block as they stand in the record, the size of the address, priority, sized, code of the routing type,
-    and whether the message is transient.
+    """The head of a decoded message; messages with equal headers share one, as when they were sent. The key: address
+    and block as in the record, the size of the address, priority, sized, code of the routing type, and whether the
+    message is transient.
     """
     text, address_size, priority, sized, routing, transient = key
     address, block = text[:address_size].decode(), text[address_size:]
@@ -368,7 +370,7 @@ def _head_of(key: tuple[bytes, int, int, int, int, int]) -> Head:
 
 
 def decode_message(payload: bytes) -> Kept:
-    """Raises CodecError when the payload is too short for what it announces."""
+    """Decode a message. Raises CodecError if the payload is truncated."""
     try:
         fields = _MESSAGE.unpack_from(payload)
         message_id, timestamp_ms, expires_ms, lsn, priority, sized, routing, flags, count, address_size, head_size = (
@@ -395,8 +397,8 @@ def decode_message(payload: bytes) -> Kept:
 
 
 def readings_of_message(payload: bytes) -> list[tuple[bytes, list[int]]]:
-    """Addresses and queue ids that a message record may tell of when some byte of it is wrong: first what it says, then
-    as if its count of queues were another. Raises CodecError when it is too short for any.
+    """The addresses and queue ids that a damaged message record may have: first as it reads, then with other counts of
+    queues. Raises CodecError if it is too short for any.
     """
     try:
         fields = _MESSAGE.unpack_from(payload)
@@ -413,9 +415,7 @@ def readings_of_message(payload: bytes) -> list[tuple[bytes, list[int]]]:
 
 
 def _encode_large(body: LargeBody) -> bytes:
-    """What stands in the place of a body that is in a file of its own: the file's number, how long it is, and its
-    checksum where there is one.
-    """
+    """The reference to a body in its own file: the file's number, its length, and its checksum if known."""
     reference = _LARGE.pack(body.number, body.size_bytes)
     return reference if body.checksum < 0 else reference + _CHECKSUM.pack(body.checksum)
 
@@ -431,26 +431,26 @@ def _large_body(payload: bytes, position: int) -> LargeBody:
 
 
 def encode_settled(queue_id: int, reason: str, message_ids: list[int], consumer: int = 0) -> bytes:
-    """Payload of a SETTLED record: a queue is done with these messages, because of a consumer (0: of none)."""
+    """Payload of a SETTLED record: a queue is done with these messages, because of a consumer (0: none)."""
     count = len(message_ids)
     fields = _SETTLED.pack(queue_id, REASONS.index(reason), count)
     return fields + Struct(f"<{count}Q").pack(*message_ids) + encode_behind(consumer)
 
 
 def decode_settled(payload: bytes) -> tuple[int, str, tuple[int, ...], int]:
-    """Queue id, reason, message ids, consumer (0: none, or not told)."""
+    """Queue id, reason, message ids, consumer (0: none or not recorded)."""
     queue_id, reason, count = _SETTLED.unpack_from(payload)
     end = _SETTLED.size + 8 * count
     return queue_id, REASONS[reason], _numbers(payload, _SETTLED.size, count), decode_behind(payload, end)
 
 
 def encode_behind(number: int) -> bytes:
-    """What trails a payload that once ended here: a consumer's number, or nothing for 0."""
+    """The optional end of a payload: a consumer's number, or nothing for 0."""
     return _NUMBER.pack(number) if number else b""
 
 
 def decode_behind(payload: bytes, end: int) -> int:
-    """The number behind what has always been in a payload; 0 when it ends there."""
+    """The optional number at the end of a payload; 0 if it is missing."""
     number: int = _NUMBER.unpack_from(payload, end)[0] if len(payload) > end else 0
     return number
 
@@ -462,8 +462,8 @@ def _numbers(payload: bytes, offset: int, count: int) -> tuple[int, ...]:
 def encode_attempted(
     queue_id: int, message_id: int, attempts: int, due_ms: int, consumer: int = 0, cause: str = ""
 ) -> bytes:
-    """Payload of an ATTEMPTED record: failed deliveries so far, when the next may come (0: at once), and whose delivery
-    failed why (0: not told).
+    """Payload of an ATTEMPTED record: failed deliveries so far, when the next may follow (0: at once), and whose
+    delivery failed and why (0: not recorded).
     """
     return _ATTEMPTED.pack(queue_id, message_id, min(attempts, 65535), due_ms) + encode_cause(consumer, cause)
 
@@ -475,12 +475,12 @@ def decode_attempted(payload: bytes) -> tuple[int, int, int, int, int, str]:
 
 
 def encode_cause(consumer: int, cause: str) -> bytes:
-    """What trails a record of a failed delivery: the consumer and why; nothing for consumer 0."""
+    """The optional end of a record of a failed delivery: consumer and cause; nothing for consumer 0."""
     return _CAUSE.pack(consumer, CAUSES.index(cause)) if consumer else b""
 
 
 def decode_cause(payload: bytes, end: int) -> tuple[int, str]:
-    """Consumer and cause behind what has always been in a payload; 0 and unknown when it ends there."""
+    """The optional consumer and cause at the end of a payload; 0 and unknown if missing."""
     if len(payload) <= end:
         return 0, CAUSES[0]
     consumer, cause = _CAUSE.unpack_from(payload, end)
@@ -488,7 +488,9 @@ def decode_cause(payload: bytes, end: int) -> tuple[int, str]:
 
 
 def encode_ids(queue_id: int, message_ids: list[int], consumer: int = 0) -> bytes:
-    """Payload of a DUE or DELIVERED record: message ids of one queue, in order, and who got them (0: not told)."""
+    """Payload of a DUE or DELIVERED record: message ids of one queue, in order, and their consumer (0: not
+    recorded).
+    """
     count = len(message_ids)
     return _IDS.pack(queue_id, count) + Struct(f"<{count}Q").pack(*message_ids) + encode_behind(consumer)
 
@@ -500,7 +502,7 @@ def decode_ids(payload: bytes) -> tuple[int, tuple[int, ...], int]:
 
 
 def encode_origin(session: int) -> bytes:
-    """Payload of an ORIGIN record: who sent the messages behind it (0: the broker)."""
+    """Payload of an ORIGIN record: the sender of the following messages (0: the broker)."""
     return _NUMBER.pack(session)
 
 
@@ -521,15 +523,15 @@ def encode_depths(depths: list[Depth]) -> bytes:
 
 
 def decode_depths(payload: bytes) -> list[Depth]:
-    """What each queue that was not empty held."""
+    """The content of each queue that was not empty."""
     return [Depth(*fields) for fields in _DEPTH.iter_unpack(payload)]
 
 
 @dataclass(slots=True)
 class Batch:
-    """The first record of everything that was made durable together.
+    """The first record of a batch, which becomes durable as a whole.
 
-    ``message_id`` and ``queue_id`` are the highest numbers given so far, so that none is given twice.
+    ``message_id`` and ``queue_id`` are the highest numbers assigned so far, so that none is reused.
     """
 
     number: int

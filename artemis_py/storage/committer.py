@@ -1,7 +1,7 @@
-"""Making batches durable: one write and one sync each, in a thread, or at once where that is quicker.
+"""Makes batches durable: one write and one sync each, in a thread, or at once if that is faster.
 
-A batch is handed over only when the one before is done, so while one sync runs the next turn's work gathers: group
-commit without a timer.
+A batch is submitted only when the previous one is done, so records gather while a sync runs: group commit without a
+timer.
 """
 
 from __future__ import annotations
@@ -26,35 +26,37 @@ class Write:
     data: bytes
     sync: bool
     create_bytes: int = -1
-    """Make the file first, this large; -1 when it exists."""
+    """Create the file first, with this size; -1 if it exists."""
     renamed_from: str | None = None
-    """Take this file, made ahead, instead of making one."""
+    """Use this file, created ahead, instead of creating one."""
     begins: bool = False
-    """Make the file first, empty, to be durable with the first sync."""
+    """Create the file first, empty; the first sync makes it durable."""
     ends: bool = False
     """Nothing more will be written to the file."""
     may_fail: bool = False
-    """Is a disk without room no failure of the batch? Then the file goes, and ``failure`` tells why."""
+    """May this write fail for lack of room without failing the batch? Then the file is removed, and ``failure`` says
+    why.
+    """
     failure: str | None = None
 
 
 @dataclass(slots=True)
 class Commit:
-    """One batch: its writes, in order, and the lsn that is durable when all of them are. What a record speaks of (a
-    page, a large body) is written before the record, so a crash in between leaves nothing that anybody refers to.
+    """One batch: its writes in order, and the lsn that is durable when all of them are. What a record refers to (a
+    page, a large body) is written before the record, so a crash in between leaves no dangling reference.
     """
 
     writes: list[Write]
     lsn: int
     may_wait: bool = False
-    """Is a disk without room no failure of the committer? Then ``failure`` tells of it, and the batch can be handed
-    over once more.
+    """May the batch fail for lack of room without failing the committer? Then ``failure`` says so, and the batch can be
+    submitted again.
     """
     failure: str | None = None
 
     @property
     def size_bytes(self) -> int:
-        """How much is to be written, new files included."""
+        """How many bytes are to be written, including new files."""
         return sum(len(write.data) + max(write.create_bytes, 0) for write in self.writes)
 
 
@@ -94,7 +96,7 @@ def _carry_out(write: Write) -> None:
 
 
 def _create(disk: Disk, name: str, size: int) -> None:
-    """A file made as large as it will be, so that writing needs no room; where there is none, it grows as it is
+    """Create a file in its full size, so that writing needs no more room; without room for that, it grows as it is
     written.
     """
     if size and disk.has_room:
@@ -115,7 +117,7 @@ class Committer(ABC):
 
     @abstractmethod
     def submit(self, commit: Commit) -> None:
-        """Begin to carry out a batch; ``busy`` until ``finished`` tells of it."""
+        """Start a batch; ``busy`` until ``finished`` returns it."""
 
     def finished(self) -> Commit | None:
         """The batch that has become durable since the last call, or None."""
@@ -126,7 +128,7 @@ class Committer(ABC):
         return done
 
     def run_now(self, commit: Commit) -> None:
-        """Carry a batch out before returning; not while busy. Without room it is handed over as by ``submit``."""
+        """Carry out a batch before returning; not while busy. Without room it is submitted as by ``submit``."""
         try:
             carry_out(commit)
             self._done = commit
@@ -137,17 +139,15 @@ class Committer(ABC):
 
     @abstractmethod
     def later(self, work: Callable[[], None]) -> None:
-        """Do something about files that nobody waits for, after the batches handed over so far."""
+        """Do file work that nothing waits for, after the batches submitted so far."""
 
     @abstractmethod
     def stop(self) -> None:
-        """Finish what was handed over, then end."""
+        """Finish all submitted work, then end."""
 
 
 class ThreadCommitter(Committer):
-    """Syncs in a thread of its own, so that the event loop does not wait for the disk. ``wake`` is called from that
-    thread.
-    """
+    """Syncs in its own thread, so that the event loop does not wait for the disk. That thread calls ``wake``."""
 
     def __init__(self, wake: Callable[[], None], name: str = "committer") -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""Cursors in the log: by name, how far somebody has read it, so that what he still needs is not removed.
+"""Cursors in the log: named positions of readers, so that unread files are not removed.
 
-They are records of the journal (CURSOR). One that was not moved for its time to live holds nothing any more, and none
-of them holds anything while the disk is too full for that: so nobody who was forgotten can fill it.
+They are journal records (CURSOR). A cursor not moved within its time to live holds nothing back, and no cursor holds
+anything back while the disk is too full: so a forgotten reader cannot fill the disk.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ _KEYS: Final = ("lsn", "owner", "ttl_s")
 
 
 class CursorError(ArtemisError):
-    """A cursor that cannot be as it is wanted."""
+    """A cursor is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Somebody has everything up to ``lsn``. ``moved_ms`` is when he said so last; ``ttl_s`` later it holds no more."""
+    """A reader has everything up to ``lsn``. ``moved_ms`` is when the cursor was last moved; ``ttl_s`` later it holds
+    nothing back.
+    """
 
     name: str
     lsn: int
@@ -39,41 +41,42 @@ class Cursor:
     moved_ms: int
 
     def holds(self, now_ms: int) -> bool:
-        """Does it still hold back what is behind it?"""
+        """Does it still hold back what comes after it?"""
         return now_ms < self.moved_ms + self.ttl_s * 1000
 
     def fields(self) -> dict[str, Any]:
-        """As the journal keeps it."""
+        """The fields as stored in the journal."""
         return asdict(self)
 
 
 def check_name(name: str) -> str:
-    """A cursor's name. Raises CursorError."""
+    """Return a valid cursor name. Raises CursorError."""
     if _NAME.fullmatch(name) is None:
-        raise CursorError(f"{name[:140]!r} is no name of a cursor: 1 to 128 of the characters A-Z a-z 0-9 . _ : @ -")
+        raise CursorError(
+            f"{name[:140]!r} is not a valid cursor name: use 1 to 128 of the characters A-Z a-z 0-9 . _ : @ -"
+        )
     return name
 
 
 def wanted_cursor(name: str, given: object, ttl_s: float, now_ms: int) -> Cursor:
-    """The cursor that somebody asks for by name and by the JSON ``{"lsn": n, "owner": text, "ttl_s": seconds}``, of
-    which only ``lsn`` has to be there; ``ttl_s`` counts when none is given. Raises CursorError, which says what is
-    wrong.
+    """The cursor requested by name and by the JSON ``{"lsn": n, "owner": text, "ttl_s": seconds}``. Only ``lsn`` is
+    required; the argument ``ttl_s`` is the default. Raises CursorError with what is wrong.
     """
     check_name(name)
     if not isinstance(given, dict):
-        raise CursorError('a cursor is a JSON object: {"lsn": 0, "owner": "who", "ttl_s": 86400}')
+        raise CursorError('a cursor must be a JSON object such as {"lsn": 0, "owner": "who", "ttl_s": 86400}')
     unknown = sorted(given.keys() - set(_KEYS))
     if unknown:
-        raise CursorError(f"a cursor has no {_brief(unknown[0])}; there are {', '.join(_KEYS)}")
+        raise CursorError(f"a cursor has no field {_brief(unknown[0])}; its fields are {', '.join(_KEYS)}")
     lsn: object = given.get("lsn")
     owner: object = given.get("owner", "")
     ttl: object = given.get("ttl_s", ttl_s)
     if not isinstance(lsn, int) or isinstance(lsn, bool) or lsn < 0:
-        raise CursorError(f"lsn has to be a number from 0 on, not {_brief(lsn)}")
+        raise CursorError(f"lsn must be a number, 0 or more, not {_brief(lsn)}")
     if not isinstance(owner, str) or len(owner) > OWNER_SIZE_MAX:
-        raise CursorError(f"owner has to be a text of at most {OWNER_SIZE_MAX} characters")
+        raise CursorError(f"owner must be a text of at most {OWNER_SIZE_MAX} characters")
     if not isinstance(ttl, int | float) or isinstance(ttl, bool) or not 0 < ttl <= TTL_S_MAX:
-        raise CursorError(f"ttl_s has to be a number of seconds above 0 and up to {TTL_S_MAX}, not {_brief(ttl)}")
+        raise CursorError(f"ttl_s must be a number of seconds above 0 and at most {TTL_S_MAX}, not {_brief(ttl)}")
     return Cursor(name, lsn, owner, ttl, now_ms)
 
 
@@ -83,8 +86,8 @@ def _brief(value: object) -> str:
 
 
 class Cursors(Holds):
-    """What the cursors of a journal hold back. ``found`` are their records' fields by name, which the journal's index
-    keeps. ``crowded`` tells whether the disk is too full to hold anything back; ``say`` gets lines for people.
+    """What the cursors of a journal hold back. ``found`` maps names to the fields of their records, and is kept by the
+    journal's index. ``crowded`` says whether the disk is too full to hold anything back; ``say`` gets lines for people.
     """
 
     def __init__(
@@ -126,20 +129,20 @@ class Cursors(Holds):
         self.overrun_files += 1
         self.overrun_bytes += size_bytes
         self._say(
-            f"warning: the disk is full: {file_name} was removed from the retained log, although it was not read yet by"
-            f" {', '.join(names)}"
+            f"warning: the disk is full: {file_name} was removed from the retained log before these cursors had read "
+            f"it: {', '.join(names)}"
         )
 
 
 class Lag:
-    """How many bytes of the log are behind an lsn. ``spans`` are its segments in order: first lsn, last lsn, bytes."""
+    """How many bytes of the log come after an lsn. ``spans`` are its segments in order: first lsn, last lsn, bytes."""
 
     def __init__(self, spans: Sequence[tuple[int, int, int]]) -> None:
         self._spans = spans
         self._totals = [0, *accumulate(size_bytes for _, _, size_bytes in spans)]
 
     def bytes_behind(self, lsn: int) -> int:
-        """All of the segments that begin behind the lsn, and the share of the one that it is in."""
+        """The bytes of segments that begin after the lsn, plus a share of the segment that contains it."""
         place = bisect_right(self._spans, lsn, key=itemgetter(0))
         behind = self._totals[-1] - self._totals[place]
         if place:

@@ -1,4 +1,4 @@
-"""Segments on their way out of the journal's directory."""
+"""Segments leaving the journal's directory."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from artemis_py.storage.index import Segment
 
 
 class Departure:
-    """Gives segments to ``retire``, in order. One for which there is no room elsewhere stays, and so do all behind it,
-    until ``retry`` finds room: the journal's own directory is a good place to wait. ``leaving`` loses what is gone.
+    """Passes segments to ``retire``, in order. A segment without room elsewhere stays in the journal's directory, and
+    so do all after it, until ``retry`` finds room. Segments that are gone are removed from ``leaving``.
 
     Everything here runs in the committer's thread.
     """
@@ -27,23 +27,23 @@ class Departure:
 
     @property
     def waits(self) -> bool:
-        """Is there a segment that found no room elsewhere?"""
+        """Does a segment wait for room elsewhere?"""
         return bool(self._waiting) and not self._is_going
 
     def let_go(self, segment: Segment) -> None:
-        """A segment is needed no longer. Raises DiskError."""
+        """Retire a segment that is no longer needed. Raises DiskError."""
         self._waiting.append(segment)
         self.retry()
 
     def retry(self) -> None:
-        """Let go of those that wait. Raises DiskError."""
+        """Retire the waiting segments. Raises DiskError."""
         with suppress(NoSpaceError):
             while self._waiting:
                 self._go(self._retire)
 
     def abandon(self, remove: Callable[[str], None]) -> str | None:
-        """The oldest of those that wait goes for good, by ``remove``. Returns its name; None when even that cannot be
-        written down. Raises DiskError.
+        """Delete the oldest waiting segment with ``remove``. Returns its name, or None if even that cannot be recorded.
+        Raises DiskError.
         """
         with suppress(NoSpaceError):
             return self._go(remove)

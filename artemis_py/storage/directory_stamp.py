@@ -1,7 +1,7 @@
-"""Has somebody else added or removed files? So that a directory which only we write to need not be listed again.
+"""Detects whether others added or removed files, so that our own directory need not be listed again.
 
-A file system stamps a directory with the time of its last change. A change by others in the moment of one of our own is
-not seen, so what is remembered of the directory may name a file that is gone.
+A file system stamps a directory with the time of its last change. A change by others at the moment of one of our own is
+not detected, so a remembered listing may name a file that is gone.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from pathlib import Path
 
 
 class DirectoryStamp:
-    """The last change that is known of. Both methods raise OSError."""
+    """The last known change. Both methods raise OSError."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._changed_ns = -1
 
     def is_foreign(self) -> bool:
-        """Has the directory changed since ``note``? At first it has."""
+        """Has the directory changed since ``note``? True at first."""
         return self._directory.stat().st_mtime_ns != self._changed_ns
 
     def note(self) -> None:
-        """What changed so far was us, or has been listed."""
+        """All changes so far were ours, or have been listed."""
         self._changed_ns = self._directory.stat().st_mtime_ns

@@ -1,4 +1,4 @@
-"""The disk, as storage sees it: few verbs, so that tests can put one in its place that forgets what was not synced."""
+"""The disk as storage sees it: few operations, so that tests can replace it by one that forgets unsynced data."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ OPEN_FILES_MAX: Final = 64
 _WITHOUT_END: Final = 1 << 62
 _SECOND_NS: Final = 1_000_000_000
 _TICK_NS, _COARSE_TICK_NS = 50_000_000, 3 * _SECOND_NS
-"""Longer than the step of a file system's times; some count in seconds, FAT in two of them."""
-_GONE: Final = "it was removed or replaced while the broker ran; put it back, then start the broker"
+"""Longer than the resolution of file times; some file systems count in seconds, FAT in two seconds."""
+_GONE: Final = "it was removed or replaced while the broker ran; put it back and start the broker again"
 
 
 class DiskError(StorageError):
-    """The disk did not do what it was asked: no space, an I/O error, a failed sync. Nothing is retried."""
+    """The disk failed: no space, an I/O error, a failed sync. Nothing is retried."""
 
 
 class NoSpaceError(DiskError):
-    """There is no room for more bytes, or a quota does not allow them. Nothing that was there has suffered."""
+    """There is no room for more bytes, or a quota forbids them. Existing data is intact."""
 
 
 class LockedError(ArtemisError):
@@ -37,39 +37,41 @@ class LockedError(ArtemisError):
 
 
 def no_room_or(error: OSError, path: object) -> DiskError:
-    """What went wrong with a file: NoSpaceError for want of room, DiskError otherwise."""
+    """The failure of a file operation: NoSpaceError if there was no room, DiskError otherwise."""
     kind = NoSpaceError if error.errno in NO_SPACE else DiskError
     return kind(f"{path}: {error.strerror or error}")
 
 
 class Disk(ABC):
-    """One directory of files. Every method may raise DiskError, and NoSpaceError where a file grows; a file that found
-    no room is as long as before.
+    """One directory of files. Every method may raise DiskError, and NoSpaceError if a file grows; a file without room
+    keeps its length.
     """
 
     @property
     def has_room(self) -> bool:
-        """May files be made that could also be made later? False while nothing but what must not fail is written."""
+        """May files be created that could also be created later? False while only writes that must not fail are
+        allowed.
+        """
         return True
 
     @property
     def left_bytes(self) -> int:
-        """What can still be written, the reserve for a full disk counted."""
+        """How many bytes can still be written, including the reserve for a full disk."""
         return _WITHOUT_END
 
     @abstractmethod
     def confirm(self, name: str) -> None:
-        """Make sure that a file that was written to is still where others will look for it: what is durable in a file
-        that somebody removed, or in a directory that was replaced, is lost all the same.
+        """Check that a written file is still in its place: durable data in a removed file, or in a replaced directory,
+        is lost all the same.
         """
 
     @abstractmethod
     def create(self, name: str, size: int) -> None:
-        """Make a file of zeros that survives a crash (its content and its name)."""
+        """Create a file of zeros whose content and name survive a crash."""
 
     @abstractmethod
     def begin(self, name: str) -> None:
-        """Make an empty file to be written piece by piece; it survives a crash (its name, too) only after ``sync``."""
+        """Create an empty file to be written piece by piece; it and its name survive a crash only after ``sync``."""
 
     @abstractmethod
     def finish(self, name: str) -> None:
@@ -81,8 +83,8 @@ class Disk(ABC):
 
     @abstractmethod
     def sync(self, name: str) -> None:
-        """Make everything written to the file durable. Never raises NoSpaceError: after a sync that failed nobody knows
-        what of it is there.
+        """Make everything written to the file durable. Never raises NoSpaceError: after a failed sync it is unknown
+        what was stored.
         """
 
     @abstractmethod
@@ -91,11 +93,11 @@ class Disk(ABC):
 
     @abstractmethod
     def rename(self, name: str, new_name: str) -> None:
-        """Give a file another name, durably."""
+        """Rename a file, durably."""
 
     @abstractmethod
     def delete(self, name: str) -> None:
-        """Remove a file, durably enough: a deleted file that comes back does no harm."""
+        """Remove a file, durably enough: a deleted file that reappears does no harm."""
 
     @abstractmethod
     def names(self) -> list[str]:
@@ -103,12 +105,12 @@ class Disk(ABC):
 
 
 class FileDisk(Disk):
-    """A real directory. The files written to last stay open, no more than ``open_files_max``; ``close`` closes them.
-    With ``is_made`` false the directory need not be there.
+    """A real directory. At most ``open_files_max`` recently written files stay open; ``close`` closes them. If
+    ``is_made`` is false, the directory need not exist.
 
-    ``room`` is told when files grow. Where that finds no room, writing to a file that is there takes it from the
-    reserve, if this directory ``draws`` on it, and then from whatever nobody waits for, until there is enough or
-    nothing left. So do names of files and files made without a size; what is made ahead, of a size, takes nothing.
+    ``room`` learns when files grow. Without room, a write to an existing file uses the reserve, if this directory
+    ``draws`` on it, and then removes files that nothing waits for, until there is enough or nothing left. New names and
+    files created without a size do the same; files created ahead with a size do not.
     """
 
     def __init__(
@@ -122,15 +124,15 @@ class FileDisk(Disk):
         self._open_files_max = open_files_max
         self._descriptors: dict[str, int] = {}
         self._sizes: dict[str, int] = {}
-        """Of the open files, what they have room for."""
+        """The allocated sizes of the open files."""
         self._nameless: set[str] = set()
         """Files whose names a crash would lose."""
         self._identity: tuple[int, int] | None = None
         self._identities: dict[str, tuple[int, int]] = {}
-        """Which files the open ones are."""
+        """The identities of the open files."""
         self._confirmed = ""
         self._unchanged: set[str] = set()
-        """Files confirmed since the names in the directory changed last, at ``_as_of_ns``."""
+        """Files confirmed since the last change of a name in the directory, at ``_as_of_ns``."""
         self._as_of_ns = -1
         try:
             if is_made:
@@ -153,7 +155,7 @@ class FileDisk(Disk):
         return _WITHOUT_END if self.room is None else self.room.left_bytes
 
     def _descriptor(self, name: str, *, is_new: bool = False) -> int:
-        """Raises OSError; a file that nobody made is not there, and is not made by the way."""
+        """Raises OSError; a file that was not created is missing and is not created implicitly."""
         descriptor = self._descriptors.pop(name, None)
         if descriptor is not None:
             self._descriptors[name] = descriptor  # the last to go: another thread may open files while this one writes
@@ -185,7 +187,7 @@ class FileDisk(Disk):
         return no_room_or(error, self.directory / name)
 
     def _failed_change(self, name: str, error: OSError) -> DiskError:
-        """The same, where what is not there has to be there."""
+        """The failure of an operation on a file that must exist."""
         if error.errno == errno.ENOENT:
             return DiskError(f"{self.directory / name}: {error.strerror}: {_GONE}")
         return self._failed(name, error)
@@ -201,7 +203,7 @@ class FileDisk(Disk):
                 return
 
     def _create(self, name: str, size: int) -> None:
-        """Raises OSError, and then there is no such file."""
+        """Raises OSError; the file then does not exist."""
         descriptor = self._made(name)
         try:
             if size:
@@ -215,7 +217,7 @@ class FileDisk(Disk):
             raise
 
     def _made(self, name: str) -> int:
-        """A file that is there. A name needs room, too. Raises OSError."""
+        """Create the file. Its name needs room, too. Raises OSError."""
         while True:
             try:
                 return self._descriptor(name, is_new=True)
@@ -224,7 +226,7 @@ class FileDisk(Disk):
                     raise
 
     def _fill(self, name: str, descriptor: int, size: int) -> None:
-        """Zeros, of which none comes from the reserve. Raises OSError."""
+        """Fill with zeros, without using the reserve. Raises OSError."""
         if self.room is not None:
             self.room.grew(size)
         offset = 0
@@ -233,7 +235,9 @@ class FileDisk(Disk):
         self._sizes[name] = max(self._sizes[name], size)
 
     def _finds_room(self, error: OSError, size_bytes: int) -> bool:
-        """Did a write fail for want of room only, and was something given up for it? Others may have taken it."""
+        """Did a write fail only for lack of room, and was something removed for it? Others may already have used that
+        room.
+        """
         if error.errno not in NO_SPACE or self.room is None or not self.draws:
             return False
         return self.room.give(size_bytes)
@@ -278,7 +282,7 @@ class FileDisk(Disk):
                     raise
                 continue
             if more == 0:
-                raise DiskError(f"{self.directory / name}: nothing more can be written")
+                raise DiskError(f"{self.directory / name}: no more data can be written")
             written += more
 
     def sync(self, name: str) -> None:
@@ -317,20 +321,20 @@ class FileDisk(Disk):
             raise DiskError(f"{path}: another file is in its place: {_GONE}")
 
     def confirm_again(self) -> None:
-        """The same of the file confirmed last, whatever its directory says, or of the directory alone: for times when
-        nothing is written.
+        """Check the last confirmed file even if its directory is unchanged, or the directory alone: for times without
+        writes.
         """
         self.confirm_directory()
         if self._confirmed in self._descriptors:
             self._confirm_file(self._confirmed)
 
     def confirm_directory(self) -> None:
-        """Make sure that the directory is the one that it was."""
+        """Check that the directory is still the same."""
         if self._identity is not None:
             self._changed_ns()
 
     def _changed_ns(self) -> int:
-        """When a name in the directory changed last."""
+        """When a name in the directory last changed."""
         try:
             found = os.stat(self._path)
         except OSError as error:
@@ -361,7 +365,7 @@ class FileDisk(Disk):
             raise self._failed_change(name, error) from None
 
     def _rename(self, name: str, new_name: str) -> None:
-        """The other name may need room. Raises OSError."""
+        """The new name may need room. Raises OSError."""
         while True:
             try:
                 os.rename(self.directory / name, self.directory / new_name)
@@ -406,11 +410,10 @@ def _identity(found: os.stat_result) -> tuple[int, int]:
 
 
 class DirectoryLock:
-    """Keeps a second broker out of a data directory. The operating system lets go of it when the process ends.
+    """Keeps a second broker out of a data directory. The operating system releases the lock when the process ends.
 
-    Two things are locked: the file ``server.lock``, which tells who has the directory, and the directory itself, which
-    nobody can replace unnoticed. Raises LockedError when another one has it, DiskError when the directory cannot be
-    written to.
+    It locks the file ``server.lock``, which names the owner, and the directory itself, which cannot be replaced
+    unnoticed. Raises LockedError if another broker has it, DiskError if the directory is not writable.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -457,7 +460,7 @@ class DirectoryLock:
         return LockedError(f"{self._directory} is in use by another broker{who}")
 
     def confirm(self) -> None:
-        """Make sure that the lock file is the one that is locked. Raises DiskError."""
+        """Check that the lock file is still the locked one. Raises DiskError."""
         try:
             is_there = _identity(os.stat(self._path)) == _identity(os.fstat(self._file))
         except OSError as error:
@@ -466,6 +469,6 @@ class DirectoryLock:
             raise DiskError(f"{self._path}: another file is in its place: {_GONE}")
 
     def release(self) -> None:
-        """Let others in."""
+        """Release the lock."""
         while self._held:
             os.close(self._held.pop())

@@ -1,10 +1,10 @@
-"""What the files of a journal say, looked at as a whole and without changing anything.
+"""Examines the files of a journal as a whole, without changing anything.
 
-A record that is damaged in the last batch of the last segment is a write that a crash tore: everything from it on does
-not count, and that harms nothing before it. Damage anywhere else is not explained by a crash; reading goes on behind
-it. Nothing is taken for a leftover because something else is missing: which files there have to be is written down
-(``extent``), each file's header tells where the one before it ended, and bindings that were lost are put back from
-their copy (``bindings_copy``). What all of that cannot explain is told, by name and count.
+A damaged record in the last batch of the last segment is a write torn by a crash: everything from it on is ignored, and
+nothing before it is harmed. A crash does not explain damage anywhere else; reading continues after it. Nothing counts
+as a leftover only because something else is missing: the required files are recorded (``extent``), each file's header
+says where the previous file ended, and lost bindings are restored from their copy (``bindings_copy``). Whatever remains
+unexplained is reported, by name and count.
 """
 
 from __future__ import annotations
@@ -28,64 +28,64 @@ from artemis_py.storage.scan import Damage, lowest_lsn, next_batch, whole_record
 from artemis_py.storage.segment_names import segment_name, segment_number
 
 LOST_RECORDS_MAX: Final = 1000
-"""With more records lost than this, a person has to say that the broker may start without them."""
+"""If more records are lost, a person must allow the broker to start without them."""
 MOVES_NAME: Final = "journal-repair"
-"""A file of this name: a repair was interrupted while it moved files."""
+"""This file exists if a repair was interrupted while moving files."""
 REPAIRED_NAME: Final = "journal-repaired"
-"""A file of this name: the journal was repaired, and no broker has started on it since."""
-_KNOWN_END: Final = "the file ends here, and its records went on"
+"""This file exists if the journal was repaired and no broker has started on it since."""
+_KNOWN_END: Final = "the file ends here, but its records continued"
 
 
 @dataclass(slots=True)
 class Reading:
-    """One file as it was read."""
+    """One file as read."""
 
     segment: Segment
     size_bytes: int
     header: FileHeader | None
-    """None: it is damaged."""
+    """None if it is damaged."""
     damages: list[Damage] = field(default_factory=list)
     record_count: int = 0
     torn_from: int = -1
-    """From here on it does not count: the end of an unfinished write. -1: all of it counts."""
+    """Everything from here on is ignored: the end of an incomplete write. -1: the whole file counts."""
     before_lsn: int = 0
-    """Of the last record in the files before."""
+    """The lsn of the last record in the previous files."""
 
     @property
     def is_empty(self) -> bool:
-        """Is no whole record in it?"""
+        """Does it have no valid record?"""
         return self.record_count == 0
 
 
 @dataclass(slots=True)
 class Examined(Replayed):
-    """What the files say, and what is wrong with them."""
+    """The content of the files, and what is wrong with them."""
 
     readings: list[Reading] = field(default_factory=list)
     record_count: int = 0
     damages: list[Damage] = field(default_factory=list)
     told: Told = field(default_factory=lambda: Told(None, 0, ()))
     leftovers: list[str] = field(default_factory=list)
-    """Files that were deleted and are there again after a crash."""
+    """Deleted files that reappeared after a crash."""
     missing: list[str] = field(default_factory=list)
-    """Files that there have to be."""
+    """Required files that are missing."""
     whose_missing: dict[str, str] = field(default_factory=dict)
-    """Of each of them, of which queues its messages were, as far as anything tells."""
+    """For each missing file, the queues of its messages, as far as known."""
     foreign: list[str] = field(default_factory=list)
-    """A line for each file that is not the one that its name says, or does not belong behind the one before it."""
+    """A line for each file that is not what its name says, or does not follow the previous file."""
     orphans: dict[int, int] = field(default_factory=dict)
-    """Of queues that nothing tells of, neither that they exist nor that they were deleted: how many messages."""
+    """The number of messages of unknown queues, which are recorded neither as existing nor as deleted."""
     is_half_repaired: bool = False
     is_repaired: bool = False
     restored: list[str] = field(default_factory=list)
-    """Bindings that only their copy tells of."""
+    """Bindings found only in their copy."""
     copy_faults: list[str] = field(default_factory=list)
     absent: list[Absent] = field(default_factory=list)
-    """What other directories lack altogether, when somebody has looked (``absent_files``)."""
+    """What other directories lack entirely, if they were checked (``absent_files``)."""
 
     @property
     def segments(self) -> list[Segment]:
-        """Those with something in them."""
+        """The segments with content."""
         return [reading.segment for reading in self.readings if not reading.is_empty]
 
     @property
@@ -102,25 +102,23 @@ class Examined(Replayed):
 
     @property
     def lost_records(self) -> int:
-        """How many records are lost at most, missing files aside."""
+        """How many records are lost at most, not counting missing files."""
         return sum(damage.lost for damage in self.damages if not damage.torn)
 
     @property
     def is_whole(self) -> bool:
-        """Is nothing wrong that a crash does not explain?"""
+        """Does a crash explain everything that is wrong?"""
         return not (self.missing or self.foreign) and all(damage.torn for damage in self.damages)
 
     @property
     def tells_all(self) -> bool:
-        """Is what this does not name surely not needed? Not so beside a journal that is damaged, was repaired, or is
-        not there at all.
-        """
+        """Is everything not named here surely unneeded? Not if the journal is damaged, repaired or missing."""
         return self.is_whole and not self.is_repaired and bool(self.segments)
 
     @property
     def reasons(self) -> list[str]:
-        """Why a broker must not start with this journal unless somebody says so: a line each. None: it may."""
-        lines = ["a repair was interrupted: call it again"] if self.is_half_repaired else []
+        """Why a broker must not start with this journal without permission, one line each; empty if it may."""
+        lines = ["a repair was interrupted; run it again"] if self.is_half_repaired else []
         lines += [f"{name} is missing: {self.whose_missing[name]}" for name in self.missing] + self.foreign
         lines += [
             f"{reading.segment.name} has no whole record"
@@ -129,20 +127,20 @@ class Examined(Replayed):
         ]
         if not self.is_whole or self.told.extent is None:
             for queue_id, count in self.orphans.items():
-                lines.append(f"{count} messages are of queue number {queue_id}, of which nothing tells the name")
+                lines.append(f"{count} messages belong to queue number {queue_id}, whose name is lost")
         if self.lost_records > LOST_RECORDS_MAX:
             lines.append(f"up to {many(self.lost_records, 'record')} lost")
         return lines
 
     @property
     def losses(self) -> list[str]:
-        """The same of everything that was looked at: the journal, large bodies, pages."""
+        """The same for everything checked: the journal, large bodies, pages."""
         return [*self.reasons, *map(str, self.absent)]
 
 
 def examine(disk: Disk, progress: Callable[[int, int], None] | None = None) -> Examined:
-    """Read all segments; nothing is changed. ``progress`` is told (files read, files in all) after each. Raises
-    DiskError, and VersionError for a file of another version of the format.
+    """Read all segments; nothing is changed. ``progress`` gets (files read, files in total) after each. Raises
+    DiskError, and VersionError for a file of another format version.
     """
     told = read_extent(disk)
     found = _read_all(disk, told, (), progress)
@@ -175,7 +173,7 @@ def _restored(found: Examined, queues: set[int], addresses: set[str], cursors: s
 def _read_all(
     disk: Disk, told: Told, copied: Sequence[Record], progress: Callable[[int, int], None] | None
 ) -> Examined:
-    """Read the files that count, in order, and with them the ``copied`` records, each at its place."""
+    """Read the required files in order, with the ``copied`` records merged at their places."""
     found = Examined(told=told)
     names = _in_order(found, disk)
     reader = _Reader(found, list(copied))
@@ -188,8 +186,8 @@ def _read_all(
 
 
 def _in_order(found: Examined, disk: Disk) -> list[tuple[int, str]]:
-    """The files that count, by number. A file whose header tells another number than its name is the one of its header,
-    if there is no other.
+    """The required files, by number. If a file's header and name differ, the header counts, unless another file has
+    that number.
     """
     named = {number: name for name in disk.names() if (number := segment_number(name)) is not None}
     files: dict[int, str] = {}
@@ -204,7 +202,7 @@ def _in_order(found: Examined, disk: Disk) -> list[tuple[int, str]]:
             files[number] = name
         else:
             strays.append((header.number, name))
-            found.foreign.append(f"{name} is file {header.number} by its header")
+            found.foreign.append(f"the header of {name} says that it is file {header.number}")
     for number, name in strays:
         files.setdefault(number, name)
     extent = found.told.extent
@@ -218,8 +216,8 @@ def _in_order(found: Examined, disk: Disk) -> list[tuple[int, str]]:
 
 
 class _Reader:
-    """Goes through files in order and weighs what damage may have cost: every record has the next lsn, so the one
-    before and the one behind tell how many are gone.
+    """Reads files in order and estimates the cost of damage: lsns are consecutive, so the records before and after it
+    show how many are lost.
     """
 
     def __init__(self, found: Examined, copied: list[Record]) -> None:
@@ -228,15 +226,15 @@ class _Reader:
         self._copied_place = 0
         self._last_lsn = 0
         self._batch_lsn = 0
-        """Of the last BATCH, whose records come behind it and have lower ones."""
+        """The lsn of the last BATCH, whose records follow it and have lower lsns."""
         self._next_batch_lsn = 0
-        """Of the last BATCH behind the damage that is open."""
+        """The lsn of the last BATCH after the open damage."""
         self._begun_lsn = -1
-        """Before the first file: the lsn in front of its header's, which may be that of a BATCH."""
+        """Before the first file: the lsn preceding its header's, which may be that of a BATCH."""
         self._damaged: dict[tuple[str, int], bytes] = {}
-        """What stands at damaged places, by file and byte."""
+        """The bytes at damaged places, by file and offset."""
         self._open: tuple[Reading, int] | None = None
-        """Damage behind which no record was read yet, by its place in the list of its reading."""
+        """Damage after which no record was read yet, by its index in its reading's list."""
 
     def read(self, disk: Disk, name: str, number: int, *, is_last: bool) -> None:
         """The next file."""
@@ -273,7 +271,7 @@ class _Reader:
         found.finish()
 
     def _named(self, damage: Damage, names: QueueNames | None) -> Damage:
-        """Bindings are known by now, so the queues of what is lost can be."""
+        """Add the queues of lost records, now that the bindings are known."""
         if names is None or damage.torn or not damage.lost:
             return damage
         data = self._damaged.get((damage.name, damage.offset), b"")
@@ -282,8 +280,8 @@ class _Reader:
     # ---- one file --------------------------------------------------------------------------------
 
     def _read_header(self, reading: Reading, data: bytes, *, may_be_torn: bool) -> None:
-        """What is wrong with a header is torn when the file's first write can have been its last, so when no second
-        batch proves that the first was durable.
+        """A damaged header counts as torn if the file's first write may have been its last: no second batch proves that
+        the first was durable.
         """
         try:
             reading.header = codec.decode_file_header(data)
@@ -296,7 +294,7 @@ class _Reader:
             reading.damages.append(Damage(reading.segment.name, 0, str(error), torn=is_torn))
 
     def _read_records(self, reading: Reading, data: bytes, *, may_be_torn: bool) -> None:
-        """Every record costs as little as can be: what has to be weighed is looked at behind damage alone."""
+        """Keep the cost per record minimal: records are only weighed after damage."""
         segment, damages, found = reading.segment, reading.damages, self._found
         told = len(damages)
         last_lsn = self._last_lsn
@@ -328,7 +326,7 @@ class _Reader:
         segment.last_lsn = last_lsn
 
     def _note(self, reading: Reading, record: Record) -> None:
-        """A BATCH, or a record when something is to be found out."""
+        """Note a BATCH, or a record if damage is open."""
         segment = reading.segment
         if not segment.first_lsn:
             segment.first_lsn = record.lsn
@@ -348,7 +346,7 @@ class _Reader:
     # ---- what is lost ----------------------------------------------------------------------------
 
     def _weigh(self, lsn: int) -> None:
-        """The record behind damage was read: it begins with this lsn."""
+        """The record after damage was read; it has this lsn."""
         assert self._open is not None
         reading, place = self._open
         self._open = None
@@ -357,7 +355,7 @@ class _Reader:
         self._batch_lsn = self._next_batch_lsn
 
     def _join(self, before: Reading, end_lsn: int) -> None:
-        """What was read so far, ``before`` last, has to end with this lsn (0: nobody knows)."""
+        """Everything read so far, ending with ``before``, must end with this lsn (0: unknown)."""
         if not end_lsn:
             return
         name = before.segment.name
@@ -365,8 +363,8 @@ class _Reader:
             self._last_lsn = end_lsn
         elif self._last_lsn > end_lsn:
             self._found.foreign.append(
-                f"{name} goes on to record {self._last_lsn}, but the log went on elsewhere behind record {end_lsn}: it"
-                " is of another time than the others"
+                f"{name} continues to record {self._last_lsn}, but the log left it after record {end_lsn}: the file "
+                "is from another time than the others"
             )
         elif self._last_lsn < end_lsn:
             if self._open is None and not self._found.missing:
@@ -379,13 +377,13 @@ class _Reader:
         self._open = None
 
     def _cut_off(self, reading: Reading, data: bytes, made_bytes: int) -> None:
-        """The last file is shorter than it was made. Zeros at its end show that its records ended before."""
-        reason = f"the file ends here, and was made with {made_bytes} bytes"
+        """The last file is shorter than at its creation. Zeros at its end show that its records ended before that."""
+        reason = f"the file ends here, but was created with {made_bytes} bytes"
         rest = data[reading.segment.written_bytes : reading.size_bytes]
         is_harmless = len(rest) >= codec.RECORD_HEADER_BYTES and not rest.strip(b"\0")
         reading.damages.append(Damage(reading.segment.name, reading.size_bytes, reason, torn=False))
         if not is_harmless:
-            self._found.foreign.append(f"{reading.segment.name} is cut off: nobody knows what was behind its end")
+            self._found.foreign.append(f"{reading.segment.name} is truncated: what was after its end is unknown")
 
     # ---- the copy of bindings --------------------------------------------------------------------
 
@@ -402,8 +400,8 @@ class _Reader:
 
 
 def kept_extent(examined: Examined) -> Extent | None:
-    """Which files count when what was found is accepted; None when there are none. Where an orderly stop has left the
-    end it stays: what is written next goes to a new file.
+    """The extent if the findings are accepted; None if there are no files. The end recorded by an orderly stop stays:
+    the next records go to a new file.
     """
     segments = examined.segments
     if not segments:

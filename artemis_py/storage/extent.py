@@ -1,9 +1,9 @@
-"""Which journal files there have to be: what nobody could tell from the files that are left when one is missing.
+"""Records which journal files must exist, because the remaining files cannot show that one is missing.
 
-Two small files say the same: the number of the first journal file that counts and of the last one that was written to,
-and where that ends, if an orderly stop has told. The first is moved, durably, before a file is deleted: so what stands
-below it may be there again after a crash and means nothing, and whatever lacks from there on is missing. Of two copies
-one may be damaged; the newer whole one counts.
+Two small files store the same: the number of the first valid journal file and of the last one written, and its end if
+an orderly stop recorded it. The first number is raised, durably, before a file is deleted: so files below it may
+reappear after a crash and are ignored, and any other absent file is missing. One of the two copies may be damaged; the
+newer valid one counts.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from artemis_py.storage.disk import Disk, DiskError, NoSpaceError
 NAMES: Final = ("journal-extent-1", "journal-extent-2")
 _BYTES: Final = 512
 _TYPE: Final = 200
-"""Of the one record in such a file; its lsn counts how often the extent was written."""
+"""The type of the one record in such a file; its lsn counts how often the extent was written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Journal files ``first`` to ``last`` count. ``end_lsn``: the last of them ends with the record of this lsn (BATCH
-    records aside), as an orderly stop has left it; 0: nobody knows, it is being written to or the broker was killed.
+    """Journal files ``first`` to ``last`` are valid. ``end_lsn`` is the last lsn (ignoring BATCH records) recorded by
+    an orderly stop; 0: unknown, because the file is being written or the broker was killed.
     """
 
     first: int
@@ -34,7 +34,7 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the two files say. ``faults`` names those that are damaged or missing although the other is there."""
+    """The content of the two files. ``faults`` names those that are damaged, or missing although the other exists."""
 
     extent: Extent | None
     generation: int
@@ -42,7 +42,7 @@ class Told:
 
 
 def read_extent(disk: Disk) -> Told:
-    """What the files of a journal say of it. Raises DiskError."""
+    """Read a journal's extent files. Raises DiskError."""
     names = set(disk.names())
     found: list[tuple[int, Extent]] = []
     faults: list[str] = []
@@ -53,7 +53,7 @@ def read_extent(disk: Disk) -> Told:
         try:
             record = codec.decode_record(disk.read(name), 0)
             if record is None:
-                raise CodecError("nothing is in it")
+                raise CodecError("it is empty")
             found.append((record.lsn, Extent(**codec.decode_fields(record.payload))))
         except (CodecError, TypeError, ValueError) as error:
             faults.append(f"{name} is DAMAGED: {error}")
@@ -65,7 +65,7 @@ def read_extent(disk: Disk) -> Told:
 
 
 class ExtentFiles:
-    """Writes the two files. In use by one thread at a time."""
+    """Writes the two files. For one thread at a time."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
@@ -75,13 +75,13 @@ class ExtentFiles:
         self._made = set(disk.names()).intersection(NAMES)
 
     def save(self, extent: Extent) -> None:
-        """Both say this from now on, durably. Raises DiskError."""
+        """Store this in both files, durably. Raises DiskError."""
         self._extent = extent
         self._write(NAMES)
 
     def reach(self, number: int, first: int) -> None:
-        """A journal file was written to for the first time; ``first`` counts when there was none before. Only one copy
-        says so: if that is lost, what the other says is true as well. Raises DiskError.
+        """A journal file was written for the first time; ``first`` is used if there was none before. Only one copy is
+        updated: if it is lost, the other is also true. Raises DiskError.
         """
         former = self._extent
         try:
@@ -94,7 +94,7 @@ class ExtentFiles:
             self._extent = former
 
     def begin_at(self, number: int) -> None:
-        """Files with lower numbers no longer count and may go. Raises DiskError."""
+        """Files with lower numbers are no longer valid and may be deleted. Raises DiskError."""
         former = self._extent
         if former is not None and number > former.first:
             try:
@@ -104,7 +104,7 @@ class ExtentFiles:
                 raise
 
     def end_at(self, lsn: int) -> None:
-        """Nothing more will be written. A disk that does not take that is no reason to complain at the end."""
+        """Nothing more will be written. If the disk refuses this note, that does not matter."""
         if self._extent is not None:
             try:
                 self.save(replace(self._extent, end_lsn=lsn))

@@ -1,4 +1,4 @@
-"""What was found wrong with a journal, for people: what it costs, by name and count, and what can be done."""
+"""Describes damage of a journal for people: its cost, by name and count, and what can be done."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ _NAMES_SHOWN: Final = 20
 
 
 def damage_lines(examined: Examined, directory: str) -> list[str]:
-    """A line for each thing that is wrong, and one for all of it together; none when all is well."""
+    """A line for each problem and one summary; empty if there is no problem."""
     lines = [f"warning: {directory}/{damage}" for damage in examined.damages]
     lines += [f"warning: {directory}/{fault}" for fault in (*examined.told.faults, *examined.copy_faults)]
     if examined.restored:
-        lines.append(f"warning: put back from the copy of bindings: {_some(examined.restored)}")
+        lines.append(f"warning: restored from the copy of bindings: {_some(examined.restored)}")
     damaged = [damage for damage in examined.damages if not damage.torn]
     if damaged:
         files = len({damage.name for damage in damaged})
         lines.append(
-            f"warning: DAMAGE in {many(len(damaged), 'place')} of {many(files, 'journal file')}: at most"
-            f" {many(examined.lost_records, 'record')} lost. A message whose record is lost is gone; one whose"
-            " acknowledgement is lost comes again."
-            f" Copies of the files as they were are in {directory}, named quarantined-…"
+            f"warning: DAMAGE in {many(len(damaged), 'place')} of {many(files, 'journal file')}: at most "
+            f"{many(examined.lost_records, 'record')} lost. A message whose record is lost is gone; a message whose "
+            f"acknowledgement is lost is delivered again. Copies of the damaged files are in {directory}, named "
+            "quarantined-…"
         )
     lines += orphan_lines(examined)
     return lines
 
 
 def orphan_lines(examined: Examined) -> list[str]:
-    """Messages whose queue nobody knows."""
+    """Lines about messages of unknown queues."""
     return [
-        f"warning: {count} messages of queue number {queue_id}, of which nothing tells, are not taken over"
+        f"warning: {count} messages of queue number {queue_id} are dropped: nothing tells which queue that was"
         for queue_id, count in examined.orphans.items()
     ]
 
 
 def loss_lines(examined: Examined, directory: str) -> list[str]:
-    """Why a broker does not start, what would be left, and what can be done."""
+    """Why a broker does not start, what would remain, and what can be done."""
     lacking = [directory] if examined.reasons else []
     lacking += [str(one.directory) for one in examined.absent]
     verb = "lacks" if len(lacking) == 1 else "lack"
     return [
-        f"the broker does not start: {' and '.join(lacking)} {verb} more than may go without asking",
+        f"the broker does not start: {' and '.join(lacking)} {verb} more than a broker may give up by itself",
         *(f"  {loss}" for loss in examined.losses),
         *(f"  {damage}" for damage in examined.damages if not damage.torn),
-        f"  without what is lost there would be {what_is_left(examined)}",
-        "nothing was changed. What can be done:",
+        f"  without the losses there would be {what_is_left(examined)}",
+        "nothing was changed. What you can do:",
         *_next_steps(examined, directory),
     ]
 
@@ -58,19 +58,19 @@ def loss_lines(examined: Examined, directory: str) -> list[str]:
 def _next_steps(examined: Examined, directory: str) -> list[str]:
     steps = [f"mount or restore {one.directory} as it was, and start again" for one in examined.absent]
     if examined.reasons:
-        steps.append("put the files back as they were, if there is a copy, and start again")
+        steps.append("restore the files from a copy, if there is one, and start again")
     options = "".join(f" --{'paging' if one.kind == PAGE else 'large'} {one.directory}" for one in examined.absent)
-    steps.append(f"artemis-py journal verify {directory}{options}    tells of each file")
+    steps.append(f"artemis-py journal verify {directory}{options}        checks each file")
     if examined.reasons:
         repair = f"artemis-py journal repair {directory}"
-        steps.append(f"{repair}    tells what a clean journal would have, and makes it with --write")
-    does = "starts without what is lost" if examined.absent else "does the same, and starts"
+        steps.append(f"{repair}        shows what a clean journal would have; with --write, writes it")
+    does = "starts without the losses" if examined.absent else "does the same and starts"
     steps.append(f"artemis-py run FILE --accept-loss    {does}")
     return [f"  {step}" for step in steps]
 
 
 def messages_by_queue(index: Index) -> dict[int, int]:
-    """How many messages each queue has, in memory and in pages. Of a queue that nothing tells of none is counted."""
+    """How many messages each known queue has, in memory and in pages."""
     counts = dict.fromkeys(index.queues, 0)
     for message_id, segment in index.home.items():
         for queue_id in segment.live[message_id].queue_ids:
@@ -84,7 +84,7 @@ def messages_by_queue(index: Index) -> dict[int, int]:
 
 
 def what_is_left(examined: Examined) -> str:
-    """How many messages there are on which queues."""
+    """How many messages remain on which queues."""
     index = examined.index
     counts = messages_by_queue(index)
     for absent in examined.absent:

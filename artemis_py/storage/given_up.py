@@ -1,8 +1,8 @@
-"""The names of files that a start had to go without, in a small file beside the journal.
+"""The names of files that a start had to do without, in a small file next to the journal.
 
-Large bodies and pages that were missing can come back: a file system is mounted again, a copy is put back. By then the
-journal needs them no longer, and so they would look like what a crash leaves behind. A later start that finds one of
-these names among what nobody needs puts the file aside and removes nothing.
+Missing large bodies and pages can reappear: a file system is mounted again, or a copy is restored. By then the journal
+no longer needs them, so they would look like leftovers of a crash. If a later start finds one of these names among
+unneeded files, it puts the file aside instead of removing it.
 """
 
 from __future__ import annotations
@@ -25,37 +25,37 @@ _TYPE: Final = 201
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """What the file says. ``fault`` is what is wrong with it: then there may be more names."""
+    """The content of the file. ``fault`` says what is wrong with it: then names may be missing."""
 
     names: frozenset[str] = frozenset()
     fault: str | None = None
 
     @property
     def start(self) -> int:
-        """The last start whose large bodies may come back: its numbers are not given again. 0: none."""
+        """The last start whose large bodies may reappear: its numbers are not reused. 0: none."""
         return max((start_of(name) or 0 for name in self.names), default=0)
 
     @property
     def stream(self) -> int:
-        """The last stream whose pages may come back: its number is not given again. 0: none."""
+        """The last stream whose pages may reappear: its number is not reused. 0: none."""
         return max((numbers[0] for name in self.names if (numbers := page_numbers(name)) is not None), default=0)
 
 
 def read_given_up(disk: Disk) -> GivenUp:
-    """What the file in a journal directory says. Raises DiskError."""
+    """Read the file in a journal directory. Raises DiskError."""
     if NAME not in disk.names():
         return GivenUp()
     try:
         record = codec.decode_record(disk.read(NAME), 0)
         if record is None:
-            raise CodecError("nothing is in it")
+            raise CodecError("it is empty")
         return GivenUp(frozenset(codec.decode_fields(record.payload)["files"]))
     except (CodecError, KeyError, TypeError, ValueError) as error:
         return GivenUp(fault=f"{NAME} is DAMAGED: {error}")
 
 
 def note_given_up(disk: Disk, names: Collection[str]) -> None:
-    """These as well, durably: to be done before the journal says that nobody needs them. Raises DiskError."""
+    """Add names, durably, before the journal records that they are not needed. Raises DiskError."""
     told = read_given_up(disk)
     if told.names.issuperset(names):
         return

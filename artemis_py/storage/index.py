@@ -1,7 +1,7 @@
-"""What the journal's records add up to: the durable projection of the broker.
+"""The sum of the journal's records: the broker's durable state.
 
-The same class follows a running journal and is rebuilt by recovery, so both know alike what lives, and in which
-segment. It also tells when a segment may go.
+A running journal and recovery use the same class, so both agree on which messages live, and in which segment. It also
+says when a segment may be removed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _OVERHEAD_BYTES: Final = RECORD_HEADER_BYTES + 64
 
 
 class Segment:
-    """One journal file: its number, its first lsn, how far it is written, and which messages in it live."""
+    """One journal file: its number, its first lsn, its written length, and its living messages."""
 
     __slots__ = (
         "first_lsn", "has_bindings", "index", "last_lsn", "live", "live_bytes", "name", "number", "written_bytes",
@@ -31,18 +31,20 @@ class Segment:
         self.name = name
         self.first_lsn = first_lsn
         self.last_lsn = 0
-        """Of the last record written so far, BATCH records aside; while there is none, that of the file before."""
+        """The lsn of the last record so far, ignoring BATCH records; while there is none, that of the previous file."""
         self.written_bytes = 0
         self.has_bindings = False
-        """Does it contain records about addresses, queues, duplicate ids or cursors that may still count?"""
+        """Does it contain records about addresses, queues, duplicate ids or cursors that may still be valid?"""
         self.live: dict[int, Kept] = {}
         self.live_bytes = 0
         self.index: SegmentIndex | None = None
-        """Of what is durable in it, for readers; None when it stands beside the file, or has to be made from it."""
+        """The index of its durable part, for readers; None if it is in a file next to the segment, or must be made from
+        it.
+        """
 
 
 class Index:
-    """Messages that some queue still needs, and the bindings."""
+    """Messages that a queue still needs, and the bindings."""
 
     def __init__(self) -> None:
         self.addresses: dict[str, dict[str, Any]] = {}
@@ -50,7 +52,7 @@ class Index:
         self.duplicate_ids: dict[str, list[str]] = {}
         self.cursors: dict[str, dict[str, Any]] = {}
         self.home: dict[int, Segment] = {}
-        """The segment in which a living message stands."""
+        """The segment of each living message."""
         self.pages = PageIndex()
         self.message_id_max = 0
         self.queue_id_max = 0
@@ -58,8 +60,8 @@ class Index:
     # ---- messages --------------------------------------------------------------------------------
 
     def add(self, kept: Kept, segment: Segment) -> None:
-        """A message was written to ``segment``; an earlier copy of it (compaction) is forgotten. One that no queue
-        needs, or that is in a page (it was written for retention), does not live.
+        """A message was written to ``segment``, which replaces an earlier copy (compaction). A message that no queue
+        needs, or that is in a page (written only for retention), does not live.
         """
         if not kept.queue_ids or kept.flags & FLAG_PAGED:
             return
@@ -74,7 +76,7 @@ class Index:
         segment.live_bytes += kept.message.inline_bytes + _OVERHEAD_BYTES
 
     def add_run(self, published: list[Kept], segment: Segment) -> None:
-        """Messages were written to ``segment`` for the first time, in the order of their ids; each goes to a queue."""
+        """New messages were written to ``segment``, in the order of their ids; each goes to a queue."""
         home, live = self.home, segment.live
         live_bytes = message_id = 0
         for kept in published:
@@ -92,7 +94,7 @@ class Index:
         return None if segment is None else segment.live[message_id]
 
     def settle(self, queue_id: int, message_id: int) -> None:
-        """A queue is done with a message; with its last queue the message dies. Unknown ones are ignored."""
+        """A queue is done with a message; the message dies with its last queue. Unknown messages are ignored."""
         segment = self.home.get(message_id)
         if segment is None:
             return
@@ -122,7 +124,7 @@ class Index:
                 segment.live_bytes -= kept.message.inline_bytes + _OVERHEAD_BYTES
 
     def attempt(self, queue_id: int, message_id: int, attempts: int, due_ms: int) -> None:
-        """A delivery failed; with ``due_ms`` the next one waits."""
+        """A delivery failed; ``due_ms`` is when the next one may follow."""
         kept = self.find(message_id)
         if kept is not None:
             detail = kept.detail(queue_id)
@@ -139,7 +141,7 @@ class Index:
                 detail.order = -(lsn << 20) + place
 
     def orphans(self) -> dict[int, list[int]]:
-        """Messages that queues need which do not exist (any more): message ids by queue, 0 for one in a page."""
+        """Messages of queues that do not exist: message ids by queue, 0 for one in a page."""
         queues = self.queues
         found: dict[int, list[int]] = {}
         for message_id, segment in self.home.items():
@@ -154,7 +156,7 @@ class Index:
         return found
 
     def drop_orphans(self) -> None:
-        """Settle messages for queues that do not exist (any more), and drop pages in which nothing is left."""
+        """Settle messages of queues that do not exist, and drop empty pages."""
         for queue_id, message_ids in self.orphans().items():
             for message_id in message_ids:
                 self.settle(queue_id, message_id)
@@ -165,7 +167,7 @@ class Index:
         self.pages.drop_orphans()
 
     def keepsake(self) -> Keepsake:
-        """What the broker takes back at a start: each queue's messages in the order in which it will offer them."""
+        """What the broker recovers at a start: each queue's messages in their delivery order."""
         keyed: dict[int, list[tuple[int, Survivor]]] = {}
         for message_id, segment in self.home.items():
             kept = segment.live[message_id]
@@ -203,7 +205,7 @@ class Index:
         self.queue_id_max = max(self.queue_id_max, fields["id"])
 
     def delete_queue(self, queue_id: int) -> None:
-        """A queue was removed; what it held is settled behind that, and no restart finds it."""
+        """A queue was removed; its messages are settled after that, and no restart finds them."""
         self.queues.pop(queue_id, None)
         if self.pages:
             self.pages.delete_queue(queue_id)
@@ -216,7 +218,7 @@ class Index:
             self.cursors[fields["name"]] = fields
 
     def add_duplicate_id(self, address: str, duplicate_id: str, keep: int) -> None:
-        """An address saw a duplicate id; beyond twice ``keep`` the oldest are forgotten."""
+        """An address received a duplicate id; beyond twice ``keep`` the oldest are forgotten."""
         seen = self.duplicate_ids.setdefault(address, [])
         seen.append(duplicate_id)
         if len(seen) > 2 * keep:
@@ -229,8 +231,8 @@ def _remove(message_id: int, segment: Segment) -> None:
 
 
 def _place_of(queue_id: int, queue_ids: list[int]) -> int:
-    """Where a number stands in a list, -1: nowhere. Queues of one message mostly stand in the order in which they came,
-    and where they do it takes no longer to find one of a hundred thousand than one of ten.
+    """The position of a number in a list, or -1. A message's queues are mostly in ascending order; then a search among
+    a hundred thousand takes no longer than among ten.
     """
     place = bisect_left(queue_ids, queue_id)
     if place < len(queue_ids) and queue_ids[place] == queue_id:

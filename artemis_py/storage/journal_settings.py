@@ -1,4 +1,4 @@
-"""What broker.xml says of the journal, as the journal wants to know it."""
+"""The settings of broker.xml that the journal needs."""
 
 from __future__ import annotations
 
@@ -18,4 +18,4 @@ class JournalSettings:
     retains: bool = False
     files_min: int = 2
     broker_name: str = ""
-    """For readers of what is retained."""
+    """For readers of the retained log."""

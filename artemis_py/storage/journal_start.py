@@ -20,7 +20,7 @@ class JournalStart:
     batch_number: int = 0
     """Of the last batch."""
     segment_number: int = 1
-    """Of the first segment, when there is none yet."""
+    """The number of the first segment if there is none yet."""
     damaged_places: int = 0
     """What was wrong with the files."""
     lost_records: int = 0

@@ -1,8 +1,8 @@
-"""The files of large bodies: their numbers, who needs them, how they go, and how they are read.
+"""The files of large bodies: their numbers, their users, their removal, and how they are read.
 
-A file is written whole before any record speaks of it (``upload.py``), so a crash leaves at most files that nobody
-needs. It goes when the last holder has released it and everything that the log was told by the end of that turn is
-durable: no record that survives a crash needs a file that is gone.
+A file is written completely before any record refers to it (``upload.py``), so a crash leaves at most unneeded files.
+It is removed when the last holder has released it and everything logged by the end of that turn is durable: no record
+that survives a crash needs a removed file.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ CHECKSUM_FAULT: Final = "its checksum does not match"
 
 
 class Piece:
-    """A part of a body that somebody wants to read; ``data`` or ``failure`` is set when it was fetched.
+    """A requested part of a body; ``data`` or ``failure`` is set when it was fetched.
 
-    ``checksum`` is that of the body up to ``offset``, and then up to the end of the part: whoever reads a body from its
-    beginning passes it on. The last part of one that does not match fails. -1: nobody looks.
+    ``checksum`` covers the body up to ``offset``, and after the fetch up to the end of the part; a reader passes it on
+    from part to part. If it does not match, the last part fails. -1: not checked.
     """
 
     __slots__ = ("checksum", "data", "failure", "name", "offset", "owner", "size_bytes", "wanted_checksum")
@@ -41,7 +41,7 @@ class Piece:
         self.owner = owner
         self.checksum = -1
         self.wanted_checksum = -1
-        """What it has to be at the end of this part; -1: it is not the last one, or nobody noted it."""
+        """The expected value at the end of this part; -1: this is not the last part, or the value is unknown."""
         self.data: bytes | None = None
         self.failure: str | None = None
 
@@ -49,9 +49,9 @@ class Piece:
 class LargeStore(BodyStore):
     """Every large body of a broker, on one disk.
 
-    ``writer`` writes and removes files, ``reader`` fetches pieces of them. ``retire`` is given the name of each whole
-    durable file that is needed no longer, in the writer's thread: it deletes or retains it. ``start_min`` is the lowest
-    start that may count (above those of retained files).
+    ``writer`` writes and removes files; ``reader`` fetches pieces. ``retire`` gets the name of each complete durable
+    file that is no longer needed, in the writer's thread, and deletes or retains it. ``start_min`` is the lowest usable
+    start number (above those of retained files).
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class LargeStore(BodyStore):
     ) -> None:
         self.intake = Intake(disk, writer, syncs=syncs)
         self.given_up: set[str] = set()
-        """The files of bodies that a start had to go without."""
+        """The files of bodies that a start had to do without."""
         self._disk = disk
         self._writer = writer
         self._reader = reader
@@ -74,7 +74,7 @@ class LargeStore(BodyStore):
         self._files: dict[int, LargeFile] = {}
         self._released: deque[int] = deque()
         self._leaving: deque[tuple[int, list[LargeFile]]] = deque()
-        """Files that go once the log is durable up to an lsn."""
+        """Files to remove once the log is durable up to an lsn."""
         self._fetched: deque[Piece] = deque()
         names = disk.names()
         self._found = {body.number: body for body in map(read_name, names) if body is not None}
@@ -90,12 +90,12 @@ class LargeStore(BodyStore):
 
     @property
     def has_pending(self) -> bool:
-        """Is something not written yet, or does a file wait for the log before it goes?"""
+        """Is something not yet written, or does a file wait for the log before its removal?"""
         return self.intake.has_pending or self._writer.busy or bool(self._released or self._leaving)
 
     @property
     def has_released(self) -> bool:
-        """Is there something that ``seal`` has to let go of?"""
+        """Is there something that ``seal`` must release?"""
         return bool(self._released)
 
     def counts(self) -> dict[str, int]:
@@ -111,7 +111,7 @@ class LargeStore(BodyStore):
     # ---- a start ---------------------------------------------------------------------------------
 
     def fault_of(self, body: LargeBody) -> str | None:
-        """What is wrong with the file of a body that the log speaks of; None when it is whole. Raises DiskError."""
+        """What is wrong with the file of a logged body; None if it is complete. Raises DiskError."""
         if body.number not in self._found:
             return "is missing"
         if not self._disk.read(body_name(body.number, durable=True), body.size_bytes - 1, 1):
@@ -119,33 +119,32 @@ class LargeStore(BodyStore):
         return None
 
     def adopt(self, body: LargeBody) -> None:
-        """A body that the log speaks of is in use again."""
+        """Mark a logged body as in use again."""
         body.keep_in(self)
 
     def set_aside(self, number: int) -> None:
-        """Keep a file that is not whole, under a name that means nothing. Raises DiskError."""
+        """Keep an incomplete file under a meaningless name. Raises DiskError."""
         if self._found.pop(number, None) is not None:
             put_aside(self._disk, body_name(number, durable=True))
 
     def give_up(self, number: int) -> None:
-        """A message has to go without this body: keep what there is of it. Raises DiskError."""
+        """A message has lost this body: keep the rest of its file. Raises DiskError."""
         self.given_up.add(body_name(number, durable=True))
         self.set_aside(number)
 
     def remove_unused(self, *, keep: bool = False, given_up: Collection[str] = ()) -> list[str]:
-        """At a start: what nobody has adopted goes. Durable files are retired: it may be that only the crash kept them
-        from it. With ``keep`` it may be that only the records that need them are lost: then they are put aside, as are
-        those that an earlier start had ``given_up`` and that came back. Each of these is told in a line. Raises
-        DiskError.
+        """At a start: remove files that were not adopted. Durable files are retired, because a crash may have prevented
+        that. With ``keep``, the records that need them may be lost: then they are put aside, as are reappeared files
+        that an earlier start had ``given_up``. Returns a line for each of these. Raises DiskError.
         """
         left = [body for number, body in self._found.items() if number not in self._files]
         kept = []
         for body in left:
             name = body_name(body.number, durable=body.durable)
             if name in given_up:
-                kept.append(f"{name}: its message was given up while this body was missing: it was put aside")
+                kept.append(f"{name}: its message was given up while this body was missing; the file was put aside")
             elif keep and body.durable:
-                kept.append(f"{name}: the journal has no message with this body: it was put aside")
+                kept.append(f"{name}: the journal has no message with this body; the file was put aside")
             else:
                 continue
             self.set_aside(body.number)
@@ -173,7 +172,7 @@ class LargeStore(BodyStore):
     # ---- coming in -------------------------------------------------------------------------------
 
     def begin(self, *, durable: bool) -> Upload:
-        """Room for a new body. A ``durable`` one outlives the broker."""
+        """Start a new body. A ``durable`` one outlives the broker."""
         number = self._next_number
         self._next_number += 1
         file = self._files[number] = LargeFile(number, 0, durable=durable)
@@ -186,16 +185,16 @@ class LargeStore(BodyStore):
 
     @property
     def may_go_on(self) -> bool:
-        """Does the disk keep up, and has it room, so that senders may be read?"""
+        """Does the disk keep up and have room, so that senders may be read?"""
         return self.intake.may_go_on
 
     def poll(self) -> None:
-        """Take note of what has been written."""
+        """Handle completed writes."""
         if self.intake.poll() is not None:
             self._start_is_noted = False
 
     def seal(self, last_lsn: int, durable_lsn: int) -> None:
-        """The turn is over: hand over what came, and let go of what nobody needs."""
+        """The turn is over: submit new data, and release what is no longer needed."""
         if self.intake.may_write:
             self._write()
         if self._released:
@@ -204,8 +203,8 @@ class LargeStore(BodyStore):
             self._writer.later(partial(self._remove, self._leaving.popleft()[1]))
 
     def _write(self) -> None:
-        """Before the first body of a start its number is remembered: a body that a log speaks of can be gone before the
-        next start, and its number must not come again.
+        """The number of a start is stored before its first body: a logged body may be gone before the next start, and
+        its number must not be reused.
         """
         if self._start_is_noted:
             self.intake.write([])
@@ -238,7 +237,7 @@ class LargeStore(BodyStore):
                 self._disk.delete(file.name)
 
     def _forget_old_starts(self) -> None:
-        """After a failure, or without room, the new one is not there."""
+        """After a failure, or without room, the new file does not exist."""
         if self._writer.failure is None and start_name(self._start) in self._disk.names():
             for name in self._old_starts:
                 self._disk.delete(name)
@@ -246,8 +245,8 @@ class LargeStore(BodyStore):
     # ---- going out -------------------------------------------------------------------------------
 
     def read(self, body: LargeBody, offset: int, size_bytes: int, owner: object, checksum: int = -1) -> Piece:
-        """Have a part of a body fetched; ``take_fetched`` tells when it is there. ``checksum``: of what stands before
-        it (0: nothing does), when it is to be looked at.
+        """Fetch a part of a body; ``take_fetched`` returns it when it is ready. ``checksum`` covers the bytes before it
+        (0: none) if it is to be checked.
         """
         piece = Piece(self._files[body.number].name, offset, size_bytes, owner)
         piece.checksum = checksum
@@ -281,6 +280,6 @@ class LargeStore(BodyStore):
     # ---- the end ---------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Finish what was handed over. Files that are in use stay as they are."""
+        """Finish all submitted work. Files in use stay."""
         self._writer.stop()
         self._reader.stop()

@@ -1,7 +1,7 @@
-"""Everything but messages that a journal still needs, as records to be written again when an old file goes.
+"""Everything except messages that a journal still needs, as records to rewrite when an old file is removed.
 
-Each record stands for itself and changes nothing that is known already. So a crash between two of them does no harm,
-and damage to one costs no other.
+Each record is independent and repeats what is already known. So a crash between two of them does no harm, and damage to
+one affects no other.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def binding_records(index: Index, duplicate_ids_kept: int) -> Iterator[tuple[int
 
 
 def page_records(index: Index) -> Iterator[tuple[int, bytes]]:
-    """All that is known of pages: the type of each record and its payload. What a page holds is told twice, since
-    nothing else tells it: damage to one record must not cost a page.
+    """Everything known about pages: the type of each record and its payload. The content of a page is recorded twice,
+    because nothing else records it: damage to one record must not cost a page.
     """
     for page in index.pages.pages():
         address = index.pages.address_of(page)

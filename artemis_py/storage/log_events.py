@@ -19,7 +19,7 @@ from artemis_py.storage.codec import Kept, Record
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened. ``group`` is the lsn of the transaction it belongs to, 0 for none."""
+    """An event. ``group`` is the lsn of its transaction, 0 for none."""
 
     lsn: int
     time_ms: int
@@ -37,8 +37,8 @@ class InPage:
 
 @dataclass(frozen=True, slots=True)
 class Published(Event):
-    """A durable message went to these queues. ``kept.details`` tells when it is due in which of them. ``session`` is
-    who sent it, or the original of a diverted copy; 0: the broker (a dead or expired copy), or not told.
+    """A durable message was routed to these queues. ``kept.details`` says when it is due in which of them. ``session``
+    sent it, or the original of a diverted copy; 0: the broker (a dead or expired copy) or unknown.
     """
 
     kept: Kept
@@ -46,7 +46,7 @@ class Published(Event):
 
     @property
     def place(self) -> int:
-        """Its place in the pages of its address; 0 when it is in none, or no durable queue has it there."""
+        """Its place in the pages of its address; 0 if it is in none, or no durable queue has it there."""
         kept = self.kept
         if not kept.flags & codec.FLAG_PAGED or kept.details is None:
             return 0
@@ -56,7 +56,7 @@ class Published(Event):
 @dataclass(frozen=True, slots=True)
 class Settled(Event):
     """A queue was done with messages: ``reason`` is one of ``codec.REASONS``. ``consumer`` acknowledged them, or failed
-    for the last time (dead).
+    the last attempt (dead).
     """
 
     queue_id: int
@@ -68,7 +68,7 @@ class Settled(Event):
 
 @dataclass(frozen=True, slots=True)
 class Delivered(Event):
-    """A queue's consumer was sent messages. Only written with retention."""
+    """Messages were sent to a queue's consumer. Only recorded with retention."""
 
     queue_id: int
     message_ids: tuple[int, ...]
@@ -77,7 +77,7 @@ class Delivered(Event):
 
 @dataclass(frozen=True, slots=True)
 class FellDue(Event):
-    """Scheduled messages took their places on the queue."""
+    """Scheduled messages became due."""
 
     queue_id: int
     message_ids: tuple[int, ...]
@@ -85,7 +85,7 @@ class FellDue(Event):
 
 @dataclass(frozen=True, slots=True)
 class Attempted(Event):
-    """A delivery to ``consumer`` failed for the ``attempts``-th time; ``due_ms`` above 0: the next one waits until
+    """A delivery to ``consumer`` failed for the ``attempts``-th time; ``due_ms`` above 0: the next attempt waits until
     then. ``cause`` is one of ``codec.CAUSES``.
     """
 
@@ -100,8 +100,8 @@ class Attempted(Event):
 
 @dataclass(frozen=True, slots=True)
 class Purged(Event):
-    """A queue was done with a page of an address: with everything that went to it there so far and was not settled, but
-    for what is at ``kept_places``. ``count`` persistent messages of ``size_bytes`` went, for one of ``codec.REASONS``.
+    """A queue was done with a page of an address: with all of its unsettled messages there, except those at
+    ``kept_places``. ``count`` persistent messages of ``size_bytes`` were removed, for one of ``codec.REASONS``.
     """
 
     queue_id: int
@@ -124,7 +124,7 @@ class Changed(Event):
 
 @dataclass(frozen=True, slots=True)
 class PageOpened(Event):
-    """An address got a page, for messages at ``first_place`` and behind, up to that of its next page."""
+    """An address got a page, for messages from ``first_place`` up to its next page."""
 
     stream: int
     page: int
@@ -135,7 +135,7 @@ class PageOpened(Event):
 
 @dataclass(frozen=True, slots=True)
 class PageGrew(Event):
-    """A page has ``count`` messages now, and its file ``size_bytes``; a later one says more."""
+    """A page now has ``count`` messages, and its file ``size_bytes``."""
 
     stream: int
     page: int
@@ -156,7 +156,7 @@ class PageDropped(Event):
 
 @dataclass(frozen=True, slots=True)
 class Session(Event):
-    """A client whom records name: ``client`` is its host:port, ``protocol`` as ``STOMP 1.2``."""
+    """A client that records refer to: ``client`` is its host:port, ``protocol`` for example ``STOMP 1.2``."""
 
     session: int
     client: str
@@ -168,8 +168,8 @@ class Session(Event):
 
 @dataclass(frozen=True, slots=True)
 class Consumer(Event):
-    """A consumer of a durable queue. ``closed``: empty while it is there; ``left`` or ``lost`` (its connection) when it
-    goes, and what it held and had not settled goes back to the queue.
+    """A consumer of a durable queue. ``closed`` is empty while it is attached; then ``left`` or ``lost`` (its
+    connection), and its unsettled messages return to the queue.
     """
 
     consumer: int
@@ -184,8 +184,8 @@ class Consumer(Event):
 
 @dataclass(frozen=True, slots=True)
 class Refused(Event):
-    """An address did not take in persistent messages of a session in one turn: it was full (``policy`` is drop or
-    fail), or had seen their duplicate ids (duplicate).
+    """An address refused persistent messages of a session in one turn: it was full (``policy`` is drop or fail), or
+    their ids were duplicates (duplicate).
     """
 
     address: str
@@ -198,7 +198,7 @@ class Refused(Event):
 
 @dataclass(frozen=True, slots=True)
 class Started(Event):
-    """The broker is ``name``, and runs since it gave the lsn ``start``: consumers with a lower number are gone. Told in
+    """The broker ``name`` has been running since the lsn ``start``: consumers with a lower number are gone. Recorded in
     each file.
     """
 
@@ -209,8 +209,8 @@ class Started(Event):
 
 @dataclass(frozen=True, slots=True)
 class Depths(Event):
-    """What durable queues hold of persistent messages after everything told before; queues not named are empty. Told
-    once in each file, at the end of its first turn.
+    """The persistent messages in durable queues after all earlier events; queues not named are empty. Recorded once in
+    each file, at the end of its first turn.
     """
 
     depths: tuple[Depth, ...]
@@ -425,7 +425,7 @@ _OF_FIELDS: Final[dict[int, Callable[[Event, dict[str, Any]], Event]]] = {
     codec.REFUSED: _refused,
     codec.BROKER: _started,
 }
-"""Events of records that are JSON, beside changes of bindings."""
+"""Events of JSON records, other than changes of bindings."""
 _CHANGES: Final = frozenset(
     {codec.ADDRESS, codec.QUEUE, codec.QUEUE_DELETED, codec.DUPLICATE, codec.DUPLICATES_CLEARED, codec.CURSOR}
 )

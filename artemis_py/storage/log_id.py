@@ -1,7 +1,7 @@
-"""Which log this is: a name that stays with the files, so that a reader notices when lsns begin anew.
+"""The id of the log: it stays with the files, so that a reader notices when lsns start over.
 
-It is in a file of the journal directory, and in one of the retention directory: either may be emptied while the numbers
-go on from the other.
+It is in a file in the journal directory and in one in the retention directory: either may be emptied while the numbers
+continue from the other.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ _CONTENT: Final = re.compile(rb"(?P<id>[0-9a-f]{32})\n(?:(?P<checksum>[0-9a-f]{8
 
 @dataclass(frozen=True, slots=True)
 class LogId:
-    """``faults`` names the files that are damaged: a line for each."""
+    """``faults`` has a line for each damaged file."""
 
     text: str
     faults: tuple[str, ...]
 
 
 def log_id(directories: Sequence[Path]) -> LogId:
-    """The id in these directories, the first that has one that is whole; made when none has, and written where it
-    lacks. Raises DiskError.
+    """The first valid id in these directories; created if there is none, and written where it is missing. Raises
+    DiskError.
     """
     faults: list[str] = []
     found = [_look(directory, faults) for directory in directories]
     text = next(filter(None, found), None)
     if text is None:
         text = uuid4().hex
-        faults = [f"{fault}: the log has a new id, and readers that know the old one begin anew" for fault in faults]
+        faults = [f"{fault}: the log has a new id, and readers that know the old one start over" for fault in faults]
     for directory, there in zip(directories, found, strict=True):
         if there != text:
             _write(directory / _FILE, text)
@@ -47,9 +47,7 @@ def log_id(directories: Sequence[Path]) -> LogId:
 
 
 def known_id(directories: Sequence[Path]) -> str | None:
-    """The id in these directories, the first that has one; None when none has. Raises DiskError, also when there are
-    only damaged ones.
-    """
+    """The first id in these directories; None if there is none. Raises DiskError, also if all are damaged."""
     faults: list[str] = []
     text = next((text for directory in directories if (text := _look(directory, faults))), None)
     if text is None and faults:
@@ -58,7 +56,7 @@ def known_id(directories: Sequence[Path]) -> str | None:
 
 
 def _look(directory: Path, faults: list[str]) -> str | None:
-    """The id, and behind it its checksum in a line of its own; older brokers wrote none."""
+    """Read the id and its checksum on the next line; older brokers wrote no checksum."""
     path = directory / _FILE
     try:
         data = path.read_bytes()

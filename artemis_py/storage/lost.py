@@ -1,7 +1,7 @@
-"""Whose the records were that damage cost, as far as what is left of their bytes tells.
+"""Finds out which queues lost records belonged to, as far as the remaining bytes tell.
 
-A message's record names its queues and its address, and bindings tell which queues an address has: where one of them is
-hit, the other still tells. What neither tells is counted as unknown.
+A message's record names its queues and its address, and bindings say which queues an address has: if one is damaged,
+the other still helps. Otherwise the record counts as unknown.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from artemis_py.storage.disk import Disk, DiskError
 from artemis_py.storage.index import Index
 from artemis_py.storage.segment_index import decode_index, index_name
 
-UNKNOWN: Final = "nothing tells of which queues"
+UNKNOWN: Final = "of unknown queues"
 _LOOKED_AT_BYTES: Final = 1 << 20
 _OF_A_QUEUE: Final = frozenset({codec.SETTLED, codec.ATTEMPTED, codec.DUE})
-"""They begin with its number."""
+"""Records that begin with the queue's number."""
 
 
 class QueueNames:
-    """The names of the queues of an index, by number and by address: made once, for however many places."""
+    """The names of an index's queues, by number and by address: built once for all damaged places."""
 
     def __init__(self, index: Index) -> None:
         self.by_number = {number: str(fields.get("name")) for number, fields in index.queues.items()}
@@ -33,19 +33,19 @@ class QueueNames:
 
 
 class _Lost:
-    """What was found in damaged bytes."""
+    """The findings in damaged bytes."""
 
     def __init__(self, names: QueueNames) -> None:
         self.messages: set[str] = set()
         """Queues of messages."""
         self.ends: set[str] = set()
-        """Queues of what happened to messages."""
+        """Queues of events of messages."""
         self.count = 0
         self._names = names.by_number
         self._at = names.by_address
 
     def walk(self, data: bytes) -> bool:
-        """Records behind each other, of which some byte is wrong; False when nothing was found."""
+        """Walk over consecutive records with wrong bytes; False if nothing was found."""
         before = self.count
         place = 0
         while place + codec.RECORD_HEADER_BYTES <= len(data):
@@ -67,7 +67,7 @@ class _Lost:
             self.count += 1
 
     def _queues_of_message(self, payload: bytes, *, is_message: bool) -> set[str]:
-        """Empty when it tells of none, or is no message."""
+        """Empty if it names no queue or is not a message."""
         with suppress(CodecError):
             readings = codec.readings_of_message(payload)
             for address, queue_ids in readings:
@@ -82,32 +82,32 @@ class _Lost:
 
 
 def whose(data: bytes, names: QueueNames, lost: int) -> str:
-    """For people: of which queues the ``lost`` records at most were that stood in ``data``."""
+    """For people: the queues of the at most ``lost`` records that were in ``data``."""
     found = _Lost(names)
     if len(data) <= _LOOKED_AT_BYTES:
         found.walk(data)
     told = [f"messages of {_shown(found.messages)}"] if found.messages else []
     if found.ends:
-        told.append(f"what happened to messages of {_shown(found.ends)}")
+        told.append(f"events of messages of {_shown(found.ends)}")
     if not found.count:
         told.append(UNKNOWN)
     elif lost > found.count:
-        told.append(f"of {lost - found.count} {UNKNOWN}")
+        told.append(f"{lost - found.count} {UNKNOWN}")
     return "; ".join(told)
 
 
 def whose_file(disk: Disk, name: str, index: Index) -> str:
-    """For people: of which queues a file that is missing had messages, as its index tells if that is still there."""
+    """For people: the queues with messages in a missing file, according to its index if that still exists."""
     addresses: list[str] | None = None
     with suppress(DiskError, CodecError, KeyError):
         addresses = decode_index(disk.read(index_name(name)))["addresses"]
     if addresses is None:
-        return f"{UNKNOWN} its messages were"
+        return f"its messages were {UNKNOWN}"
     names = {str(fields.get("name")) for fields in index.queues.values() if fields.get("address") in addresses}
     if names:
         return f"its messages were of {_shown(names)}"
-    at = f" (but of addresses: {_shown(set(addresses))})" if addresses else ""
-    return f"it had no messages of queues that are there{at}"
+    at = f" (only of addresses: {_shown(set(addresses))})" if addresses else ""
+    return f"it had no messages of existing queues{at}"
 
 
 def _shown(names: set[str]) -> str:
@@ -115,8 +115,8 @@ def _shown(names: set[str]) -> str:
 
 
 def _end_of(data: bytes, place: int) -> int:
-    """Where a record ends: where it says, if it is whole, all ends there or a whole one follows; else before the next
-    whole one.
+    """Where a record ends: where it says, if it is valid, if the data ends there or if a valid record follows;
+    otherwise before the next valid one.
     """
     said = place + codec.RECORD_HEADER_BYTES + codec.peek_record(data, place)[0]
     if said == len(data) or (said < len(data) and (_is_whole(data, place) or _is_whole(data, said))):

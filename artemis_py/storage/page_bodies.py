@@ -1,4 +1,4 @@
-"""Large bodies of messages in pages: at a start a page takes hold of the files that its messages need."""
+"""Large bodies of messages in pages: at a start, a page holds the files that its messages need."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from artemis_py.storage.pages import whole_records
 
 
 def hold_bodies(disk: Disk, pages: PageIndex, log: RecordLog, large: LargeStore) -> list[str]:
-    """Read the pages that say they have large bodies, and hold those that some queue still needs. A message whose body
-    is not whole is settled on its queues; returns a line for each. Raises DiskError, also when a page that is there
-    cannot be read: its bodies must not be taken for files that nobody needs.
+    """Read the pages with large bodies, and hold the bodies that a queue still needs. A message with an incomplete body
+    is settled on its queues; returns a line for each. Raises DiskError, also if an existing page cannot be read: its
+    bodies must not count as unneeded.
     """
     report: list[str] = []
     names = set(disk.names())
@@ -32,8 +32,8 @@ def hold_bodies(disk: Disk, pages: PageIndex, log: RecordLog, large: LargeStore)
 
 
 def large_messages(disk: Disk, page: Page) -> list[tuple[int, Kept]]:
-    """Persistent messages of a page with a large body, by place. A page that is not whole is marked as damaged; to tell
-    of it is left to those who read it, and what stands behind the damage is whole.
+    """Persistent messages of a page with a large body, by place. A damaged page is marked but not reported; its readers
+    do that. Messages after the damage are included.
     """
     data = disk.read(page_codec.page_name(page.stream, page.number), 0, page.kept_bytes)
     if len(data) < page.kept_bytes:
@@ -65,4 +65,4 @@ def _hold(page: Page, place: int, kept: Kept, queue_ids: list[int], log: RecordL
         log.page_settled(queue_id, [message], "damaged")
     large.give_up(body.number)
     whose = f"the body of message {message.id} to {message.head.address} (file {body.number:016x})"
-    return [f"{whose} {fault}: the message is DAMAGED and was taken from its queues"]
+    return [f"{whose} {fault}: the message is DAMAGED and was removed from its queues"]

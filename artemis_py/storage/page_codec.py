@@ -1,8 +1,8 @@
-"""The byte layout of what concerns pages: messages in page files, and records about pages in the journal.
+"""The byte layout of pages: messages in page files, and records about pages in the journal.
 
 A page file begins with the header of ``codec`` (kind 2; its number is the page's, its lsn the first place), followed by
 a record that names the address, and one record for each message: a PAGED record has the message's place where others
-have an lsn, and the payload of a MESSAGE record behind the number of the connection that sent it.
+have an lsn. Its payload is the number of the sending connection and the payload of a MESSAGE record.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def page_name(stream: int, page: int) -> str:
 
 
 def page_numbers(name: str) -> tuple[int, int] | None:
-    """Stream and page in a file's name; None for other files."""
+    """Stream and page number in a file's name; None for other files."""
     match = _NAME.fullmatch(name)
     return None if match is None else (int(match["stream"]), int(match["page"]))
 
@@ -46,26 +46,26 @@ def page_numbers(name: str) -> tuple[int, int] | None:
 
 
 def encode_opening(page: Page, address: str, now_ms: int) -> bytes:
-    """What stands before the first message of a page."""
+    """The bytes before the first message of a page."""
     header = codec.FileHeader(KIND_PAGE, page.number, page.first_place, now_ms)
     name = codec.encode_fields({"name": address, "stream": page.stream})
     return codec.encode_file_header(header) + codec.encode_record(codec.ADDRESS, 0, name)
 
 
 def encode_paged(kept: codec.Kept, place: int, origin: int) -> bytes:
-    """A message as it stands in a page."""
+    """A message as stored in a page."""
     return codec.encode_record(codec.PAGED, place, _ORIGIN.pack(origin) + codec.encode_message(kept))
 
 
 def decode_paged(payload: bytes) -> tuple[int, codec.Kept]:
     """The connection that sent the message, and the message. Raises CodecError."""
     if len(payload) < _ORIGIN.size:
-        raise codec.CodecError("a message of a page that is too short")
+        raise codec.CodecError("a truncated message in a page")
     return _ORIGIN.unpack_from(payload)[0], codec.decode_message(payload[_ORIGIN.size :])
 
 
 def as_paged(kept: codec.Kept, origin: int, account: Account, page: Page, place: int) -> PagedMessage:
-    """The message as queues know it."""
+    """The message in the form of queues."""
     one = kept.message
     held = page.large.get(place)
     body = one.body if held is None else held.body
@@ -78,13 +78,13 @@ def as_paged(kept: codec.Kept, origin: int, account: Account, page: Page, place:
 
 
 def opened_fields(page: Page, address: str) -> dict[str, Any]:
-    """What a PAGE_OPENED record says."""
+    """The fields of a PAGE_OPENED record."""
     return {"stream": page.stream, "page": page.number, "first_place": page.first_place, "address": address}
 
 
 def encode_grew(page: Page, address: str = "") -> bytes:
-    """Payload of a PAGE_GREW record: how far a page counts, what durable queues have in it, and (with an ``address``)
-    what PAGE_OPENED has told, so that nothing depends on that one record.
+    """Payload of a PAGE_GREW record: the valid length of a page, what durable queues have in it, and (with an
+    ``address``) the fields of PAGE_OPENED, so that nothing depends on that one record.
     """
     shares = page.durable.items()
     fields = _GREW.pack(
@@ -96,7 +96,7 @@ def encode_grew(page: Page, address: str = "") -> bytes:
 
 
 def decode_grew(payload: bytes) -> Page:
-    """A page with what the record says; its first place is 0 in older logs."""
+    """A page with the record's fields; its first place is 0 in older logs."""
     stream, number, count, size_bytes, expires_ms, has_large, shares = _GREW.unpack_from(payload)
     end = _GREW.size + shares * _SHARE.size
     page = Page(stream, number, _WHERE.unpack_from(payload, end)[0] if len(payload) > end else 0)
@@ -129,7 +129,7 @@ def encode_page_settled(queue_id: int, messages: list[PagedMessage], reason: str
 
 @dataclass(frozen=True, slots=True)
 class PageSettled:
-    """What a PAGE_SETTLED record says."""
+    """The fields of a PAGE_SETTLED record as a class."""
 
     queue_id: int
     stream: int
@@ -153,9 +153,9 @@ def decode_page_settled(payload: bytes) -> PageSettled:
 
 @dataclass(frozen=True, slots=True)
 class PagePurged:
-    """What a PAGE_PURGED record says: a queue is done with all that a page has now, but for some that are kept, which
-    have an encoded size of ``kept_bytes``. ``count`` and ``size_bytes`` are of the persistent messages that went; in
-    older logs 0, with the reason killed.
+    """A PAGE_PURGED record: a queue is done with everything that a page has now, except some kept messages with an
+    encoded size of ``kept_bytes``. ``count`` and ``size_bytes`` are those of the removed persistent messages; in older
+    logs 0, with the reason killed.
     """
 
     queue_id: int
@@ -187,7 +187,7 @@ def decode_page_purged(payload: bytes) -> PagePurged:
 
 @dataclass(frozen=True, slots=True)
 class PageAttempted:
-    """What a PAGE_ATTEMPTED record says: as ATTEMPTED, of a message in a page. Message 0: it only repeats."""
+    """A PAGE_ATTEMPTED record: like ATTEMPTED, for a message in a page. Message 0: only a repetition."""
 
     queue_id: int
     stream: int
@@ -227,7 +227,9 @@ def decode_page_dropped(payload: bytes) -> tuple[int, int]:
 
 
 def encode_places(queue_id: int, stream: int, page: int, settled: Settled) -> bytes:
-    """Payload of a PAGE_PLACES record: all that a queue is done with of a page, when a journal file goes."""
+    """Payload of a PAGE_PLACES record: everything in a page that a queue is done with, rewritten when a journal file is
+    removed.
+    """
     places = settled.places
     fields = _PLACES.pack(queue_id, stream, page, places.first_place, settled.count, settled.size_bytes)
     return fields + places.encode()

@@ -1,7 +1,7 @@
-"""What the journal's records about pages add up to: which pages there are, and what durable queues need of them.
+"""The sum of the journal's records about pages: which pages exist, and what durable queues need of them.
 
-As with the rest of the index, a running journal and a recovery keep it by the same code. A running journal hands over
-the very pages that the broker counts in, so what is in them need not be repeated.
+As with the rest of the index, a running journal and recovery use the same code. A running journal passes the page
+objects that the broker itself uses, so their content need not be repeated.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ class PageIndex:
     def __init__(self) -> None:
         self.streams: dict[int, KeptStream] = {}
         self.orphans: list[tuple[int, int]] = []
-        """Pages that a recovery found nothing left in: the journal has to say so before their numbers come again."""
+        """Empty pages found by a recovery: the journal must record that before their numbers are reused."""
         self._pages: dict[tuple[int, int], Page] = {}
         self._streams_of: dict[int, set[int]] = {}
-        """In which streams a durable queue had something, so that its end costs others nothing."""
+        """The streams in which a durable queue had messages, so that its end does not affect others."""
 
     def __bool__(self) -> bool:
         return bool(self._pages)
@@ -39,7 +39,7 @@ class PageIndex:
         return self.streams[page.stream].address
 
     def open(self, page: Page, address: str) -> None:
-        """A stream got a new page; told again (when a journal file goes) it changes nothing."""
+        """A stream got a new page; a repetition (when a journal file is removed) changes nothing."""
         if (page.stream, page.number) in self._pages:
             return
         self._pages[page.stream, page.number] = page
@@ -49,7 +49,7 @@ class PageIndex:
         stream.pages.append(page)
 
     def grow(self, told: Page) -> None:
-        """A page that was read from a record: what it says of one that is known."""
+        """Update a known page from one that was read from a record."""
         page = self.find(told.stream, told.number)
         if page is not None:
             page.count, page.size_bytes = told.kept_count, told.kept_bytes
@@ -58,12 +58,12 @@ class PageIndex:
             self.note_queues(page)
 
     def note_queues(self, page: Page) -> None:
-        """A page grew: these durable queues have something in its stream."""
+        """A page grew: its durable queues have messages in its stream."""
         for queue_id in page.durable:
             self._streams_of.setdefault(queue_id, set()).add(page.stream)
 
     def settle(self, queue_id: int, page: Page, places: Sequence[int], size_bytes: int) -> None:
-        """A queue is done with places of a page, which hold that many bytes."""
+        """A queue is done with places of a page that hold this many bytes."""
         stream = self.streams[page.stream]
         settled = self._settled(stream, queue_id, page)
         for place in places:
@@ -81,12 +81,12 @@ class PageIndex:
         return settled
 
     def restore_settled(self, queue_id: int, page: Page, settled: Settled) -> None:
-        """All that a queue is done with of a page, as it was when a journal file went."""
+        """Restore what a queue is done with in a page, as recorded when a journal file was removed."""
         self.streams[page.stream].settled[queue_id, page.number] = settled
         self._streams_of.setdefault(queue_id, set()).add(page.stream)
 
     def purge(self, queue_id: int, page: Page, kept: Sequence[int], size_bytes: int) -> None:
-        """A queue is done with all of a page but some places, which hold that many bytes. With this and ``settle`` no
+        """A queue is done with a page except for some places, which hold this many bytes. With this and ``settle``, no
         attempts are left when a page is dropped.
         """
         stream = self.streams[page.stream]
@@ -124,7 +124,7 @@ class PageIndex:
                 self.orphans.append((page.stream, page.number))
 
     def delete_queue(self, queue_id: int) -> None:
-        """A queue is gone: it needs nothing any more."""
+        """A queue was deleted: it needs nothing any more."""
         for number in self._streams_of.pop(queue_id, ()):
             stream = self.streams.get(number)
             if stream is None:
@@ -136,12 +136,12 @@ class PageIndex:
                 del stream.attempts[key]
 
     def needs(self, queue_id: int, page: Page, place: int) -> bool:
-        """Is a durable queue not done with the message at a place that went to it?"""
+        """Does a durable queue still need the message at a place?"""
         settled = self.streams[page.stream].settled.get((queue_id, page.number))
         return queue_id in page.durable and (settled is None or place not in settled.places)
 
     def share_left(self, queue_id: int, page: Page) -> Share:
-        """The durable messages of a page that a queue is not done with."""
+        """The durable messages of a page that a queue still needs."""
         left = Share()
         share = page.durable.get(queue_id)
         if share is not None:
@@ -152,15 +152,15 @@ class PageIndex:
         return left
 
     def left_of(self, queue_id: int, page: Page) -> int:
-        """How many durable messages of a page a queue is not done with."""
+        """How many durable messages of a page a queue still needs."""
         return self.share_left(queue_id, page).count
 
     def left(self, page: Page) -> int:
-        """How many durable messages of a page are not settled, over all queues."""
+        """How many durable messages of a page are unsettled, over all queues."""
         return sum(self.left_of(queue_id, page) for queue_id in page.durable)
 
     def keepsake(self) -> list[KeptStream]:
-        """What the broker takes back at a start, in order. The pages are its own from then on."""
+        """What the broker recovers at a start, in order. The pages then belong to it."""
         for stream in self.streams.values():
             stream.pages.sort(key=_number)  # told again when a journal file went, they come in another order
         return list(self.streams.values())
@@ -171,5 +171,5 @@ def _number(page: Page) -> int:
 
 
 def places_of(messages: Sequence[PagedMessage]) -> list[int]:
-    """Where messages stand."""
+    """The places of messages."""
     return [message.place for message in messages]

@@ -1,7 +1,7 @@
-"""Page files: messages that found no room in memory, written behind each other and read again in parts.
+"""Page files: messages without room in memory, appended to files and read back in parts.
 
-What is appended gathers until the turn's batch takes it along (``take_writes``); a part of a page is read by a thread,
-once it is written. The file of a page that nobody needs goes when the log is durable up to where that was said.
+Appended messages gather until the turn's batch takes them (``take_writes``). A thread reads a part of a page once it is
+written. The file of an unneeded page is removed when the log is durable up to the record about it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ from artemis_py.storage.quarantine import put_aside
 from artemis_py.storage.scan import Damage
 
 CHUNK_BYTES: Final = 512 * 1024
-"""How much of a page is read at once. Decoding it takes a few milliseconds, which is a turn's worth of work."""
+"""How many bytes of a page are read at once. Decoding them takes a few milliseconds, which is a turn's worth of
+work.
+"""
 _NOWHERE: Final = 0
 _PLACE_MAX: Final = 1 << 62
 
 
 class _Tail:
-    """What of a page is not on the disk yet."""
+    """The part of a page that is not yet on disk."""
 
     __slots__ = ("durable", "flying_bytes", "gathered", "gathered_bytes", "is_new", "page", "written_bytes")
 
@@ -44,8 +46,8 @@ class _Tail:
 
 
 class PageFiles(PageLog):
-    """Implements pages on files of a disk. ``reader`` is whoever carries out reads (its ``later``), beside the
-    committer that writes. ``say`` is told of damage.
+    """Implements pages on files of a disk. ``reader`` runs the reads (with ``later``), besides the committer that
+    writes. ``say`` gets reports of damage.
     """
 
     def __init__(self, disk: Disk, reader: Committer, say: Callable[[str], None]) -> None:
@@ -56,15 +58,15 @@ class PageFiles(PageLog):
         self._reader = reader
         self._say = say
         self._tails: dict[tuple[int, int], _Tail] = {}
-        """The last page of each stream, and those before it that are not written to their ends."""
+        """The last page of each stream, and earlier ones that are not completely written."""
         self._last: dict[int, _Tail] = {}
         """The tail of each stream's last page."""
         self._gathering: dict[_Tail, None] = {}
-        """Of which something is gathered. A turn deals only with these, however many streams there are."""
+        """Tails with gathered messages. A turn handles only these, however many streams there are."""
         self._flying: list[_Tail] = []
-        """Of which something is being written."""
+        """Tails that are being written."""
         self._early: list[tuple[Page, int]] = []
-        """Asked for, and not written yet."""
+        """Parts that were requested but are not yet written."""
         self._arrived: deque[Chunk] = deque()
         self._dropped: list[Page] = []
         self._doomed: deque[tuple[int, Page]] = deque()
@@ -99,7 +101,7 @@ class PageFiles(PageLog):
         return len(data)
 
     def take_writes(self) -> list[Write]:
-        """Everything gathered, for the next batch; ``written`` tells when that is done."""
+        """Everything gathered, for the next batch; call ``written`` when that is done."""
         writes: list[Write] = []
         self._flying = list(self._gathering)
         self._gathering.clear()
@@ -115,16 +117,16 @@ class PageFiles(PageLog):
         return writes
 
     def is_coming(self, name: str) -> bool:
-        """Is a page of this name not dropped, and not written to its end?"""
+        """Is a page of this name neither dropped nor completely written?"""
         return page_numbers(name) in self._tails
 
     @property
     def has_unwritten(self) -> bool:
-        """Is something gathered that no batch has taken along yet?"""
+        """Is something gathered that no batch has taken yet?"""
         return bool(self._gathering)
 
     def written(self) -> None:
-        """The writes taken last are done."""
+        """The last taken writes are done."""
         flying, self._flying = self._flying, []
         for tail in flying:
             self.backlog_bytes -= tail.flying_bytes
@@ -136,7 +138,7 @@ class PageFiles(PageLog):
             self.request(page, offset)
 
     def _close(self, tail: _Tail) -> None:
-        """Forget the tail of a page if nothing will come to it any more, and all of it is written."""
+        """Forget the tail of a page if it is finished and completely written."""
         page = tail.page
         if self._last.get(page.stream) is not tail and not (tail.gathered or tail.flying_bytes):
             self._tails.pop((page.stream, page.number), None)
@@ -152,7 +154,7 @@ class PageFiles(PageLog):
         self._reader.later(lambda: self._fetch(page, offset, end))
 
     def _fetch(self, page: Page, offset: int, end: int) -> None:
-        """Runs with the reader. A file that cannot be read is damage of all that it should have had."""
+        """Runs in the reader. An unreadable file counts as damage of all its messages."""
         name = page_name(page.stream, page.number)
         data = b""
         try:
@@ -162,7 +164,7 @@ class PageFiles(PageLog):
         except DiskError as error:
             self._arrived.append(PageChunk(self, page, offset, b"", end, str(error)))
             return
-        missing = None if data else "the file is shorter than it was"
+        missing = None if data else "the file is shorter than before"
         self._arrived.append(PageChunk(self, page, offset, data, offset + len(data) if data else end, missing))
 
     def arrivals(self) -> list[Chunk]:
@@ -174,7 +176,7 @@ class PageFiles(PageLog):
         return chunks
 
     def note_damage(self, page: Page, offset: int, reason: str) -> None:
-        """Something in a page is not as it was written: told once for each place, and the file is kept."""
+        """A page is damaged: reported once per place, and the file is kept."""
         damage = Damage(page_name(page.stream, page.number), offset, reason, torn=False)
         page.damaged = True
         if damage not in self.damages:
@@ -194,7 +196,7 @@ class PageFiles(PageLog):
         self._dropped.append(page)
 
     def stamp_dropped(self, lsn: int) -> None:
-        """A turn ends: what was dropped in it goes when the log is durable up to ``lsn``."""
+        """A turn ends: pages dropped in it are removed when the log is durable up to ``lsn``."""
         for page in self._dropped:
             self._doomed.append((lsn, page))
         self._dropped.clear()
@@ -214,7 +216,7 @@ class PageFiles(PageLog):
 
 
 class PageChunk(Chunk):
-    """Whole records of a page, as bytes; ``missing`` says why there are none."""
+    """Complete records of a page, as bytes; ``missing`` says why there are none."""
 
     def __init__(self, files: PageFiles, page: Page, offset: int, data: bytes, end: int, missing: str | None) -> None:
         self.page = page
@@ -250,8 +252,8 @@ class PageChunk(Chunk):
 def whole_records(
     page: Page, data: bytes, offset: int, note_damage: Callable[[Page, int, str], None]
 ) -> Iterator[tuple[Record, int]]:
-    """The whole records in a part of a page that begins at ``offset``, each with the place in the file where the next
-    one begins. Damage is told, and reading goes on behind it.
+    """The valid records in a part of a page that begins at ``offset``, each with the file offset of the next one.
+    Damage is reported, and reading continues after it.
     """
     if offset == _NOWHERE and data:
         try:  # what stands in the header is known; but a damaged one tells of a bad disk
@@ -275,7 +277,7 @@ def whole_records(
 
 
 def _next_whole(page: Page, data: bytes, position: int) -> int:
-    """Where the next whole message begins, at ``position`` or behind it; the end of the part when there is none."""
+    """Where the next valid message begins, from ``position`` on; the end of the part if there is none."""
     kind_at = codec.RECORD_HEADER_BYTES - 1
     candidate = data.find(codec.PAGED, position + kind_at) - kind_at
     while candidate >= position:
@@ -288,13 +290,13 @@ def _next_whole(page: Page, data: bytes, position: int) -> int:
 
 
 def _begin(offset: int) -> int:
-    """Where in a part the first record is: the first part of a file has the header before it."""
+    """Where the first record of a part is: the first part of a file starts with the header."""
     return codec.FILE_HEADER_BYTES if offset == _NOWHERE else 0
 
 
 def _whole_bytes(data: bytes, offset: int) -> int:
-    """How many bytes the whole records at the beginning of a part take, by what they say of their lengths. 0 when there
-    are none, or when the last one is damaged: then nobody knows where the next one begins.
+    """How many bytes the complete records at the beginning of a part take, according to their lengths. 0 if there are
+    none, or if the last one is damaged: then the position of the next one is unknown.
     """
     position = last = _begin(offset)
     size = len(data)
@@ -310,10 +312,9 @@ def _whole_bytes(data: bytes, offset: int) -> int:
 
 
 def delete_leftovers(disk: Disk, pages: list[Page], *, keep: bool = False, given_up: Collection[str] = ()) -> list[str]:
-    """Remove the files of pages that nobody needs (a crash brings deleted ones back, or leaves new ones unsaid). With
-    ``keep`` it may be that only what told of them is lost: then they get another name, as do those that an earlier
-    start had ``given_up`` and that came back. Returns a line for each of them, and for each page with more in it than
-    was told.
+    """Remove the files of unneeded pages (after a crash, deleted files may reappear and new ones may be unrecorded).
+    With ``keep``, their records may be lost: then they are renamed, as are reappeared files that an earlier start had
+    ``given_up``. Returns a line for each of these, and for each page with more data than recorded.
     """
     needed = {(page.stream, page.number): page for page in pages}
     report: list[str] = []
@@ -323,7 +324,7 @@ def delete_leftovers(disk: Disk, pages: list[Page], *, keep: bool = False, given
         if numbers is None or page is not None:
             if keep and page is not None and disk.read(name, page.kept_bytes, 1):
                 page.damaged = True  # so its file is kept when nobody needs the rest
-                report.append(f"{name}: the page goes on behind what the journal tells of: its file will be kept")
+                report.append(f"{name}: the page has more data than the journal knows of; its file will be kept")
             continue
         if not keep and name not in given_up:
             disk.delete(name)
@@ -333,6 +334,6 @@ def delete_leftovers(disk: Disk, pages: list[Page], *, keep: bool = False, given
         data = disk.read(name)
         count = sum(record.type_code == codec.PAGED for record, _ in whole_records(page, data, 0, lambda *_: None))
         put_aside(disk, name)
-        why = "was given up while it was missing" if name in given_up else "is none that the journal tells of"
-        report.append(f"{name}: this page, which has {count} messages, {why}: it was put aside")
+        why = "was given up while it was missing" if name in given_up else "is unknown to the journal"
+        report.append(f"{name}: this page with {count} messages {why}; it was put aside")
     return report

@@ -1,7 +1,7 @@
-"""The file beside a closed segment that tells where in it the messages of each address stand: how it is laid out.
+"""The layout of the file of places, which says where in a closed segment each address has messages.
 
-It needs no part of the segment to be read, and each part of it has a checksum: a reader that finds one of them wrong
-reads the segment instead. docs/journal-format.md ("Places") describes the bytes.
+It can be read without the segment. Each part has a checksum; if one is wrong, a reader reads the segment instead.
+docs/journal-format.md ("Places") describes the bytes.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _HEADER: Final = Struct("<8sII")
 _CHECKSUM: Final = Struct("<I")
 _LEVEL: Final = 1
 NUMBERS: Final = 3
-"""Of each run: how far behind the one before it begins, how long it is, how far before it its ORIGIN stands (0: it has
+"""Numbers per run: its distance from the previous run, its length, and its distance from its ORIGIN record (0:
 none).
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Of which segment it tells, and as far as which byte."""
+    """Its segment, and the byte up to which it covers it."""
 
     number: int
     first_lsn: int
@@ -42,7 +42,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Where in the file a part begins, its bytes, and how many numbers it has."""
+    """Where a part begins in the file, its size, and its count of numbers."""
 
     begin: int
     size_bytes: int
@@ -51,27 +51,27 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What stands at the beginning of the file. ``addresses`` is None when there are too many of them."""
+    """The beginning of the file. ``addresses`` is None if there are too many."""
 
     of: Places
     batches: Part
     copies: Part
     addresses: Mapping[str, Part] | None
     messages: Mapping[str, int]
-    """How many of each address there are."""
+    """The number of messages of each address."""
 
 
 def places_name(segment_file: str) -> str:
-    """The name of the file that belongs to a segment's file name, in use or retained."""
+    """The name of the file of places of a segment's file, in use or retained."""
     return segment_file.removesuffix(".log") + PLACES_SUFFIX
 
 
 def encode_places(
     of: Places, batches: array[int], runs: Mapping[str, tuple[int, array[int]]] | None, copies: array[int]
 ) -> bytes:
-    """The file. ``batches`` are offsets of BATCH records. Of runs three numbers follow each other: begin, end, and the
-    offset of the ORIGIN record or 0. ``runs`` has with each address its number of messages; copies are those that the
-    broker made, of whatever address.
+    """The file. ``batches`` are offsets of BATCH records. A run is three numbers: begin, end, and the offset of the
+    ORIGIN record or 0. ``runs`` has each address' runs and number of messages; copies are those made by the broker, of
+    any address.
     """
     parts: list[bytes] = []
     told: dict[str, Any] = {}
@@ -98,13 +98,13 @@ def encode_places(
 
 
 def decode_table(data: bytes) -> Table:
-    """The beginning of such a file. Raises CodecError for what is not whole or of another format."""
+    """Decode the beginning of such a file. Raises CodecError if it is incomplete or has another format."""
     if len(data) < _HEADER.size:
-        raise CodecError("the file of places is cut off")
+        raise CodecError("the file of places is truncated")
     magic, version, size_bytes = _HEADER.unpack_from(data)
     end = _HEADER.size + size_bytes
     if magic != _MAGIC or version != FORMAT or len(data) < end + _CHECKSUM.size:
-        raise CodecError("the file of places has another format, or is cut off")
+        raise CodecError("the file of places has another format or is truncated")
     if _CHECKSUM.unpack_from(data, end)[0] != zlib.crc32(data[:end]):
         raise CodecError("the file of places is damaged")
     told = json.loads(zlib.decompress(data[_HEADER.size : end]))
@@ -120,10 +120,10 @@ def decode_table(data: bytes) -> Table:
 
 
 def part_bytes(data: bytes, part: Part) -> bytes:
-    """The numbers of a part, of 4 bytes each, lowest byte first. Raises CodecError for what is not whole."""
+    """The numbers of a part, of 4 bytes each, little-endian. Raises CodecError if it is incomplete."""
     end = part.begin + part.size_bytes
     if len(data) < end + _CHECKSUM.size or _CHECKSUM.unpack_from(data, end)[0] != zlib.crc32(data[part.begin : end]):
-        raise CodecError("the file of places is damaged, or cut off")
+        raise CodecError("the file of places is damaged or truncated")
     return zlib.decompress(data[part.begin : end])
 
 
@@ -132,14 +132,14 @@ def _part(told: list[int], behind: int) -> Part:
 
 
 def _gaps(numbers: array[int]) -> array[int]:
-    """How much larger each is than the one before: small numbers are short when compressed."""
+    """The differences between consecutive numbers: small numbers compress well."""
     gaps = array("I", numbers[:1])
     gaps.extend([after - before for before, after in pairwise(numbers)])
     return gaps
 
 
 def _packed(runs: array[int]) -> array[int]:
-    """First where all runs begin, then how long they are, then where their senders are told."""
+    """First the beginnings of all runs, then their lengths, then the positions of their senders."""
     begins, ends, origins = runs[0::NUMBERS], runs[1::NUMBERS], runs[2::NUMBERS]
     packed = array("I", [begin - end for begin, end in zip(begins, array("I", [0]) + ends, strict=False)])
     packed.extend([end - begin for begin, end in zip(begins, ends, strict=True)])

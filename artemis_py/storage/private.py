@@ -1,4 +1,4 @@
-"""Who may look at the broker's files: its own user. They hold every message."""
+"""Keeps the broker's files private to its own user, because they hold every message."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ FILE_MODE: Final = 0o600
 
 
 def make_private(directory: Path) -> None:
-    """Make a directory, and those above it that lack, for the broker's user alone. One that is there stays as it is.
-    Raises OSError.
+    """Create a directory and its missing parents, for the broker's user alone. An existing one stays as it is. Raises
+    OSError.
     """
     lacking = [directory]
     while not lacking[-1].parent.exists():
@@ -24,19 +24,17 @@ def make_private(directory: Path) -> None:
 
 
 def open_private(path: str | Path, flags: int) -> int:
-    """Open a file; one that is made is for the broker's user alone. May be given to ``open`` as its opener. Raises
-    OSError.
-    """
+    """Open a file; a new one is for the broker's user alone. Can be the opener of ``open``. Raises OSError."""
     return os.open(path, flags | os.O_CLOEXEC, FILE_MODE)
 
 
 def begin_private(path: Path) -> None:
-    """Make an empty file for the broker's user alone, for those who then write it by its name. Raises OSError."""
+    """Create an empty file for the broker's user alone, to be written later by its name. Raises OSError."""
     os.close(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC))
 
 
 def open_to_others(directories: Iterable[Path]) -> list[str]:
-    """A line for each directory in which other users may write: they could exchange the broker's files."""
+    """A line for each directory that other users may write to: they could replace the broker's files."""
     lines: list[str] = []
     for directory in dict.fromkeys(directories):
         try:
@@ -45,6 +43,6 @@ def open_to_others(directories: Iterable[Path]) -> list[str]:
             continue
         if mode & (stat.S_IWGRP | stat.S_IWOTH):
             lines.append(
-                f"warning: {directory} has mode {mode:04o}: other users can exchange the broker's files; chmod go-w"
+                f"warning: {directory} has mode {mode:04o}: other users can replace the broker's files; run chmod go-w"
             )
     return lines

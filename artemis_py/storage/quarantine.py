@@ -1,5 +1,5 @@
-"""Files that were put aside: damaged, or needed by nothing that is known. They are for people: no broker takes anything
-from them or removes them, and one never takes the place of another.
+"""Files that were put aside because they are damaged or apparently unneeded. They are for people: no broker reads or
+removes them, and none overwrites another.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ _UNFINISHED: Final = ".part"
 
 
 def put_aside(disk: Disk, name: str) -> None:
-    """Give a file a name that means nothing. Raises DiskError."""
+    """Rename a file to a meaningless name. Raises DiskError."""
     disk.rename(name, _names_for(disk, name)[-1])
 
 
 def keep_copy(disk: Disk, name: str) -> None:
-    """Keep a file as it is now, unless that is kept already. The copy gets its name when it is whole. Raises
-    DiskError.
+    """Keep a copy of a file as it is now, unless there already is one. The copy gets its name when it is complete.
+    Raises DiskError.
     """
     data = disk.read(name)
     *taken, free = _names_for(disk, name)
@@ -34,7 +34,7 @@ def keep_copy(disk: Disk, name: str) -> None:
 
 
 def _names_for(disk: Disk, name: str) -> list[str]:
-    """Names under which a file of this name was put aside before, and behind them one that is free."""
+    """Names under which a file of this name was already put aside, followed by a free one."""
     there = set(disk.names())
     found = [f"{_PREFIX}{name}"]
     while found[-1] in there:

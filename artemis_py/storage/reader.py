@@ -1,13 +1,12 @@
-"""The log as a list of events, from closed and current journal files: for replay, analysis and export.
+"""Reads the log as events, from closed and current journal files: for replay, analysis and export.
 
-It reads what `retention` kept and what is still in the journal directory, oldest first, and gives each event once, with
-its lsn and the time of its batch. A large body is not read: ``body_path`` tells where it is. The reader imports nothing
-of the broker but the codec. It never changes a file, and may run
-while a broker writes: it then ends somewhere in the last batch.
+It reads retained files and those still in the journal directory, oldest first, and yields each event once, with its lsn
+and the time of its batch. It does not read large bodies: ``body_path`` returns their files. The reader imports only the
+codec of the broker. It never changes a file, and may run while a broker writes: then it ends somewhere in the last
+batch.
 
-Not events, and skipped: BATCH, GROUP and ORIGIN records (their time, extent and sender are in the events), and the
-copies that compaction makes. Addresses, queues, pages, sessions and consumers are told again in later files; a repeated
-one says what is known already.
+It skips BATCH, GROUP and ORIGIN records (their time, extent and sender are in the events), and copies made by
+compaction. Later files repeat addresses, queues, pages, sessions and consumers; a repetition adds nothing new.
 
 ``entries_of`` gives everything, for those who look at the log itself.
 """
@@ -29,7 +28,7 @@ from artemis_py.storage.scan import Damage, LogFile, inner_records, log_file, lo
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Which events are wanted: bounds included, None for no bound. Times are epoch milliseconds."""
+    """The range of wanted events: bounds included, None for no bound. Times are epoch milliseconds."""
 
     lsn_min: int = 0
     lsn_max: int | None = None
@@ -50,8 +49,8 @@ EVERYTHING = Range()
 
 @dataclass(slots=True)
 class LogReader:
-    """Reads the journal files of some directories. ``damages`` tells what of them could not be read. ``bodies`` are
-    directories of large messages; retained ones are found without.
+    """Reads the journal files of some directories. ``damages`` lists what could not be read. ``bodies`` are directories
+    of large messages; retained bodies are found without them.
     """
 
     directories: Sequence[Path]
@@ -59,14 +58,14 @@ class LogReader:
     bodies: Sequence[Path] = ()
 
     def body_path(self, body: LargeBody) -> Path | None:
-        """The file of a large body; None when it is nowhere (any more). While a broker runs it can move to where bodies
-        are retained: ask again when it cannot be opened.
+        """The file of a large body; None if it does not exist. A running broker may move it to the retained bodies: if
+        it cannot be opened, ask again.
         """
         return find_body(body.number, [*self.bodies, *self.directories])
 
     def events(self, wanted: Range = EVERYTHING) -> Iterator[Event]:
-        """The wanted events in the order of their lsn. Raises OSError when a file cannot be read, and VersionError when
-        one has another format version.
+        """The wanted events in the order of their lsn. Raises OSError if a file cannot be read, and VersionError if one
+        has another format version.
         """
         files = log_files(self.directories)
         for place, file in enumerate(files):
@@ -80,7 +79,7 @@ class LogReader:
             yield from events_of(file.path.name, data, self.damages, wanted, is_last=is_last)
 
     def _read(self, file: LogFile) -> bytes:
-        """A file's bytes; when it was moved since the directory was read, from where it is now."""
+        """A file's bytes; if it was moved since the directory was read, from its new place."""
         try:
             return file.path.read_bytes()
         except FileNotFoundError:
@@ -90,7 +89,7 @@ class LogReader:
             raise
 
     def _begins_by(self, following: LogFile, lsn: int) -> bool:
-        """Does this file begin at or before the lsn, so that the one before it can be passed over?"""
+        """Does this file begin at or before the lsn, so that the previous one can be skipped?"""
         try:
             with following.path.open("rb") as stream:
                 header = codec.decode_file_header(stream.read(codec.FILE_HEADER_BYTES))
@@ -100,8 +99,8 @@ class LogReader:
 
 
 def read_file(path: Path, wanted: Range = EVERYTHING, damages: list[Damage] | None = None) -> Iterator[Event]:
-    """The wanted events of one file, for readers that share files out among workers. Raises OSError, and CodecError for
-    a file that is no journal file or has no valid header.
+    """The wanted events of one file, for readers that distribute files to workers. Raises OSError, and CodecError if it
+    is not a journal file or has no valid header.
     """
     if log_file(path) is None:
         raise CodecError(f"{path.name} is not the name of a journal file")
@@ -150,7 +149,7 @@ def _header(name: str, data: bytes, damages: list[Damage], *, is_last: bool) -> 
 def events_of(
     name: str, data: bytes, damages: list[Damage], wanted: Range = EVERYTHING, *, is_last: bool = True
 ) -> Iterator[Event]:
-    """The wanted events in the bytes of one file, whose header was looked at."""
+    """The wanted events in the bytes of one file whose header was checked."""
     for entry in entries_of(name, data, damages, wanted, is_last=is_last):
         if entry.record.type_code not in FRAMING:
             event = entry.event

@@ -56,7 +56,7 @@ class RecordWriter(RecordLog):
         self._copy = copy
         self._duplicate_ids_kept = settings.duplicate_ids_kept
         self._origin = 0
-        """The connection that a reader takes to be the sender of the next message; 0: nobody is known."""
+        """The connection that a reader assumes to be the sender of the next message; 0: unknown."""
         self._grown: tuple[Page, bytes] | None = None
         """The PAGE_GREW record written last, which the next one of the same page replaces."""
         self._group: list[bytes] | None = None
@@ -69,7 +69,7 @@ class RecordWriter(RecordLog):
     # ---- records ---------------------------------------------------------------------------------
 
     def append(self, type_code: int, payload: bytes) -> int:
-        """Add a record with the next lsn, and return that."""
+        """Add a record with the next lsn, and return the lsn."""
         record = self._number(type_code, payload)
         if self._group is not None:
             self._group.append(record)
@@ -85,7 +85,7 @@ class RecordWriter(RecordLog):
         return codec.encode_record(type_code, lsn, payload)
 
     def append_fields(self, type_code: int, fields: dict[str, Any]) -> int:
-        """The same with JSON, which the index of the segment may repeat."""
+        """Add a JSON record, which the segment's index may repeat."""
         lsn = self.append(type_code, codec.encode_fields(fields))
         self.gathered.told(type_code, lsn, fields)
         return lsn
@@ -99,7 +99,7 @@ class RecordWriter(RecordLog):
         return lsn
 
     def sent_by(self, origin: int) -> None:
-        """The messages that follow come from a connection."""
+        """The following messages come from this connection."""
         if origin != self._origin:
             self.append(codec.ORIGIN, codec.encode_origin(self.story.session_number(origin)))
             self._origin = origin

@@ -1,8 +1,8 @@
-"""Back from the files: what they say (``examination``) is taken over, or refused when whole files or queues would go.
+"""Recovers from the journal's files (``examination``), or refuses if whole files or queues would be lost.
 
-Nothing is changed before everything was read and accepted (``weigh``): it is also looked whether large bodies and pages
-are where they should be. Then the end of a write that a crash tore is cut off, a file
-in which damage was found is copied aside (quarantine), and files that came back after they were deleted go again.
+Nothing is changed before everything was read and accepted (``weigh``), which includes a check that large bodies and
+pages are in their places. Then the end of a torn write is cut off, damaged files are copied aside (quarantine), and
+reappeared deleted files are removed again.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _NOWHERE: Final = Places()
 
 
 class LossError(ArtemisError):
-    """A broker may not start without what is lost: journal files, queues, many records, all large bodies, all pages.
-    ``examined`` has all.
+    """The losses are too large for a start: journal files, queues, many records, all large bodies, or all pages.
+    ``examined`` has the details.
     """
 
     def __init__(self, examined: Examined) -> None:
@@ -35,8 +35,8 @@ class LossError(ArtemisError):
 
 
 def recover(disk: Disk, progress: Callable[[int, int], None] | None = None) -> Recovered:
-    """Read all segments and make them ready for a journal that goes on. ``progress`` is told (files read, files in all)
-    after each. Raises DiskError, VersionError, and LossError, which leaves every file as it was.
+    """Read all segments and prepare them for the journal to continue. ``progress`` gets (files read, files in total)
+    after each. Raises DiskError, VersionError, and LossError, which leaves every file unchanged.
     """
     examined = weigh(disk, progress)
     accept(disk, examined)
@@ -44,8 +44,8 @@ def recover(disk: Disk, progress: Callable[[int, int], None] | None = None) -> R
 
 
 def weigh(disk: Disk, progress: Callable[[int, int], None] | None = None, places: Places = _NOWHERE) -> Examined:
-    """Read all segments, and see whether the other files that they speak of are in their ``places``. Raises DiskError,
-    VersionError and LossError. Nothing is changed, in no directory.
+    """Read all segments, and check that the other files they refer to are in their ``places``. Raises DiskError,
+    VersionError and LossError. Nothing is changed in any directory.
     """
     examined = examine(disk, progress)
     examined.absent = absent_files(examined.index, places, read_given_up(disk).names)
@@ -55,8 +55,8 @@ def weigh(disk: Disk, progress: Callable[[int, int], None] | None = None, places
 
 
 def accept(disk: Disk, examined: Examined) -> None:
-    """Mend what has to be mended. Which files count is written down when each of them has a header, and before any of
-    them goes. Raises DiskError.
+    """Repair what needs it. The extent is written when each file has a header, and before any file is removed. Raises
+    DiskError.
     """
     for reading in examined.readings:
         if any(not damage.torn for damage in reading.damages):
@@ -72,7 +72,7 @@ def accept(disk: Disk, examined: Examined) -> None:
 
 
 def _write_down(disk: Disk, extent: Extent, examined: Examined) -> None:
-    """Which files count. A disk that takes nothing is complained of when it matters which."""
+    """Write the extent. A disk that refuses it is only an error if the extent matters."""
     told = examined.told.extent
     if extent == told and not examined.told.faults:
         return
@@ -89,7 +89,7 @@ def _mend_all(disk: Disk, readings: list[Reading]) -> None:
 
 
 def _mend(disk: Disk, reading: Reading) -> None:
-    """What does not count goes, and a header that is damaged is written again."""
+    """Remove what is invalid, and rewrite a damaged header."""
     segment = reading.segment
     if reading.is_empty:
         disk.delete(segment.name)

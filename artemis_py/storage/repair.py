@@ -1,8 +1,7 @@
-"""A clean journal from what is left of a damaged one. Nothing is deleted: the old files go to a folder inside it.
+"""Makes a clean journal from the remains of a damaged one. Nothing is deleted: the old files go to a folder inside it.
 
-The new files are written whole, in a folder of their own. Then one small file says what is to be moved where, and the
-moves are carried out; a repair that was interrupted goes on with them when it is called again, and no broker starts
-before.
+The new files are written completely, in a folder of their own. Then one small file lists the moves, and they are
+carried out. If a repair is interrupted, the next call continues with the moves, and no broker starts before that.
 """
 
 from __future__ import annotations
@@ -35,19 +34,19 @@ from artemis_py.storage.sidecars import beside_segment
 _NEW: Final = "repaired.part"
 _PER_BATCH: Final = 1000
 _BATCH_SHARE: Final = 2
-"""A file ends with a whole batch: it can be longer than wanted, but hardly twice."""
+"""A file ends with a complete batch: it can be longer than wanted, but hardly twice as long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """What a repair did: how many messages the new journal has, and the folder with the old files."""
+    """The result of a repair: the number of messages in the new journal, and the folder with the old files."""
 
     messages: int
     folder: Path
 
 
 def repair(directory: Path, file_bytes: int, now: datetime | None = None) -> Repaired:
-    """Write a journal of all that can be read. Nobody else may use the directory. Raises DiskError, and VersionError
+    """Write a journal of everything readable. Nothing else may use the directory. Raises DiskError, and VersionError
     for files of another version, which stay as they are.
     """
     try:
@@ -59,7 +58,7 @@ def repair(directory: Path, file_bytes: int, now: datetime | None = None) -> Rep
 
 
 def _prepare(directory: Path, file_bytes: int, now: datetime) -> None:
-    """Write the new files, and then what is to be moved."""
+    """Write the new files, and then the list of moves."""
     disk = FileDisk(directory)
     examined = examine(disk)
     shutil.rmtree(directory / _NEW, ignore_errors=True)  # of a repair that was interrupted: copies, all of it
@@ -77,15 +76,15 @@ def _prepare(directory: Path, file_bytes: int, now: datetime) -> None:
 
 
 def _last_number(disk: FileDisk, examined: Examined) -> int:
-    """Of the last file that there was, as far as anything tells."""
+    """The number of the last file, as far as known."""
     extent = examined.told.extent
     named = [segment_number(name) or 0 for name in disk.names()]
     return max([0 if extent is None else extent.last, *named, *(one.segment.number for one in examined.readings)])
 
 
 def _numbers_gone(examined: Examined, file_bytes: int, last_number: int) -> int:
-    """How many numbers the records may have had that are lost behind the last one: a file's worth for the rest of its
-    file, and for each file behind that. Readers of the log, and clients, have seen them: they are not given again.
+    """How many numbers may have been used by records lost after the last one: a file's worth for the rest of its file,
+    and for each later file. Readers of the log, and clients, have seen them, so they are not reused.
     """
     segments = examined.segments
     files = last_number - segments[-1].number + 1 if segments else last_number
@@ -98,7 +97,7 @@ def _is_of_journal(name: str) -> bool:
 
 
 def _write(disk: FileDisk, examined: Examined, file_bytes: int, last_number: int) -> int:
-    """Everything that lives, in files behind one of a number. Returns how many messages."""
+    """Write everything that lives, in files after the one with this number. Returns the number of messages."""
     found = examined.index
     found.drop_orphans()
     index = Index()
@@ -137,7 +136,7 @@ def _make_durable(journal: Journal, committer: Committer) -> None:
 
 
 class _AtOnce(Committer):
-    """Carries out everything before it returns."""
+    """Carries out everything before returning."""
 
     def submit(self, commit: Commit) -> None:
         self.busy = True
@@ -157,11 +156,11 @@ class _AtOnce(Committer):
             self.failure = error
 
     def stop(self) -> None:
-        """Nothing is under way."""
+        """There is nothing to finish."""
 
 
 def _carry_out(directory: Path) -> Repaired:
-    """Move what is not moved yet: first all old files, then the new ones in their place."""
+    """Do the remaining moves: first all old files, then the new ones into their places."""
     moves = json.loads((directory / MOVES_NAME).read_bytes())
     folder = directory / moves["folder"]
     make_private(folder)

@@ -1,4 +1,4 @@
-"""What a record means for the durable state: the one place where records that were read change the index."""
+"""Applies records to the durable state: the one place where records that were read change the index."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from artemis_py.storage.scan import inner_records
 
 @dataclass(slots=True)
 class Replayed:
-    """What the records read so far add up to."""
+    """The sum of the records read so far."""
 
     index: Index = field(default_factory=Index)
     next_lsn: int = 1
     batch_number: int = 0
     deleted: set[int] = field(default_factory=set)
-    """Queues that were deleted: what is left of their messages is nobody's loss."""
+    """Deleted queues: losing the rest of their messages is no loss."""
     _older: dict[str, list[str]] = field(default_factory=dict)
-    """Duplicate ids that were only told again: older than all others of their address, the newest of them first."""
+    """Duplicate ids known only from repetitions: older than all others of their address, the newest of them first."""
     _known: dict[str, set[str]] = field(default_factory=dict)
-    """All duplicate ids of addresses of which some were told again."""
+    """All duplicate ids of addresses with repeated ids."""
 
     def see(self, address: str, duplicate_id: str, *, again: bool) -> None:
-        """An address saw a duplicate id. ``again``: that is repeated, from the newest to the oldest, so one that is not
-        known is older than those that are.
+        """An address received a duplicate id. ``again``: this is a repetition, from the newest to the oldest, so an
+        unknown id is older than the known ones.
         """
         seen = self.index.duplicate_ids.setdefault(address, [])
         known = self._known.get(address)
@@ -45,7 +45,7 @@ class Replayed:
             self._older.setdefault(address, []).append(duplicate_id)
 
     def forget_duplicates(self, address: str) -> None:
-        """An address has seen nothing."""
+        """Forget the duplicate ids of an address."""
         self.index.duplicate_ids.pop(address, None)
         self._older.pop(address, None)
         self._known.pop(address, None)
@@ -59,7 +59,7 @@ class Replayed:
 
 
 def apply(replayed: Replayed, record: Record, segment: Segment) -> None:
-    """Add one record to what the files say."""
+    """Apply one record."""
     index = replayed.index
     if record.lsn >= replayed.next_lsn:
         replayed.next_lsn = record.lsn + 1

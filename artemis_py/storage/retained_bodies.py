@@ -1,8 +1,8 @@
-"""Large bodies that the retained log speaks of: they move to a folder of their own when no queue needs them any more.
+"""Large bodies of the retained log: they move to their own folder when no queue needs them any more.
 
-A retained body's name ends with the time of the move: ``0000000100000002-20260131T235959.999Z.body``. Whatever record
-speaks of it was written before that time. What is kept is remembered: taking over one more costs the same however many
-there are.
+A retained body's name ends with the time of the move: ``0000000100000002-20260131T235959.999Z.body``. Every record that
+refers to it was written before that time. The bodies are remembered, so adding one costs the same however many there
+are.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _UNFINISHED: Final = ".part"
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Body:
-    """A retained body. They sort by when they were retired, which the name tells as text."""
+    """A retained body. Bodies sort by the time of retirement, which is in the name as text."""
 
     retired: str
     path: Path
@@ -39,7 +39,7 @@ class _Body:
 
 class RetainedBodies:
     """Keeps bodies of ``body_directory`` below the directory of the retained log. The thread that writes bodies retires
-    them, that of the journal purges. Every method may raise DiskError.
+    them; the journal's thread purges them. Every method may raise DiskError.
     """
 
     def __init__(self, disk: Disk, body_directory: Path, log_directory: Path, clock_ms: Callable[[], int]) -> None:
@@ -59,10 +59,10 @@ class RetainedBodies:
             raise self._failed(error) from None
 
     def retire(self, name: str) -> None:
-        """Take over a body that nothing but the log needs. One that is gone is told: no message lacks it."""
+        """Take over a body that only the log needs. If it is gone, that is reported, but no message needs it."""
         source = self._body_directory / name
         if self._body_directory.is_dir() and not source.exists():
-            warn(f"warning: {source} was removed by somebody: it is not retained")
+            warn(f"warning: {source} was removed by someone else and is not retained")
             return
         stem, dot, kind = name.partition(".")
         target = self._directory / f"{stem}-{shown_time(self._clock_ms())}{dot}{kind}"
@@ -76,7 +76,7 @@ class RetainedBodies:
         self._disk.delete(name)
 
     def _take_in(self, path: Path) -> None:
-        """A body that is there now. The other thread may have listed it already."""
+        """Add a body. The other thread may have listed it already."""
         body = _body(path)
         assert body is not None
         with self._lock:
@@ -88,31 +88,31 @@ class RetainedBodies:
 
     @property
     def start_min(self) -> int:
-        """The lowest start whose numbers no retained body has."""
+        """The lowest start number above those of all retained bodies."""
         with self._looked() as kept:
             return max((start_of(body.path.name) or 0 for body in kept), default=0) + 1
 
     @property
     def size_bytes(self) -> int:
-        """What all of them take."""
+        """The size of all bodies."""
         with self._looked():
             return self._kept_bytes
 
     def purge_before(self, time_ms: int) -> None:
-        """Delete those that were retired before a time."""
+        """Delete bodies retired before a time."""
         limit = shown_time(time_ms)
         with self._looked() as kept:
             while kept and kept[0].retired < limit:
                 self._remove_oldest()
 
     def purge_to(self, bytes_max: int) -> None:
-        """Delete the oldest until the others are no more than this."""
+        """Delete the oldest until the rest is no larger than this."""
         with self._looked() as kept:
             while kept and self._kept_bytes > bytes_max:
                 self._remove_oldest()
 
     def give_up_oldest(self) -> str | None:
-        """Delete the oldest, for the room that it takes; returns its name, None when there is none."""
+        """Delete the oldest to free its room; returns its name, or None if there is none."""
         with self._looked() as kept:
             if not kept:
                 return None
@@ -129,7 +129,7 @@ class RetainedBodies:
 
     @contextmanager
     def _looked(self) -> Iterator[list[_Body]]:
-        """All of them, oldest first, for one thread; the directory is listed if somebody else changed it."""
+        """All bodies, oldest first, for one thread; the directory is listed again if others changed it."""
         try:
             with self._lock:
                 if self._stamp.is_foreign():
@@ -151,13 +151,13 @@ def _body(path: Path) -> _Body | None:
 
 
 def shown_time(time_ms: int) -> str:
-    """A time as names of files tell it: 20260131T235959.999Z."""
+    """A time as in file names: 20260131T235959.999Z."""
     whole, part = divmod(max(time_ms, 0), 1000)
     return f"{datetime.fromtimestamp(whole, UTC):%Y%m%dT%H%M%S}.{part:03}Z"
 
 
 def move(source: Path, target: Path, unfinished_suffix: str) -> None:
-    """Rename durably, or copy when the target is on another file system. A crash in between leaves both, which is
+    """Rename durably, or copy if the target is on another file system. A crash in between leaves both, which is
     harmless: the file is moved again. Raises OSError.
     """
     try:
@@ -178,7 +178,7 @@ def move(source: Path, target: Path, unfinished_suffix: str) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Make the names in a directory durable (or what is in a file). Raises OSError."""
+    """Make the names in a directory (or the content of a file) durable. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,11 +1,12 @@
-"""Retention: closed journal files move to a directory of their own instead of being deleted, and go by age and size.
+"""Retention: closed journal files move to their own directory instead of being deleted, and are removed by age and
+size.
 
-A retained file's name tells its number and when it was written to for the last time, so that a listing sorts by both:
-``artemis-journal-000000000012-20260131T235959.999Z.log``. Files go oldest first and only oldest first, so what is kept
-has no holes. Large bodies are kept as long as a journal file that may speak of them. A file that somebody still has to
-read (``Holds``) is not removed, and so none behind it, until the disk is too full for that.
+A retained file's name has its number and the time of its last write, so that a listing sorts by both:
+``artemis-journal-000000000012-20260131T235959.999Z.log``. Files are removed strictly oldest first, so the kept log has
+no holes. Large bodies are kept as long as a journal file that may refer to them. A file that a reader still needs
+(``Holds``), and all later ones, stay until the disk is too full.
 
-What is kept is remembered: taking over one more file costs the same however many there are.
+The kept files are remembered, so adding one costs the same however many there are.
 """
 
 from __future__ import annotations
@@ -48,24 +49,24 @@ class RetentionSettings:
 
 
 class Holds(ABC):
-    """Who still has to read the retained log. Called in the committer's thread."""
+    """The readers that still need the retained log. Called in the committer's thread."""
 
     @abstractmethod
     def held_from(self) -> int | None:
-        """The lowest lsn that somebody has not read yet; None: nobody holds anything back."""
+        """The lowest lsn still unread by a reader; None: nothing is held back."""
 
     @abstractmethod
     def is_crowded(self) -> bool:
-        """Is the disk so full that nobody may hold anything back?"""
+        """Is the disk too full for anything to be held back?"""
 
     @abstractmethod
     def overrun(self, file_name: str, size_bytes: int, last_lsn: int) -> None:
-        """A file was removed although somebody held it back."""
+        """A file was removed although a reader held it back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A retained file. ``first_lsn`` and ``begun_ms`` are of its header, 0 when that is damaged."""
+    """A retained file. ``first_lsn`` and ``begun_ms`` are from its header, 0 if that is damaged."""
 
     file: LogFile
     first_lsn: int
@@ -75,7 +76,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How far the retained log goes: a journal that starts anew begins behind it, so that no number is given twice."""
+    """The end of the retained log: a new journal begins after it, so that no number is reused."""
 
     number: int
     lsn: int
@@ -83,8 +84,8 @@ class Mark:
 
 
 class Retention:
-    """Keeps what the journal in ``journal_directory`` retires. ``bodies`` are kept with it and count for its limit.
-    ``holds`` can keep files back from being removed. Every method may raise DiskError.
+    """Keeps the files that the journal in ``journal_directory`` retires. ``bodies`` are kept with them and count
+    towards the limit. ``holds`` can prevent the removal of files. Every method may raise DiskError.
     """
 
     def __init__(
@@ -97,11 +98,11 @@ class Retention:
         holds: Holds | None = None,
     ) -> None:
         self.kept: tuple[Kept, ...] = ()
-        """What is there, oldest first. Other threads may read it: it is replaced, never changed."""
+        """The retained files, oldest first. Other threads may read it: it is replaced, never changed."""
         self.kept_bytes = 0
-        """What all of it takes."""
+        """The size of all retained files."""
         self._arriving: LogFile | None = None
-        """What is being moved, or was moved last: it is in ``kept`` before the next one is."""
+        """The file being moved, or moved last: it is in ``kept`` before the next one is."""
         self._disk = disk
         self._journal_directory = journal_directory
         self._settings = settings
@@ -123,8 +124,8 @@ class Retention:
         self.purge()
 
     def retire(self, name: str) -> None:
-        """Take over a segment that the journal needs no longer, and what is beside it before, so that it is there when
-        the segment is.
+        """Take over a segment that the journal no longer needs. Its sidecar files move first, so that they are there
+        when the segment is.
         """
         source = self._journal_directory / name
         try:
@@ -146,13 +147,13 @@ class Retention:
         self.purge()
 
     def put_beside(self, path: Path, fields: dict[str, Any], places: bytes) -> None:
-        """Put a survey beside a retained file. Raises OSError, and CodecError where its index is not whole."""
+        """Write a survey next to a retained file. Raises OSError, and CodecError if its index is incomplete."""
         self._look()
         write_survey(path, fields, places)
         self._stamp.note()
 
     def since(self, lsn: int) -> tuple[Kept, ...]:
-        """The newest of the retained files: all with anything behind an lsn, oldest first. Any thread may ask."""
+        """All retained files with records after an lsn, oldest first. For any thread."""
         kept = self.kept
         for place in range(len(kept) - 1, -1, -1):
             if 0 < kept[place].first_lsn <= lsn + 1:
@@ -160,14 +161,14 @@ class Retention:
         return kept
 
     def find(self, number: int) -> Kept | None:
-        """The retained file of a segment; None when there is none. Any thread may ask."""
+        """The retained file of a segment, or None. For any thread."""
         kept = self.kept
         place = bisect_left(kept, number, key=_number)
         return kept[place] if place < len(kept) and kept[place].file.number == number else None
 
     def path_of(self, number: int) -> Path | None:
-        """Where a segment is that left the journal; None when it was removed. Any thread may ask: a file is known here
-        before it is moved.
+        """Where a segment is that left the journal; None if it was removed. For any thread: a file is known here before
+        it is moved.
         """
         arriving = self._arriving  # first: what is not arriving any more is kept
         if arriving is not None and arriving.number == number:
@@ -176,7 +177,7 @@ class Retention:
         return None if kept is None else kept.file.path
 
     def purge(self) -> None:
-        """Delete what is too old, and the oldest of what is too much."""
+        """Delete files that are too old, and the oldest ones beyond the size limit."""
         try:
             self._look()
             while self.kept and self._is_too_old(self.kept[0].file) and self._may_remove():
@@ -188,8 +189,8 @@ class Retention:
             raise self._failed(error) from None
 
     def give_up_oldest(self) -> str | None:
-        """Remove the oldest file, whoever may want it: the journal finds no room on the same file system. When no
-        segment is left bodies go, oldest first. Returns its name, None when there is none.
+        """Remove the oldest file, even if a reader holds it: the journal has no room on the same file system. If no
+        segment is left, remove the oldest body. Returns its name, or None if there is none.
         """
         try:
             self._look()
@@ -221,7 +222,7 @@ class Retention:
             self._bodies.purge_to(bytes_max)
 
     def _may_remove(self) -> bool:
-        """May the oldest go? Tells ``holds`` when it goes although somebody held it back."""
+        """May the oldest be removed? Tells ``holds`` if a reader held it back."""
         if self._holds is None:
             return True
         held_from = self._holds.held_from()
@@ -246,7 +247,7 @@ class Retention:
         self._stamp.note()
 
     def _purge_bodies(self) -> int:
-        """Delete bodies of which no file that is left can speak; returns what the others take."""
+        """Delete bodies that no remaining file can refer to; returns the size of the others."""
         if self._bodies is None:
             return 0
         if self.kept:
@@ -256,19 +257,19 @@ class Retention:
         return self._bodies.size_bytes
 
     def _look(self) -> None:
-        """List the directory if somebody else changed it."""
+        """List the directory if others changed it."""
         if self._stamp.is_foreign():
             self._list()
 
     def _list(self) -> None:
-        """Of files that are known nothing is read again."""
+        """Known files are not read again."""
         self._stamp.note()  # before the listing: what comes after it is a change again
         known = {one.file.path: one for one in self.kept}
         self.kept = tuple(known.get(file.path) or _kept(file) for file in self._files())
         self.kept_bytes = sum(one.size_bytes for one in self.kept)
 
     def _take_in(self, path: Path) -> None:
-        """A file that is there now."""
+        """Add a file."""
         file = log_file(path)
         if file is None or (self.kept and file.number <= self.kept[-1].file.number):  # a crash left it in both places
             self._list()
@@ -279,7 +280,7 @@ class Retention:
         self.kept = (*self.kept, new)
 
     def mark(self) -> Mark | None:
-        """How far the retained files go; None when there are none."""
+        """The end of the retained files; None if there are none."""
         try:
             files = self._files()
             if not files:
@@ -317,7 +318,7 @@ def _number(kept: Kept) -> int:
 
 
 def _last_lsn(kept: Sequence[Kept]) -> int:
-    """No lsn in the oldest file is higher: the next one begins behind it. The only one tells by its index."""
+    """The highest lsn in the oldest file, from the beginning of the next one; a single file has it in its index."""
     for following in kept[1:]:
         if following.first_lsn:
             return following.first_lsn - 1
@@ -330,7 +331,7 @@ def _last_lsn(kept: Sequence[Kept]) -> int:
 
 
 def retained_name(name: str, closed_ms: int) -> str:
-    """The name that a segment gets when it is retained."""
+    """The name of a segment when it is retained."""
     file = log_file(Path(name))
     if file is None:
         raise DiskError(f"{name} is not the name of a journal file")

@@ -1,9 +1,9 @@
-"""The room on one file system: what is kept in reserve there, and who is told when files grow.
+"""The room on one file system: its reserve, and who is told when files grow.
 
-A broker whose disk is full still has to write that messages were consumed: that is the only way in which room comes
-back. So a file of nothing is kept there from the start, and cut shorter when a write that must not fail finds no room
-(the journal, and pages that were taken in already). Senders are held back from the first byte of it on. When the
-reserve is gone, whatever nobody waits for goes, one file after the other: the write is tried again after each.
+With a full disk, a broker must still record that messages were consumed: only that frees room. So it keeps an empty
+file as a reserve from the start, and shortens it when a write that must not fail has no room (the journal, and pages of
+accepted messages). Senders are held back as soon as any of it is used. When the reserve is gone, files that nothing
+waits for are removed one by one, and the write is retried after each.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from artemis_py.storage.private import open_private
 
 NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
 RESERVE_SHARE: Final = 16
-"""No more of a file system than one part in so many."""
+"""The reserve is at most one part in this many of a file system."""
 RESERVE_NAME: Final = "reserve.room"
 LOOK_EVERY_BYTES: Final = 1 << 20
-"""After this much growth somebody looks how full the disk is."""
+"""After this much growth the disk usage is checked."""
 _BLOCK_BYTES: Final = 512
-"""Of which the system counts those that a file holds."""
+"""The unit in which the system counts a file's blocks."""
 _GIVEN_BYTES_MIN: Final = 256 << 10
-"""Cut off at once: room that was just freed can be gone to somebody else."""
+"""How much is cut off at least: freed room may be taken by others."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiskSpace:
-    """A file system at one moment: the share that is used, from 0 to 1, and what this process may still write."""
+    """A file system at one moment: the used share, from 0 to 1, and how many bytes this process may still write."""
 
     used_fraction: float
     free_bytes: int
@@ -48,8 +48,8 @@ def space_of(directory: str) -> DiskSpace:
 
 
 def is_full(max_usage_percent: int, min_free_bytes: int, space: DiskSpace) -> bool:
-    """Has the share that is used reached ``max-disk-usage`` percent? Or, when ``min-disk-free`` is set (0 or more),
-    which then counts alone: is no more than that free? (Artemis manual, "Max Disk Usage")
+    """Has the used share reached ``max-disk-usage`` percent? If ``min-disk-free`` is set (0 or more), only that counts:
+    is no more than that free? (Artemis manual, "Max Disk Usage")
     """
     if min_free_bytes >= 0:
         return space.free_bytes <= min_free_bytes
@@ -57,23 +57,24 @@ def is_full(max_usage_percent: int, min_free_bytes: int, space: DiskSpace) -> bo
 
 
 class Room:
-    """The reserve on the file system of ``directory``, which has to be there: ``bytes_max`` large, less on a small one.
-    Any thread may call.
+    """The reserve on the file system of ``directory``, which must exist: ``bytes_max`` large, less on a small file
+    system. For any thread.
 
-    ``changed`` is called, from any thread, when somebody should look: much has grown, the reserve is needed, or a file
-    has gone while room was short. Where there is no room for a reserve, room is short from the start. Where it cannot
-    be made for another reason nothing that is given up would change that: ``take_fault`` tells why, and there is none.
+    Any thread may call ``changed``, when the disk should be checked: files have grown much, the reserve is needed, or a
+    file was removed while room was short. Without room for a reserve, room is short from the start. If the reserve
+    cannot be created for another reason, removing files would not help: then there is none, and ``take_fault`` says
+    why.
     """
 
     def __init__(self, directory: Path, changed: Callable[[], None], bytes_max: int) -> None:
         self.directory = directory
         self.is_short = False
-        """Did a file find no room, and is there not yet so much again that the reserve is whole?"""
+        """True from the time a file did not fit until the reserve is whole again."""
         self.used_bytes_total = 0
-        """Taken from the reserve since the start."""
+        """Bytes taken from the reserve since the start."""
         self.sources: list[Callable[[], bool]] = []
-        """Who can give up a file that nobody waits for, in this order, when the reserve is gone. Each returns whether
-        it did; any thread may ask.
+        """Functions that each remove a file that nothing waits for, called in this order when the reserve is gone. Each
+        returns whether it did; any thread may call them.
         """
         self._path = directory / RESERVE_NAME
         self._changed = changed
@@ -90,23 +91,23 @@ class Room:
 
     @property
     def reserve_bytes(self) -> int:
-        """What is left of the reserve."""
+        """The rest of the reserve."""
         return self._has_bytes
 
     @property
     def left_bytes(self) -> int:
-        """What can be written here: the reserve, and what is free beside it."""
+        """How many bytes can be written here: the reserve and the free space."""
         with suppress(OSError):
             return self._has_bytes + space_of(str(self.directory)).free_bytes
         return self._has_bytes
 
     def take_fault(self) -> str:
-        """Why there is no reserve although there is room for it, told once; empty: there is nothing to tell."""
+        """Why there is no reserve although there is room for it, returned once; otherwise empty."""
         fault, self._fault = self._fault, ""
         return fault
 
     def grew(self, size_bytes: int) -> None:
-        """Files are about to become larger by so much."""
+        """Files are about to grow by this much."""
         with self._lock:
             self._grown_bytes += size_bytes
             is_due = self._grown_bytes >= LOOK_EVERY_BYTES
@@ -116,25 +117,25 @@ class Room:
             self._changed()
 
     def ran_out(self) -> None:
-        """A file found no room."""
+        """A file did not fit."""
         if not self.is_short:
             self.is_short = True
             self._changed()
 
     def shrank(self) -> None:
-        """A file has gone."""
+        """A file was removed."""
         if self.is_short:
             self._changed()
 
     def give(self, size_bytes: int) -> bool:
-        """Free something for somebody who found no room: so much of the reserve at least, or one file of a source;
-        False when there is nothing left. Others may take what was freed, so who asks has to try, and to ask again.
+        """Free room for a write that did not fit: at least this much of the reserve, or one file of a source; False if
+        nothing is left. Others may take the freed room, so the caller must retry, and ask again.
         """
         self.ran_out()
         return self._cut_reserve(size_bytes) or self.give_up()
 
     def give_up(self) -> bool:
-        """Have one file go that nobody waits for; False when there is none."""
+        """Remove one file that nothing waits for; False if there is none."""
         return any(source() for source in self.sources)
 
     def _cut_reserve(self, size_bytes: int) -> bool:
@@ -152,8 +153,8 @@ class Room:
             return True
 
     def refill(self) -> None:
-        """Make the reserve whole when there is room for it, and as much again: or senders would take it at once. Until
-        then it gets half of what there is: somebody else may come for the rest.
+        """Refill the reserve if there is room for it and as much again, since otherwise senders would take the room at
+        once. Until then it gets half of the free room, and others may use the rest.
         """
         if not self.is_short:
             return
@@ -171,14 +172,14 @@ class Room:
             self._changed()
 
     def _fill(self, size_bytes: int) -> bool:
-        """Have so much in reserve, or what there was of it; False when there is no room for it."""
+        """Resize the reserve to this much, or keep it as it was; False if there is no room."""
         if self._has_bytes != size_bytes:
             try:
                 self._resize(size_bytes)
             except OSError as error:
                 if error.errno in NO_SPACE:
                     return False
-                self._fault = f"{self._path} cannot be made: {error.strerror or error}"
+                self._fault = f"{self._path} cannot be created: {error.strerror or error}"
         return True
 
     def _resize(self, size_bytes: int) -> None:
@@ -195,7 +196,7 @@ class Room:
 
 
 def _allocate(descriptor: int, start: int, end: int) -> None:
-    """Have a file hold room up to ``end``, and nothing more than before when there is none. Raises OSError."""
+    """Allocate room for a file up to ``end``; without room it stays as before. Raises OSError."""
     try:
         os.posix_fallocate(descriptor, start, end - start)
     except OSError:
@@ -204,6 +205,6 @@ def _allocate(descriptor: int, start: int, end: int) -> None:
 
 
 def _held_bytes(path: Path) -> int:
-    """How much room a file holds: none where it has holes, as in a copy that a tool made of it. Raises OSError."""
+    """How much room a file really holds: holes count as none, as in a copy made by a tool. Raises OSError."""
     found = os.stat(path)
     return found.st_size if found.st_blocks * _BLOCK_BYTES >= found.st_size else 0

@@ -1,6 +1,6 @@
-"""Reading journal files without changing them: which files there are, and the records of one that are whole.
+"""Reads journal files without changing them: which files exist, and the valid records in each.
 
-It imports nothing but the codec, so that a reader of copied files needs no broker.
+It imports only the codec, so that a reader of copied files needs no broker.
 """
 
 from __future__ import annotations
@@ -33,38 +33,38 @@ _NAME: Final = re.compile(r"artemis-journal-(?P<number>\d{12})(?:-(?P<closed>\d{
 _BATCH_LENGTH: Final = BATCH_PAYLOAD_BYTES.to_bytes(4, "little")
 _LSN_MAX: Final = (1 << 64) - 1
 _SECTOR_BYTES: Final = 512
-"""What a disk writes wholly or not at all."""
+"""A disk writes a sector completely or not at all."""
 _EMPTY: Final = bytes(_SECTOR_BYTES)
 _LENGTHS_TRIED_MAX: Final = 64
-"""At how many whole records behind a damaged one its checksum is tried, as if it ended there."""
+"""At how many valid records after a damaged one to try its checksum as if it ended there."""
 _BATCHES_MISSED_MAX: Final = 8
-"""How many batches in a row can be damaged before what is behind them no longer counts as proof."""
+"""How many consecutive batches may be damaged before later ones no longer count as proof."""
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Something in a file that is not as it was written. ``torn``: the end of a write that a crash interrupted."""
+    """A damaged place in a file. ``torn``: the end of a write that a crash interrupted."""
 
     name: str
     offset: int
     reason: str
     torn: bool
     lost: int = 0
-    """How many records it may have cost at most, those inside groups counted."""
+    """How many records were lost at most, including those inside groups."""
     whose: str = ""
-    """Of which queues they were, as far as anything tells."""
+    """Their queues, as far as known."""
     end: int = 0
-    """Where reading went on behind it; 0: it did not."""
+    """Where reading continued after it; 0: it did not."""
 
     @property
     def cost(self) -> str:
-        """What it costs, to be put behind the reason; empty for nothing."""
+        """The loss, to be appended to the reason; empty if there is none."""
         whose = f": {self.whose}" if self.whose else ""
         records = "record" if self.lost == 1 else "records"
         return f" (at most {self.lost} {records} lost{whose})" if self.lost else ""
 
     def __str__(self) -> str:
-        what = "an unfinished write was cut off" if self.torn else "DAMAGED"
+        what = "an incomplete write was cut off" if self.torn else "DAMAGED"
         return f"{self.name} at byte {self.offset}: {what}: {self.reason}{self.cost}"
 
 
@@ -75,11 +75,11 @@ class LogFile:
     path: Path
     number: int
     closed_ms: int | None
-    """When it was written to for the last time, as the name of a retained file tells; None in the journal directory."""
+    """The time of the last write, from the name of a retained file; None in the journal directory."""
 
 
 def log_file(path: Path) -> LogFile | None:
-    """What a path's name says; None when it is not that of a journal file."""
+    """Parse the name of a path; None if it is not that of a journal file."""
     match = _NAME.fullmatch(path.name)
     if match is None:
         return None
@@ -88,14 +88,14 @@ def log_file(path: Path) -> LogFile | None:
 
 
 def _epoch_ms(text: str) -> int:
-    """Cheap, because of a long log there are many names; ``strptime`` takes ten times as long."""
+    """Fast, because a long log has many names; ``strptime`` takes ten times as long."""
     day, time = (int(text[:4]), int(text[4:6]), int(text[6:8])), (int(text[9:11]), int(text[11:13]), int(text[13:15]))
     return int(datetime(*day, *time, tzinfo=UTC).timestamp()) * 1000 + int(text[16:19])
 
 
 def log_files(directories: Sequence[Path]) -> list[LogFile]:
-    """The journal files of some directories, oldest first, each number once: a retained file goes before one that is
-    still in the journal directory (a crash between copying and removing leaves both). Raises OSError.
+    """The journal files of some directories, oldest first, each number once: a retained file is preferred to one still
+    in the journal directory (a crash between copying and removing leaves both). Raises OSError.
     """
     return log_files_and_twins(directories, {})[0]
 
@@ -103,8 +103,8 @@ def log_files(directories: Sequence[Path]) -> list[LogFile]:
 def log_files_and_twins(
     directories: Sequence[Path], known: dict[str, LogFile]
 ) -> tuple[list[LogFile], list[tuple[LogFile, LogFile]]]:
-    """The same, and each file that is there beside one of its number that was left out. ``known`` is what an earlier
-    call found, and becomes what this one does: names cost little to list, and more to make files of. Raises OSError.
+    """The same, and each chosen file that has a second file of its number, with that file. ``known`` is the result of
+    an earlier call and is updated: listing names is cheap, parsing them is not. Raises OSError.
     """
     found: dict[int, LogFile] = {}
     twins: list[tuple[LogFile, LogFile]] = []
@@ -126,21 +126,21 @@ def log_files_and_twins(
 
 
 def is_log_name(name: str) -> bool:
-    """May a file of this name be a journal file? It passes over what stands beside each of them."""
+    """May a file of this name be a journal file? Sidecar files are not."""
     return name.startswith("artemis-journal-") and name.endswith(".log")
 
 
 def whole_records(name: str, data: bytes, damages: list[Damage], *, is_last: bool = True) -> Iterator[Record]:
-    """The records of one file that are whole. What is not goes to ``damages``, and reading goes on at the next whole
-    record if something proves that what follows was durable: another file (the file is not the last), or another batch,
-    because a batch is written only when the one before is durable. Without proof it is the torn end of the last write.
+    """The valid records of one file. Damage goes to ``damages``, and reading continues at the next valid record if
+    something proves that it was durable: another file (the file is not the last), or another batch, because a batch is
+    written only when the previous one is durable. Without proof, the damage is the torn end of the last write.
     """
     offset = FILE_HEADER_BYTES
     last_lsn = 0
     batch_number = 0
     content_end = len(data.rstrip(b"\0"))
     while True:
-        reason = "zeros where more follows"
+        reason = "zeros with more data after them"
         try:
             record = decode_record(data, offset)
         except CodecError as error:
@@ -179,13 +179,13 @@ def behind_damage(
     is_last: bool,
     base: int = 0,
 ) -> int | None:
-    """Where reading goes on behind what is not a whole record; None when nothing follows. What is damaged, or the torn
-    end of the last write, goes to ``damages``. ``content_end``: only zeros follow there; ``last_lsn`` and
-    ``batch_number`` (0: unknown): of the last whole record but a BATCH, and of the last BATCH before it; ``base``:
-    where in its file ``data`` begins.
+    """Where reading continues after an invalid record; None if nothing follows. The damage, or the torn end of the last
+    write, goes to ``damages``. ``content_end``: only zeros follow. ``last_lsn`` and ``batch_number`` (0: unknown):
+    those of the last valid record other than a BATCH, and of the last BATCH before it. ``base``: where ``data`` begins
+    in its file.
 
-    In the last batch nothing proves that it was durable. But a crash leaves zeros where a write did not arrive, whole
-    sectors of them; so a record without such a hole, with a whole one right behind it, is damaged and not torn.
+    Nothing proves that the last batch was durable. But where a write did not arrive, a crash leaves whole sectors of
+    zeros; so a record without such a hole, directly followed by a valid one, is damaged and not torn.
     """
     offset = damage.offset
     if offset >= content_end:
@@ -200,9 +200,9 @@ def behind_damage(
 
 
 def _proof(data: bytes, offset: int, content_end: int, batch_number: int) -> Record | None:
-    """The BATCH record behind damage that shows that what is before it was durable: with a number that can come next,
-    so that a body which looks like a journal proves nothing. When the damaged record says that everything is its own,
-    all that follows the BATCH has to be whole, up to the end.
+    """The BATCH record after damage which proves that the data before it was durable. It must have a plausible next
+    number, so that a body that looks like a journal proves nothing. If the damaged record claims everything up to the
+    end, everything after the BATCH must be valid.
     """
     takes_all = _end_said(data, offset) >= content_end
     while (place := next_batch(data, offset)) is not None:
@@ -217,20 +217,20 @@ def _proof(data: bytes, offset: int, content_end: int, batch_number: int) -> Rec
 
 
 def _whole_from(data: bytes, offset: int) -> int:
-    """Where the whole records end that stand from ``offset`` on without a gap."""
+    """Where the consecutive valid records from ``offset`` on end."""
     while (record := _record_at(data, offset)) is not None:
         offset = record.end
     return offset
 
 
 def _end_said(data: bytes, offset: int) -> int:
-    """Where a damaged record says that it ends; 0 when that is nowhere in the file."""
+    """Where a damaged record claims to end; 0 if that is outside the file."""
     end = offset + RECORD_HEADER_BYTES + int.from_bytes(data[offset + 4 : offset + 8], "little")
     return end if end <= len(data) else 0
 
 
 def _has_hole(data: bytes, base: int, offset: int, end: int) -> bool:
-    """Does a record begin with a zero, or is a whole sector in it nothing but zeros?"""
+    """Does a record begin with a zero, or contain a sector of only zeros?"""
     if not data[offset]:
         return True
     start = offset + -(base + offset) % _SECTOR_BYTES
@@ -239,8 +239,8 @@ def _has_hole(data: bytes, base: int, offset: int, end: int) -> bool:
 
 
 def inner_records(payload: bytes) -> Iterator[Record]:
-    """The records inside a GROUP record. Raises CodecError when they are not whole although the group's checksum is
-    right, which no broker writes.
+    """The records inside a GROUP record. Raises CodecError if one is invalid although the group's checksum is right,
+    which no broker writes.
     """
     offset = 0
     while (record := decode_record(payload, offset)) is not None:
@@ -249,7 +249,7 @@ def inner_records(payload: bytes) -> Iterator[Record]:
 
 
 def next_batch(data: bytes, offset: int) -> int | None:
-    """Where the next whole BATCH record begins, at ``offset`` or behind it."""
+    """Where the next valid BATCH record begins, from ``offset`` on."""
     while (place := data.find(_BATCH_LENGTH, offset + 4)) >= 0:
         offset = place - 4
         if offset + 16 < len(data) and data[offset + 16] == BATCH and _is_whole(data, offset, 0, _LSN_MAX):
@@ -261,8 +261,8 @@ def next_batch(data: bytes, offset: int) -> int | None:
 def _next_whole(
     data: bytes, offset: int, content_end: int, last_lsn: int, lsn_max: int, *, is_proved: bool
 ) -> int | None:
-    """Where the next whole record begins: where the damaged one says that it ends, or would end if its length were what
-    is damaged in it; else, if something proves that what follows was durable, wherever one is found.
+    """Where the next valid record begins: where the damaged one claims to end, or would end if only its length is
+    damaged; otherwise, if something proves that the following data was durable, wherever one is found.
     """
     first = None
     tests = 0
@@ -288,9 +288,9 @@ def _next_whole(
 
 
 def _outside_groups(data: bytes, offset: int) -> int | None:
-    """The first of the whole records from ``offset`` on that is surely not the rest of a damaged GROUP: half of what
-    counts together must not count. A GROUP takes its number after those inside it, so it is missing behind them; and
-    none is inside another. (Before a PAGE_GREW numbers may lack: it can stand in the place of an earlier one.)
+    """The first valid record from ``offset`` on that is surely not part of a damaged GROUP: a group counts as a whole
+    or not at all. A GROUP gets its number after its inner records, so its number is missing after them; groups are not
+    nested. (Numbers may be missing before a PAGE_GREW, which can replace an earlier one.)
     """
     place, last_lsn = offset, 0
     batch: int | None = None
@@ -314,14 +314,14 @@ def _outside_groups(data: bytes, offset: int) -> int | None:
 
 
 def lowest_lsn(record: Record) -> int:
-    """The lowest lsn in a record: a GROUP has its own behind those inside it."""
+    """The lowest lsn in a record: a GROUP's own lsn follows those inside it."""
     if record.type_code == GROUP and len(record.payload) > RECORD_HEADER_BYTES:
         return peek_record(record.payload, 0)[1]
     return record.lsn
 
 
 def _record_at(data: bytes, offset: int) -> Record | None:
-    """The record that begins here; None when there is no whole one."""
+    """The valid record that begins here, or None."""
     try:
         return decode_record(data, offset)
     except CodecError:
@@ -329,14 +329,14 @@ def _record_at(data: bytes, offset: int) -> Record | None:
 
 
 def _is_whole_but_for_length(data: bytes, offset: int, end: int) -> bool:
-    """Does the checksum of a record hold, if it ends here?"""
+    """Is the checksum of a record right if it ends here?"""
     size = end - offset - RECORD_HEADER_BYTES
     body = size.to_bytes(4, "little") + data[offset + 8 : end] if size >= 0 else b""
     return crc32(body).to_bytes(4, "little") == data[offset : offset + 4]
 
 
 def _is_whole(data: bytes, offset: int, last_lsn: int, lsn_max: int) -> bool:
-    """Is there a record whose checksum holds, with an lsn that can stand here?"""
+    """Is there a record with a right checksum and a plausible lsn?"""
     if offset + RECORD_HEADER_BYTES > len(data):
         return False
     if not last_lsn < int.from_bytes(data[offset + 8 : offset + 16], "little") <= lsn_max:

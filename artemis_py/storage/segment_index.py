@@ -1,9 +1,9 @@
-"""The index of a segment: what is in it and where, for readers that want to pass over what they do not need.
+"""The index of a segment: its content and positions, for readers that skip what they do not need.
 
-The journal keeps one while it writes (``Gathered`` for what stands in the next batch, ``SegmentIndex.add`` when that is
-durable); anybody else gets the same by walking over the file's bytes (``index_of``). When a segment is closed its index
-is written beside it as JSON, into a file of the same name that ends with ``.index``; such a file can be missing or torn
-after a crash, and is then made again. docs/log.md tells what the fields mean. It needs nothing but the codec.
+The journal maintains one while it writes (``Gathered`` for the next batch, ``SegmentIndex.add`` when that is durable);
+others get the same from the file's bytes (``index_of``). When a segment is closed, its index is written next to it as
+JSON, in a file of the same name that ends with ``.index``. After a crash the file may be missing or torn, and is then
+recreated. docs/log.md describes the fields. It needs only the codec.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from artemis_py.storage.scan import Damage, inner_records, whole_records
 FORMAT: Final = 1
 INDEX_SUFFIX: Final = ".index"
 BLOCK_BYTES: Final = 4 << 20
-"""How long a block is at least. A reader takes blocks whole, and several read one segment together."""
+"""The minimum length of a block. A reader takes whole blocks, and several readers share one segment."""
 ADDRESSES_MAX: Final = 1000
-"""With more addresses than this an index names none: it would be long, and rule out little."""
+"""With more addresses than this an index names none: it would be long and exclude little."""
 _LISTS: Final = {
     codec.QUEUE: "queues",
     codec.QUEUE_DELETED: "queues",
     codec.SESSION: "sessions",
     codec.CONSUMER: "consumers",
 }
-"""Records that an index repeats, and in which of its lists."""
+"""Records that an index repeats, and the list for each."""
 _PLACE: Final = Struct("<8xQ8xQ4xHH4x")
-"""Of a MESSAGE payload: its timestamp, the lsn of its publication, number of queues, size of the address."""
+"""In a MESSAGE payload: its timestamp, the lsn of its publication, number of queues, size of the address."""
 _QUEUE_BYTES: Final = 22
 _CHECKSUM: Final = b',"crc32":'
 
 
 class Gathered:
-    """What was written for one batch. Only publications count as messages, not the copies that compaction makes."""
+    """What was written for one batch. Only publications count as messages, not copies made by compaction."""
 
     __slots__ = (
         "addresses", "end", "last_lsn", "messages", "newest_ms", "offset", "oldest_ms", "records", "repeated",
@@ -47,28 +47,30 @@ class Gathered:
 
     def __init__(self) -> None:
         self.records = 0
-        """Everything with an lsn, BATCH and GROUP and what is inside it too."""
+        """All records with an lsn, including BATCH, GROUP and the records inside it."""
         self.messages = 0
         self.addresses: set[str] = set()
         self.oldest_ms: int | None = None
         self.newest_ms: int | None = None
-        """Timestamps of messages, which can be earlier than the batch: a transaction takes its time."""
+        """The newest timestamp of a message; timestamps can be earlier than the batch, because a transaction takes
+        time.
+        """
         self.repeated: list[tuple[str, dict[str, Any]]] = []
-        """Records to be repeated: in which list, and their fields with their lsn."""
+        """Records to repeat: the list, and their fields with their lsn."""
         self.offset = 0
         self.end = 0
         self.last_lsn = 0
         self.time_ms: int | None = None
 
     def place(self, offset: int, size_bytes: int, last_lsn: int, time_ms: int, begins_file: bool) -> None:
-        """The batch will be written: where, how long with the file header before it, its last lsn, its time."""
+        """The batch will be written: its offset, its length with a file header before it, its last lsn, its time."""
         self.offset = offset + FILE_HEADER_BYTES if begins_file else offset
         self.end = offset + size_bytes
         self.last_lsn = last_lsn
         self.time_ms = time_ms
 
     def published(self, address: str, oldest_ms: int, newest_ms: int, count: int = 1) -> None:
-        """Messages with timestamps between these were published to an address."""
+        """Messages with timestamps in this range were published to an address."""
         self.messages += count
         self.addresses.add(address)
         if self.oldest_ms is None or oldest_ms < self.oldest_ms:
@@ -87,10 +89,10 @@ class Gathered:
 class SegmentIndex:
     """What is in one segment. ``add`` its batches in order.
 
-    ``last_lsn`` is ``first_lsn`` - 1 while there is nothing in it. ``first_ms`` and ``last_ms`` are the earliest and
-    the latest time of a batch, ``oldest_ms`` and ``newest_ms`` the lowest and the highest timestamp of a message
-    published; None while there is none. ``size_bytes`` is where the last record ends, and ``blocks`` has (offset, no
-    lsn in it is lower, time of its first batch) for parts of ``BLOCK_BYTES`` or more that begin with a BATCH.
+    ``last_lsn`` is ``first_lsn`` - 1 while the segment is empty. ``first_ms`` and ``last_ms`` are the earliest and
+    latest times of a batch, ``oldest_ms`` and ``newest_ms`` the lowest and highest timestamps of a published message,
+    or None. ``size_bytes`` is the end of the last record. ``blocks`` has (offset, lowest lsn, time of the first batch)
+    for parts of at least ``BLOCK_BYTES`` that begin with a BATCH.
     """
 
     __slots__ = (
@@ -114,7 +116,7 @@ class SegmentIndex:
         self._addresses: set[str] | None = set()
 
     def add(self, batch: Gathered) -> None:
-        """What follows in the file."""
+        """Add the next batch of the file."""
         if batch.time_ms is not None:
             if not self.blocks or batch.offset - self.blocks[-1][0] >= BLOCK_BYTES:
                 self.blocks.append((batch.offset, self.last_lsn + 1, batch.time_ms))
@@ -135,11 +137,11 @@ class SegmentIndex:
 
     @property
     def addresses(self) -> list[str] | None:
-        """Where messages were published to, sorted; None when there are more than ``ADDRESSES_MAX``."""
+        """The addresses of published messages, sorted; None if there are more than ``ADDRESSES_MAX``."""
         return None if self._addresses is None else sorted(self._addresses)
 
     def fields(self) -> dict[str, Any]:
-        """The index as it is written. The lists are its own copies: later batches do not change them."""
+        """The index as written. Its lists are copies: later batches do not change them."""
         return {
             "format": FORMAT,
             "segment": self.number,
@@ -167,31 +169,31 @@ def _higher(one: int | None, other: int | None) -> int | None:
 
 
 def json_line(fields: dict[str, Any]) -> bytes:
-    """A JSON object on a line of its own, as readers of the log are sent it."""
+    """A JSON object as one line, as sent to readers of the log."""
     return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
 
 
 def encode_index(fields: dict[str, Any]) -> bytes:
-    """The text of an index file: a JSON object, whose last field is the CRC-32 of everything before it."""
+    """The text of an index file: a JSON object whose last field is the CRC-32 of everything before it."""
     text = json_line(fields)[: -len(b"}\n")]
     return b"%b%b%d}\n" % (text, _CHECKSUM, crc32(text))
 
 
 def decode_index(text: bytes) -> dict[str, Any]:
-    """The fields that an index file holds. Raises CodecError for what is not whole or of another format. Older ones
-    have no checksum.
+    """The fields of an index file. Raises CodecError if it is incomplete or has another format. Older files have no
+    checksum.
     """
     try:
         fields: object = json.loads(checked_text(text))
     except ValueError:
-        raise CodecError("the index is not whole") from None
+        raise CodecError("the index is incomplete") from None
     if not isinstance(fields, dict) or fields.get("format") != FORMAT:
         raise CodecError("the index has another format")
     return fields
 
 
 def checked_text(text: bytes) -> bytes:
-    """The JSON object in an index file. Raises CodecError when its checksum does not fit; older ones have none."""
+    """The JSON object in an index file. Raises CodecError if its checksum does not match; older files have none."""
     if _CHECKSUM not in text:
         return text
     sealed = sealed_text(text)
@@ -201,19 +203,19 @@ def checked_text(text: bytes) -> bytes:
 
 
 def sealed_text(text: bytes) -> bytes | None:
-    """The JSON object in an index file; None when no checksum says that it is whole."""
+    """The JSON object in an index file; None if no checksum proves that it is complete."""
     checked, comma, checksum = text.rpartition(_CHECKSUM)
     return checked + b"}" if comma and checksum == b"%d}\n" % crc32(checked) else None
 
 
 def index_name(segment_file: str) -> str:
-    """The file name of the index that belongs to a segment's file name, in use or retained."""
+    """The file name of the index of a segment's file, in use or retained."""
     return segment_file.removesuffix(".log") + INDEX_SUFFIX
 
 
 def index_fields(path: Path) -> dict[str, Any]:
-    """The index of a segment's file, from beside it, or made from its bytes when there is none that is whole. Raises
-    OSError when the segment cannot be read, CodecError when it has no valid header.
+    """The index of a segment's file, from the file next to it or, without a valid one, from its bytes. Raises OSError
+    if the segment cannot be read, CodecError if it has no valid header.
     """
     try:
         return decode_index(path.with_name(index_name(path.name)).read_bytes())
@@ -224,8 +226,8 @@ def index_fields(path: Path) -> dict[str, Any]:
 def index_of(
     data: bytes, name: str = "", damages: list[Damage] | None = None, *, is_last: bool = False
 ) -> SegmentIndex:
-    """The index of a segment with these bytes. What of them is not whole is passed over and goes to ``damages``, with
-    ``is_last`` as ``whole_records`` has it. Raises CodecError when there is no valid file header.
+    """The index of a segment with these bytes. Damage is skipped and goes to ``damages``; ``is_last`` is as in
+    ``whole_records``. Raises CodecError if there is no valid file header.
     """
     header = codec.decode_file_header(data)
     index = SegmentIndex(header.number, header.first_lsn)
@@ -249,7 +251,7 @@ def index_of(
 
 
 def _take(batch: Gathered, record: codec.Record, addresses: dict[bytes, str]) -> None:
-    """One record into what was gathered. ``addresses`` remembers those decoded before."""
+    """Add one record to a batch. ``addresses`` caches decoded addresses."""
     batch.records += 1
     batch.last_lsn = max(batch.last_lsn, record.lsn)
     if record.type_code == codec.MESSAGE:

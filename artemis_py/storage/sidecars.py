@@ -1,7 +1,6 @@
-"""The files beside segments, index and places: written when a segment is closed, gone when it goes.
+"""The files next to segments, index and places: written when a segment is closed, removed with it.
 
-They can be lost and made again, so nothing waits for them to be synced, and a disk that refuses one is no reason to
-stop.
+They can be recreated, so nothing waits for their sync, and a disk that refuses one does not stop the broker.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ from artemis_py.storage.segment_names import segment_name
 SUFFIXES: Final = (INDEX_SUFFIX, PLACES_SUFFIX)
 _UNFINISHED: Final = ".part"
 _UNFINISHED_SURVEY: Final = ".survey.part"
-"""Not the name that ``index_beside`` takes, which another thread may call."""
+"""Not the name that ``index_beside`` uses, which another thread may call."""
 _BEGINNING: Final = b'{"format":%d,' % FORMAT
 
 
 def write_index(disk: Disk, index: SegmentIndex) -> bool:
-    """Write the index of a closed segment beside it; False when the disk does not take it, or has no room to spare."""
+    """Write the index of a closed segment next to it; False if the disk refuses it or has no spare room."""
     if not disk.has_room:
         return False
     name = index_name(segment_name(index.number))
@@ -49,14 +48,14 @@ def write_index(disk: Disk, index: SegmentIndex) -> bool:
 
 
 def delete_segment(disk: Disk, name: str) -> None:
-    """Remove a segment and what is beside it. Raises DiskError."""
+    """Remove a segment and its sidecar files. Raises DiskError."""
     disk.delete(index_name(name))
     disk.delete(places_name(name))
     disk.delete(name)
 
 
 def delete_orphans(disk: Disk) -> None:
-    """Remove what is beside no segment and what is unfinished, which a crash can leave. Raises DiskError."""
+    """Remove sidecar files without a segment, and unfinished ones, which a crash can leave. Raises DiskError."""
     names = set(disk.names())
     for name in names:
         segment = beside_segment(name)
@@ -66,7 +65,7 @@ def delete_orphans(disk: Disk) -> None:
 
 
 def beside_segment(name: str) -> str | None:
-    """The name of the segment beside which a file stands; None for other files."""
+    """The name of the segment of a sidecar file; None for other files."""
     for suffix in SUFFIXES:
         if name.endswith(suffix):
             return name.removesuffix(suffix) + ".log"
@@ -74,8 +73,8 @@ def beside_segment(name: str) -> str | None:
 
 
 def write_survey(path: Path, fields: dict[str, Any], places: bytes) -> None:
-    """Put beside a closed segment what was found in it (``survey.py``): the file of its places, then its index once
-    more with these fields. Raises OSError, and CodecError where the index is not whole.
+    """Write the survey of a closed segment (``survey.py``) next to it: the file of its places, then its index again
+    with these fields. Raises OSError, and CodecError if the index is incomplete.
     """
     beside = path.with_name(index_name(path.name))
     known = decode_index(beside.read_bytes())
@@ -91,8 +90,8 @@ def _replace(path: Path, data: bytes) -> None:
 
 
 def index_text(path: Path) -> bytes | None:
-    """The JSON object in the index beside a closed segment; None where there is none that is proved to be whole: then
-    ``index_beside`` makes one, if there is a segment.
+    """The JSON object in the index of a closed segment; None if no index is provably complete: then ``index_beside``
+    makes one, if the segment exists.
     """
     try:
         text = sealed_text(path.with_name(index_name(path.name)).read_bytes())
@@ -102,8 +101,8 @@ def index_text(path: Path) -> bytes | None:
 
 
 def index_beside(path: Path) -> dict[str, Any]:
-    """The index of a closed segment; when there is no file of it that is whole, one is made, for the next who asks.
-    Raises OSError when the segment cannot be read (it may have moved), CodecError when it has no valid header.
+    """The index of a closed segment; without a valid index file, one is written for later calls. Raises OSError if the
+    segment cannot be read (it may have moved), CodecError if it has no valid header.
     """
     beside = path.with_name(index_name(path.name))
     with suppress(OSError, CodecError):

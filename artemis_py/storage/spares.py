@@ -1,4 +1,6 @@
-"""Journal files made ahead (``journal-min-files``): full of zeros and synced, so that a batch never waits for that."""
+"""Journal files created ahead (``journal-min-files``): filled with zeros and synced, so that a batch never waits for
+that.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ _NAME: Final = re.compile(r"spare-(?P<number>\d{9})\.log", re.ASCII)
 
 
 class Spares:
-    """Keeps one file more than is in use, and no fewer than ``files_min`` in all. They are made in the committer's
-    thread, between batches, while the disk has room.
+    """Keeps one file more than is in use, and at least ``files_min`` in total. The committer's thread creates them
+    between batches, while the disk has room.
     """
 
     def __init__(self, disk: Disk, committer: Committer, file_bytes: int, files_min: int) -> None:
@@ -24,7 +26,7 @@ class Spares:
         self._files_min = files_min
         self._ready: deque[str] = deque()
         self._promised = 0
-        """Ready or being made."""
+        """Files that are ready or being created."""
         self._number = 0
         for name in disk.names():
             match = _NAME.fullmatch(name)
@@ -32,7 +34,7 @@ class Spares:
                 self._take_over(name, int(match["number"]))
 
     def _take_over(self, name: str, number: int) -> None:
-        """A spare from before the start, if it was finished, is of the right size and has nothing in it."""
+        """Reuse a spare from before the start if it is finished, empty and of the right size."""
         self._number = max(self._number, number)
         data = self._disk.read(name)
         if len(data) == self._file_bytes and not data.strip(b"\0"):
@@ -42,7 +44,7 @@ class Spares:
             self._disk.delete(name)
 
     def take(self) -> str | None:
-        """A file to rename and use, or None when none is ready."""
+        """A file to rename and use, or None if none is ready."""
         try:  # one step: another thread may give one up
             name = self._ready.popleft()
         except IndexError:
@@ -51,7 +53,7 @@ class Spares:
         return name
 
     def give_up(self) -> bool:
-        """Remove one for the room that it takes; False when none is ready. Any thread may call. Raises DiskError."""
+        """Remove a spare to free its room; False if none is ready. For any thread. Raises DiskError."""
         name = self.take()
         if name is None:
             return False
@@ -59,7 +61,7 @@ class Spares:
         return True
 
     def provide(self, files_in_use: int) -> None:
-        """Begin to make what is lacking."""
+        """Start to create missing spares."""
         if not self._disk.has_room:
             return
         while self._promised < max(1, self._files_min - files_in_use):

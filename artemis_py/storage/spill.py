@@ -1,4 +1,4 @@
-"""A log that remembers nothing, for a broker without persistence that still has pages: it only sees to their files."""
+"""A log for a broker without persistence that still has pages: it stores nothing but their files."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _PAUSE_S: Final = 0.1
 
 
 class SpillLog(MemoryLog):
-    """Writes pages behind the broker's back. Nothing waits for it but senders that are too fast for the disk. A disk
-    without room is slow like any other: what was taken in waits in memory until pages were consumed. ``say`` is told.
+    """Writes pages in the background. Only senders that are too fast for the disk wait for it. A disk without room
+    counts as slow: accepted messages wait in memory until pages were consumed. ``say`` gets a line.
     """
 
     def __init__(self, committer: Committer, pages: PageFiles, say: Callable[[str], object] = warn) -> None:
         super().__init__()
         self._say = say
         self._waiting: Commit | None = None
-        """A batch for which there was no room."""
+        """A batch that did not fit."""
         self._committer = committer
         self._pages = pages
 
@@ -39,7 +39,7 @@ class SpillLog(MemoryLog):
         if done.failure is None:
             self._pages.written()
             return
-        self._say(f"warning: {done.failure}: pages are written when there is room again, senders wait")
+        self._say(f"warning: {done.failure}: senders wait, and pages are written when there is room again")
         self._waiting = done
         self._committer.later(_pause)  # and it wakes the broker afterwards
 

@@ -1,7 +1,7 @@
-"""The story of a log that is retained: who is behind its records, and what the core counts beside its messages.
+"""The story of a retained log: sessions, consumers, and the core's counts, recorded for readers of the log.
 
-The log's number of a session or consumer is the lsn of the first record that told of it: no other has it, also after a
-restart. Each segment that names one tells of it again, so that it can be read alone. A restart needs none of this.
+The log's number of a session or consumer is the lsn of its first record, so it is unique even across restarts. Each
+segment that names an actor describes it again, so that the segment can be read alone. A restart needs none of this.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ class LogActor(Actor):
         self.fields = fields
         self._records = records
         self._session = session
-        """Whose consumer it is; None for a session."""
+        """The session of a consumer; None for a session."""
         self.id = 0
-        """Its number in the log; 0 while nothing named it."""
+        """Its number in the log; 0 until a record names it."""
         self._segment = 0
-        """The last segment that told of it."""
+        """The last segment that describes it."""
 
     def named(self) -> int:
-        """A segment is told once who it is."""
+        """Its number, for the next record; each segment describes the actor once."""
         if self._segment != self._records.segments[-1].number:
             self.tell()
         return self.id
 
     def tell(self) -> None:
-        """Write down who it is."""
+        """Record its description."""
         records, session = self._records, self._session
         known = {} if session is None else {"session": session.named()}
         self._segment = records.segments[-1].number
@@ -73,13 +73,13 @@ class LogStory(Story):
         self._broker_name = broker_name
         self._first_lsn = records.next_lsn
         self._sessions: dict[int, LogActor] = {}
-        """By the number of their connection."""
+        """By connection number."""
         self._leaving: list[int] = []
-        """Connections that ended in this turn; what they did in it may still have to be told."""
+        """Connections that ended in this turn; records about them may still follow."""
         self._refusals: dict[tuple[str, str, int], Refusal] = {}
-        """What was refused in this turn."""
+        """Refusals of this turn."""
         self._depths_segment = 0
-        """The last segment that says how deep queues were when it began."""
+        """The last segment that recorded the depths of queues at its beginning."""
 
     # ---- sessions and consumers ------------------------------------------------------------------
 
@@ -145,7 +145,7 @@ class LogStory(Story):
         return self._wants_depths
 
     def tell_refusal(self, refusal: Refusal) -> int:
-        """Write down what one session was refused; returns the lsn of the record."""
+        """Record the refusals of one session; returns the lsn of the record."""
         fields = {
             "address": refusal.address,
             "policy": refusal.policy,
@@ -157,7 +157,7 @@ class LogStory(Story):
 
     @property
     def _wants_depths(self) -> bool:
-        """Is something written to a segment that does not say yet how deep queues are?"""
+        """Are there records for a segment that does not have the depths of queues yet?"""
         return self._depths_segment != self._records.segments[-1].number and bool(self._records.pending)
 
     def depths(self, depths: list[Depth]) -> int:

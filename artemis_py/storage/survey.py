@@ -1,9 +1,9 @@
-"""What readers of the log want to know of a closed segment beforehand: which messages it speaks of, what came to its
-queues and went, and where in it the messages of each address stand.
+"""Surveys a closed segment for readers of the log: which messages it mentions, how many messages its queues gained and
+lost, and where each address has messages.
 
-It is worked out from the segment's bytes when nothing more is written to it, a little at a time and outside of the
-broker's turns. A reader needs none of it: where it is missing he reads the whole segment. docs/journal-format.md tells
-of the fields ("Indexes") and of the file (``places``).
+It is computed from the bytes of a finished segment, a little at a time and outside the broker's turns. It is optional:
+without it, a reader reads the whole segment. docs/journal-format.md describes the fields ("Indexes") and the file
+(``places``).
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from artemis_py.storage.places import Places, encode_places
 from artemis_py.storage.segment_index import ADDRESSES_MAX
 
 IDS_MAX: Final = 32
-"""So many spans of message ids an index tells of; those nearest to each other are told as one."""
+"""The maximum number of message-id spans in an index; the closest ones are merged."""
 QUEUES_MAX: Final = 1000
-"""With more queues than this an index does not tell what came to them."""
+"""With more queues than this an index has no counts per queue."""
 SEGMENT_BYTES_MAX: Final = 1 << 32
 _PAIRS_MAX: Final = 4096
 _SPREAD_MAX: Final = 4
-"""Ids of one record that fill less than a part in so many of their span are told one by one."""
+"""Ids of one record that fill less than one part in this many of their span are listed singly."""
 _RECORD: Final = Struct("<IIQB")
 _MESSAGE: Final = Struct("<QQ8xQ4xHHI")
 _SINGLE: Final = Struct("<QQ8xQ4xHHII")
-"""With the one queue that most messages go to."""
+"""With one queue, as most messages have."""
 _IDS: Final = Struct("<II")
 _SETTLED: Final = Struct("<IBI")
 _PAGE_SETTLED: Final = Struct("<I8xBI8x")
 _ATTEMPTED: Final = Struct("<IQ")
 _QUEUE_BYTES: Final = 22
 _COPY: Final = b"_AMQ_ORIG_"
-"""What the header block of a copy has that the broker made."""
+"""What the header block of a copy made by the broker contains."""
 _ORIGINAL: Final = b"_AMQ_ORIG_MESSAGE_ID:"
 _ID_MAX: Final = (1 << 63) - 1
 _ID_DIGITS_MAX: Final = 19
-"""Python refuses to read very long numbers."""
+"""Python refuses to parse very long numbers."""
 ADDED, ACKED, REPLACED, EXPIRED, KILLED = range(5)
-"""The places of what is counted for each queue."""
+"""The indexes of the counts per queue."""
 _COUNTED: Final = tuple(
     {"acked": ACKED, "replaced": REPLACED, "superseded": REPLACED, "expired": EXPIRED}.get(reason, KILLED)
     for reason in codec.REASONS
@@ -51,11 +51,11 @@ _COUNTED: Final = tuple(
 
 
 class Survey:
-    """Goes over the first ``size_bytes`` bytes of a segment. Raises CodecError for what is not whole."""
+    """Reads the first ``size_bytes`` bytes of a segment. Raises CodecError if they are damaged."""
 
     def __init__(self, data: bytes, size_bytes: int) -> None:
         if not FILE_HEADER_BYTES <= size_bytes <= min(len(data), SEGMENT_BYTES_MAX):
-            raise CodecError(f"a segment of {len(data)} bytes of which {size_bytes} count")
+            raise CodecError(f"a segment of {len(data)} bytes, of which {size_bytes} are valid")
         self._header: FileHeader = codec.decode_file_header(data)
         self._data = data
         self._view = memoryview(data)
@@ -63,7 +63,7 @@ class Survey:
         self._offset = FILE_HEADER_BYTES
         self._last_lsn = self._header.first_lsn - 1
         self._origin = 0
-        """Where the ORIGIN record stands that tells of the next message's sender; 0: none does."""
+        """The offset of the ORIGIN record with the next message's sender; 0: none."""
         self._batches = array("I")
         self._runs: dict[bytes, array[int]] = {}
         self._copies = array("I")
@@ -71,28 +71,28 @@ class Survey:
         self._messages: dict[bytes, int] = {}
         self._pairs: list[tuple[int, int]] = []
         self._block = b""
-        """Address and header block of the message before: of a run they are the same, and need no second look."""
+        """Address and header block of the previous message: in a run they are equal and are parsed once."""
         self._block_address = b""
         self._block_runs = array("I")
         self._block_queue = -1
         self._block_count = 0
-        """How many with the same block and queue came since they were counted."""
+        """How many messages with the same block and queue are not yet counted."""
         self._counts: dict[int, list[int]] = {}
 
     def step(self, records_max: int) -> bool:
-        """Take in so many records; is there more? Raises CodecError."""
+        """Process this many records; returns whether there are more. Raises CodecError."""
         view, end = self._view, self._size_bytes - RECORD_HEADER_BYTES
         for _ in range(records_max):
             offset = self._offset
             if offset > end:
                 if offset != self._size_bytes:
-                    raise CodecError(f"a record that is cut off at byte {offset}")
+                    raise CodecError(f"a truncated record at byte {offset}")
                 self._count_block()
                 return False
             checksum, length, lsn, kind = _RECORD.unpack_from(view, offset)
             behind = offset + RECORD_HEADER_BYTES + length
             if behind > self._size_bytes or crc32(view[offset + 4 : behind]) != checksum:
-                raise CodecError(f"a record that is not whole at byte {offset}")
+                raise CodecError(f"an incomplete record at byte {offset}")
             self._last_lsn = max(self._last_lsn, lsn)
             if kind == codec.BATCH:
                 self._batches.append(offset)
@@ -107,7 +107,7 @@ class Survey:
         return True
 
     def _goes_on(self, lsn: int, offset: int, behind: int) -> bool:
-        """Is this a message as the one before it, which it follows? Most are, so this is what a survey costs."""
+        """Is this message like the one directly before it? Most are, so this determines the cost of a survey."""
         runs = self._block_runs
         if not runs or runs[-2] != offset or runs[-1] != self._origin:
             return False
@@ -128,20 +128,22 @@ class Survey:
         return True
 
     def _take_group(self, offset: int, behind: int) -> None:
-        """Its records have places of their own; a reader takes it whole."""
+        """Process a GROUP: its records have their own places, but a reader takes it as a whole."""
         self._origin = 0
         place = offset + RECORD_HEADER_BYTES
         while place < behind:
             _, length, lsn, kind = _RECORD.unpack_from(self._view, place)
             following = place + RECORD_HEADER_BYTES + length
             if following > behind:
-                raise CodecError(f"a group with a record that is cut off at byte {place}")
+                raise CodecError(f"a group with a truncated record at byte {place}")
             self._last_lsn = max(self._last_lsn, lsn)
             self._take(kind, lsn, place + RECORD_HEADER_BYTES, following, (offset, behind, 0))
             place = following
 
     def _take(self, kind: int, lsn: int, begin: int, end: int, run: tuple[int, int, int]) -> None:
-        """One record with the payload from ``begin`` to ``end``, and what of the file a reader of it needs."""
+        """Process one record with the payload from ``begin`` to ``end``, and the part of the file that its reader
+        needs.
+        """
         if kind == codec.MESSAGE:
             self._take_message(lsn, begin, end, run)
         elif kind == codec.SETTLED:
@@ -199,7 +201,7 @@ class Survey:
         self._block_queue = queue
 
     def _mention_original(self, block: bytes) -> None:
-        """A copy speaks of what it is a copy of. A client may have written anything there."""
+        """Note the original that a copy refers to. A client may have written anything there."""
         _, found, rest = block.partition(_ORIGINAL)
         text = rest.partition(b"\n")[0]
         digits = text.lstrip(b"0") or b"0"
@@ -207,7 +209,7 @@ class Survey:
             self._mention((int(digits),))
 
     def _count_block(self) -> None:
-        """Those that were as the one before it count as it does."""
+        """Count the messages that equal the previous one."""
         count, self._block_count = self._block_count, 0
         if count:
             self._of(self._block_queue)[ADDED] += count
@@ -240,8 +242,8 @@ class Survey:
     # ---- what was found --------------------------------------------------------------------------
 
     def fields(self) -> dict[str, Any]:
-        """What the index tells besides: spans of ids, per queue the counts (None when there are too many), and how many
-        messages are copies that the broker made.
+        """Additional fields of the index: spans of ids, counts per queue (None if there are too many), and how many
+        messages are copies made by the broker.
         """
         counts = {str(queue): counts for queue, counts in sorted(self._counts.items())}
         return {
@@ -251,7 +253,7 @@ class Survey:
         }
 
     def places(self) -> bytes:
-        """The file that tells where the messages of each address stand."""
+        """The file of places."""
         runs = {address.decode(): (self._messages[address], runs) for address, runs in self._runs.items()}
         told = runs if len(runs) <= ADDRESSES_MAX else None
         header = self._header
@@ -260,7 +262,7 @@ class Survey:
 
 
 def _add(runs: array[int], run: tuple[int, int, int]) -> None:
-    """Bytes that go on where the last ones end, under the same sender, are one run; of a group there is one."""
+    """Add a run, merged with the last one if it continues it under the same sender; a group is one run."""
     begin, end, origin = run
     if runs and runs[-1] == origin and runs[-2] in (begin, end):
         runs[-2] = end
@@ -269,8 +271,8 @@ def _add(runs: array[int], run: tuple[int, int, int]) -> None:
 
 
 def spans(pairs: Iterable[tuple[int, int]], spans_max: int) -> list[tuple[int, int]]:
-    """Spans of numbers, both ends included, in order and apart from each other, that cover all of these. When they are
-    too many, those with the smallest gaps between them become one.
+    """Ordered, disjoint spans of numbers, both ends included, that cover all of these. If there are too many, those
+    with the smallest gaps are merged.
     """
     merged: list[tuple[int, int]] = []
     for low, high in sorted(pairs):

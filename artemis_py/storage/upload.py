@@ -1,7 +1,7 @@
-"""Large bodies on their way into their files: what came during a turn is written together, by one thread.
+"""Writes incoming large bodies to their files: one thread writes all data of a turn together.
 
-As with the journal, one batch is written at a time, and while it is under way the next one gathers. A body is there
-when all of it is written and, where it has to outlive a crash, synced together with its file's name.
+As with the journal, one batch is written at a time while the next one gathers. A body is complete when all of it is
+written and, if it must survive a crash, synced together with its file's name.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from artemis_py.storage.disk import Disk
 from artemis_py.uploads import IncomingBody
 
 UNWRITTEN_BYTES_MAX: Final = 4 << 20
-"""How much may wait for the disk, of all bodies together; beyond it their senders are not read."""
+"""How many bytes of all bodies may wait for the disk; beyond that, their senders are not read."""
 SYNC_EVERY_BYTES: Final = 16 << 20
-"""How much of one body may wait for a sync: one long sync at its end would hold up all others."""
+"""How many bytes of one body may wait for a sync: one long sync at its end would delay all others."""
 
 
 class LargeFile:
-    """The file of a body in use. A ``durable`` one outlives the broker, if it is whole."""
+    """The file of a body in use. A complete ``durable`` one outlives the broker."""
 
     __slots__ = ("durable", "holders", "is_whole", "name", "size_bytes")
 
@@ -35,8 +35,8 @@ class LargeFile:
 
 
 class Upload(IncomingBody):
-    """One body that comes in. ``append`` what comes, then ``end``; ``body`` may be used once ``may_go_on``, unless
-    there is a ``failure``: then the disk had no room for it, and what still comes of it is dropped.
+    """One incoming body. ``append`` its data, then ``end``. ``body`` may be used once ``may_go_on``, unless there is a
+    ``failure``: then the disk had no room, and the rest of the body is dropped.
     """
 
     __slots__ = ("_chunks", "_file", "_intake", "_unsynced_bytes", "_written_bytes", "has_all", "is_written")
@@ -55,18 +55,18 @@ class Upload(IncomingBody):
 
     @property
     def may_go_on(self) -> bool:
-        """Is everything where it has to be?"""
+        """Is everything in its place?"""
         return self.is_written
 
     def refuse(self, reason: str) -> None:
-        """There is no room for this body."""
+        """Refuse the body: there is no room for it."""
         self.failure = reason
         self._file.is_whole = False
         self._chunks.clear()
         self.is_written = self.has_all
 
     def append(self, data: bytes) -> None:
-        """More of the body."""
+        """Add data of the body."""
         if self.failure is not None:
             return
         self._chunks.append(data)
@@ -76,7 +76,7 @@ class Upload(IncomingBody):
         self._intake.came(self, len(data))
 
     def end(self) -> None:
-        """That was all."""
+        """The body is complete."""
         self.has_all = True
         if self.failure is not None:
             self.is_written = True
@@ -85,7 +85,7 @@ class Upload(IncomingBody):
         self._intake.came(self, 0)
 
     def next_write(self, disk: Disk, *, syncs: bool) -> Write:
-        """What came since the last one."""
+        """The write of the data since the last one."""
         data = b"".join(self._chunks)
         self._chunks.clear()
         offset = self._written_bytes
@@ -98,36 +98,36 @@ class Upload(IncomingBody):
 
 
 class Intake:
-    """Hands what comes of bodies to ``writer`` and notes what is written. With ``syncs`` false nothing is synced."""
+    """Passes data of bodies to ``writer`` and tracks what is written. If ``syncs`` is false, nothing is synced."""
 
     def __init__(self, disk: Disk, writer: Committer, *, syncs: bool) -> None:
         self.unwritten_bytes = 0
         self.is_full = False
-        """Must bodies not grow, because the disk is full (``max-disk-usage``)?"""
+        """Is the disk full (``max-disk-usage``), so that bodies must not grow?"""
         self.refused = 0
-        """Bodies that were given up since the start, because there was no room for them."""
+        """Bodies refused since the start because there was no room."""
         self._disk = disk
         self._writer = writer
         self._syncs = syncs
         self._coming: dict[Upload, int] = {}
-        """Bodies of which something came since the last batch, with how much."""
+        """Bodies with new data since the last batch, and how many bytes."""
         self._before: list[Write] = []
         self._under_way: list[tuple[Upload, int, Write]] = []
-        """The batch that is being written: whose, and how much."""
+        """The batch being written: uploads, bytes and writes."""
 
     @property
     def may_go_on(self) -> bool:
-        """Does the disk keep up, and has it room, so that senders may be read?"""
+        """Does the disk keep up and have room, so that senders may be read?"""
         return self.unwritten_bytes < UNWRITTEN_BYTES_MAX and not self.is_full
 
     def came(self, upload: Upload, size_bytes: int) -> None:
-        """Something of a body came, or its end."""
+        """Data of a body arrived, or its end."""
         self.unwritten_bytes += size_bytes
         self._coming[upload] = self._coming.get(upload, 0) + size_bytes
 
     def poll(self) -> str | None:
-        """Take note of what has been written. Returns why that did not go that had to be there ``before``, if so: then
-        all that came with it is given up.
+        """Handle completed writes. If a write needed ``before`` failed, returns why: then all bodies of its batch are
+        refused.
         """
         if self._writer.finished() is None:
             return None
@@ -144,16 +144,16 @@ class Intake:
 
     @property
     def has_pending(self) -> bool:
-        """Is something not written yet?"""
+        """Is something not yet written?"""
         return bool(self._coming or self._under_way)
 
     @property
     def may_write(self) -> bool:
-        """Is there something to write, and nobody in the way?"""
+        """Is there something to write, and is the writer free?"""
         return bool(self._coming) and not self._writer.busy and self._writer.failure is None
 
     def write(self, before: list[Write]) -> None:
-        """Hand over what came, behind the writes ``before``; only when ``may_write``."""
+        """Submit new data, after the writes ``before``; only if ``may_write``."""
         coming, self._coming = self._coming, {}
         self._before = before
         self._under_way = [
@@ -163,7 +163,7 @@ class Intake:
         self._writer.submit(Commit([*before, *(write for _, _, write in self._under_way)], 0))
 
     def _give_up(self, upload: Upload, reason: str) -> None:
-        """The disk had no room for a body."""
+        """Refuse a body because the disk had no room."""
         self.refused += 1
         self.unwritten_bytes -= self._coming.pop(upload, 0)
         upload.refuse(reason)

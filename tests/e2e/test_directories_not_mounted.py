@@ -59,9 +59,10 @@ def test_directories_that_are_not_mounted_cost_nothing(tmp_path: Path) -> None:
     paging.mkdir()  # where it is mounted, when it is
     refused = run("run", str(file))
     assert refused.returncode == 4
-    assert f"{paging} and {large} lack more than may go without asking" in refused.stderr
+    assert f"{paging} and {large} lack more than a broker may give up by itself" in refused.stderr
     assert (
-        f"  {large} lacks all {LARGE} large bodies that the journal needs: {LARGE} messages of big\n" in refused.stderr
+        f"  {large} lacks all {LARGE} large bodies that the journal needs, with {LARGE} messages of big\n"
+        in refused.stderr
     )
     assert f"  {paging} lacks all " in refused.stderr
     assert " messages of many\n" in refused.stderr

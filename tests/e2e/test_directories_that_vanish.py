@@ -45,7 +45,7 @@ def ended(broker: BrokerProcess) -> str:
     assert broker.process.wait(STOP_S) == 3
     assert "Traceback" not in broker.said, broker.said
     line = broker.said.splitlines()[-1]
-    assert line.startswith("storage failed, the broker stops; nothing after this was confirmed: "), broker.said
+    assert line.startswith("storage failed and the broker stops; it confirmed nothing after this: "), broker.said
     return line
 
 

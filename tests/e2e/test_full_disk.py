@@ -209,7 +209,7 @@ def test_a_large_body_that_finds_no_room_is_refused_and_its_room_comes_back(disk
                 client.raw(bytes(MEBIBYTE))
             client.raw(b"\0")
             error = client.expect("ERROR").text
-        assert "There is no room on the disk for this body" in error
+        assert "No disk space for this body" in error
         assert "No space left on device" in error
         broker.await_metric(1, "artemis_large_messages_without_room")
         eventually("free bytes", lambda: free_bytes(disk), lambda seen: seen > before - 3 * MEBIBYTE)
@@ -277,9 +277,9 @@ def test_without_even_the_reserve_it_ends_and_says_what_to_do(disk: Path) -> Non
         confirmed = send_until_the_end(client, "a")
         assert broker.process.wait(STOP_S) == 3
         failed, advice = broker.said.splitlines()[-2:]
-        assert failed.startswith("storage failed, the broker stops; nothing after this was confirmed: ")
+        assert failed.startswith("storage failed and the broker stops; it confirmed nothing after this: ")
         assert "No space left on device" in failed
-        assert advice.startswith("make room on that file system and start the broker again")
+        assert advice.startswith("free space on that file system and start the broker again")
     (disk / FILLER).unlink()
     with started(disk) as broker:
         broker.eventually("messages", lambda: broker.metric("artemis_message_count", queue="a"), confirmed.__le__)

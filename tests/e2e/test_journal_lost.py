@@ -94,7 +94,7 @@ def test_a_damaged_queue_record_costs_nothing(tmp_path: Path) -> None:
     data[data.index(b'"name":"q","address"')] ^= 1
     path.write_bytes(data)
     with started(file) as broker:
-        assert "put back from the copy of bindings: queue q" in broker.said
+        assert "restored from the copy of bindings: queue q" in broker.said
         assert "DAMAGE in 1 place of 1 journal file: at most 1 record lost" in broker.said
         assert broker.metric("artemis_journal_damaged_places") == 1
         assert broker.metric("artemis_journal_lost_records") == 1

@@ -250,7 +250,7 @@ def test_a_segment_that_moves_and_goes_while_it_is_read(tmp_path: Path) -> None:
             for _ in range(600):
                 client.message()
             gone = broker.eventually("it is gone", lambda: reader.ask("/log/segments/1"), lambda one: one[0] != 200)
-        assert gone == (410, b"segment 1 is not in the log any more: retention removed it\n")
+        assert gone == (410, b"segment 1 is no longer in the log: retention removed it\n")
         assert reader.log()["first_lsn"] > first["last_lsn"]
         assert broker.stop() == 0
 
@@ -298,7 +298,7 @@ def test_large_bodies_are_read_by_number(tmp_path: Path) -> None:
         )
         assert reader.ask(path) == (200, body)
         status, text = reader.ask(f"/log/bodies/{large.number + 1}")
-        assert (status, text) == (404, f"there is no body {large.number + 1} (any more)\n".encode())
+        assert (status, text) == (404, f"there is no body {large.number + 1}, or it was removed\n".encode())
         assert broker.stop() == 0
 
 
@@ -440,7 +440,7 @@ def test_a_full_disk_wins_over_a_cursor(tmp_path: Path) -> None:
         assert broker.metric("artemis_log_overrun_files") == held - left
         assert broker.metric("artemis_log_overrun_bytes") > (held - left) * 60_000
         assert (
-            broker.said.count("was removed from the retained log, although it was not read yet by slow") == held - left
+            broker.said.count("was removed from the retained log before these cursors had read it: slow") == held - left
         )
         assert reader.cursor("slow")["is_overtaken"] is True
         assert broker.stop() == 0
@@ -474,22 +474,22 @@ def test_broken_requests(tmp_path: Path) -> None:
         send(broker, 3)
         size = reader.log()["segments"][0]["bytes"]
         for path, method, status, text in (
-            ("/log?after_lsn=x", "GET", 400, "after_lsn has to be a number"),
-            ("/log?after_lsn=-2", "GET", 400, "after_lsn has to be a number"),
+            ("/log?after_lsn=x", "GET", 400, "after_lsn must be a number"),
+            ("/log?after_lsn=-2", "GET", 400, "after_lsn must be a number"),
             ("/log/", "GET", 404, "no such path"),
             ("/log/segments", "GET", 404, "no such path"),
-            ("/log/segments/x", "GET", 404, "is no number of a segment"),
-            ("/log/segments/-1", "GET", 404, "is no number of a segment"),
-            ("/log/segments/99", "GET", 404, "there is no segment 99 yet"),
-            ("/log/segments/" + "9" * 30, "GET", 404, "is no number of a segment"),
-            ("/log/segments/..%2F..%2Fbroker.xml", "GET", 404, "is no number of a segment"),
-            ("/log/bodies/..%2Fx", "GET", 404, "is no number of a body"),
-            ("/log/segments/1", "PUT", 405, "only GET, HEAD"),
-            ("/log/cursors", "DELETE", 405, "only GET, HEAD"),
-            ("/log/cursors/c", "POST", 405, "only GET, HEAD, PUT, DELETE"),
+            ("/log/segments/x", "GET", 404, "is not a segment number"),
+            ("/log/segments/-1", "GET", 404, "is not a segment number"),
+            ("/log/segments/99", "GET", 404, "segment 99 does not exist yet"),
+            ("/log/segments/" + "9" * 30, "GET", 404, "is not a segment number"),
+            ("/log/segments/..%2F..%2Fbroker.xml", "GET", 404, "is not a segment number"),
+            ("/log/bodies/..%2Fx", "GET", 404, "is not the number of a body"),
+            ("/log/segments/1", "PUT", 405, "method not allowed; use GET, HEAD"),
+            ("/log/cursors", "DELETE", 405, "method not allowed; use GET, HEAD"),
+            ("/log/cursors/c", "POST", 405, "method not allowed; use GET, HEAD, PUT, DELETE"),
             ("/log/cursors/c", "GET", 404, "there is no cursor 'c'"),
             ("/log/cursors/c", "DELETE", 404, "there is no cursor 'c'"),
-            ("/log/cursors/c", "PUT", 400, "the body is no JSON"),
+            ("/log/cursors/c", "PUT", 400, "the request body is not valid JSON"),
         ):
             got, body = reader.ask(path, method)
             assert (got, text in body.decode()) == (status, True), (path, method, got, body)

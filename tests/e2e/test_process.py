@@ -119,7 +119,7 @@ def test_a_broker_that_nobody_can_send_to_is_not_ready(tmp_path: Path) -> None:
     file.write_text(configuration({"http": HTTP}), "utf-8")
     broker = BrokerProcess(["run", str(file)], tmp_path / "broker.log")
     try:
-        broker.eventually("it is up", lambda: broker.said, lambda said: "nobody can connect" in said)
+        broker.eventually("it is up", lambda: broker.said, lambda said: "no client can connect" in said)
         assert "warning[no-port]: " in broker.said
         [port] = re.findall(r"listening on 127\.0\.0\.1:(\d+) for HTTP", broker.said)
         with pytest.raises(HTTPError) as answer:

@@ -61,7 +61,7 @@ def test_every_base_and_every_pair_is_drawn_and_accepted(space: Space) -> None:
 
 def test_what_is_not_drawn_is_refused() -> None:
     """Two answers to a full queue, and values in pages that nobody would replace, for example."""
-    assert "both say what a full queue does" in IN_MEMORY.all_pairs[("policy", "ring-1"), ("ring-size", "3")]
+    assert "both define what a full queue does" in IN_MEMORY.all_pairs[("policy", "ring-1"), ("ring-size", "3")]
     assert IN_MEMORY.all_pairs[("policy", "ring-1"), ("ring-size", "none")] == ""
     refused = PAGED.all_pairs[("type", "lvq"), ("acquisition", "non-destructive")]
     assert "never be replaced" in refused

@@ -187,13 +187,13 @@ WARNINGS = {
     "overflow-policy='RING'": "is never full",
     "max-depth-bytes='5'": "nothing happens at that depth",
     "flow-resume-percent='50'": "has no effect",
-    "min-message-ttl='5' max-message-ttl='4'": "counts",
+    "min-message-ttl='5' max-message-ttl='4'": "wins",
     "consumers-before-dispatch='3' max-consumers='2'": "nothing is ever delivered",
     "max-live-consumers='3' max-consumers='2'": "has no effect",
-    "expiry-policy='ROUTE_TO_ALTERNATE'": "is discarded",
+    "expiry-policy='ROUTE_TO_ALTERNATE'": "are discarded",
     "non-destructive='true' max-delivery-attempts='2'": "no dead messages",
     "alert-repeat-gap='5'": "has no effect",
-    "overflow-policy='FLOW_TO_DISK' max-depth-messages='5' sort-key='k'": "only when it comes into memory",
+    "overflow-policy='FLOW_TO_DISK' max-depth-messages='5' sort-key='k'": "only once it is in memory",
 }
 
 
@@ -235,7 +235,7 @@ def test_a_queue_that_is_its_own_dead_letter_address_is_warned_of() -> None:
     queue = "<address name='q'><anycast><queue name='q' dead-letter-address='q'/></anycast></address>"
     core = f"<core xmlns='urn:activemq:core'><addresses>{queue}</addresses></core>"
     config = loads(f"<configuration xmlns='urn:activemq'>{core}</configuration>")
-    assert any("come back to it for ever" in notice.message for notice in config.notices)
+    assert any("return to it for ever" in notice.message for notice in config.notices)
 
 
 def test_every_rule_names_attributes_that_exist() -> None:

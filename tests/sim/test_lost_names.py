@@ -85,7 +85,7 @@ def test_an_acknowledgement_that_is_lost_is_told_by_its_queue(made: Made) -> Non
             if record.type_code == 3:
                 disk = made.disk()
                 flip(disk, name, record.offset + RECORD_HEADER_BYTES + 9)
-                assert "what happened to messages of orders" in "\n".join(damage_lines(recover(disk), "journal"))
+                assert "events of messages of orders" in "\n".join(damage_lines(recover(disk), "journal"))
                 return
     raise AssertionError("no acknowledgement")
 
@@ -120,7 +120,7 @@ def test_a_file_that_is_missing_is_told_with_the_queues_of_its_messages(made: Ma
         del disk.files[name]
         with pytest.raises(LossError) as caught:
             recover(disk)
-        assert caught.value.examined.reasons == [f"{name} is missing: {UNKNOWN} its messages were"]
+        assert caught.value.examined.reasons == [f"{name} is missing: its messages were {UNKNOWN}"]
         disk.create(index_name(name), len(text))
         overwrite(disk, index_name(name), 0, text)
         with pytest.raises(LossError) as caught:

@@ -93,7 +93,7 @@ def test_between_two_runs(spark: SparkSession, tmp_path: Path, kind: str) -> Non
         assert archived(spark, where) == [*range(40)]
         before = files_of(where)
         place.replace()
-        with pytest.raises(PipelineError, match=r"another one than that in the archive.*into another directory"):
+        with pytest.raises(PipelineError, match=r"not the one in the archive.*into another directory"):
             archive(spark, [place.feed()], where)
         assert files_of(where) == before
 

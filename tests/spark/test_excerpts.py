@@ -330,7 +330,7 @@ def test_a_survey_is_made_in_steps_and_of_whole_segments_alone(tmp_path: Path) -
     changed = bytearray(data)
     changed[5000] ^= 1
     one = surveys.Survey(bytes(changed), size_bytes)
-    with pytest.raises(surveys.CodecError, match="not whole at byte"):
+    with pytest.raises(surveys.CodecError, match="incomplete record at byte"):
         one.step(1_000_000)
     with pytest.raises(surveys.CodecError):
         surveys.Survey(data[: size_bytes - 1], size_bytes)

@@ -129,7 +129,7 @@ def replaced(scene: Scene) -> None:
     for path in scene.broker.folder.glob("*/"):
         shutil.rmtree(path)
     scene.restart(1000, 2 * COUNT)
-    refused(scene.go_on, "is not the one that was planned|another one than this query has read")
+    refused(scene.go_on, "is not the one that was planned|not the one that this query has read")
 
 
 def restored(scene: Scene) -> None:
@@ -142,7 +142,7 @@ def restored(scene: Scene) -> None:
     shutil.rmtree(scene.broker.folder)
     shutil.copytree(scene.backup, scene.broker.folder)
     scene.restart(1000, 2 * COUNT)
-    refused(scene.go_on, "is not the one that was planned|another one than this query has read")
+    refused(scene.go_on, "is not the one that was planned|not the one that this query has read")
 
 
 def missing(scene: Scene) -> None:
@@ -165,7 +165,7 @@ def unknown(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
     """A name that is misspelt."""
     with caplog.at_level(logging.WARNING):
         assert scene.read(subscribe="ordres") == []
-    assert "no log knows the address 'ordres': did you mean 'orders'?" in caplog.messages
+    assert "no log has the address 'ordres': did you mean 'orders'?" in caplog.messages
 
 
 def shared(scene: Scene) -> None:
@@ -184,7 +184,7 @@ def shared(scene: Scene) -> None:
     one, other = LogStreamReader(given), LogStreamReader(given)
     start = one.initialOffset()
     if scene.place == "directory":
-        refused(lambda: step(one, start), "a cursor is kept by a running broker")
+        refused(lambda: step(one, start), "only a running broker keeps cursors")
         return
     step(one, start)
     end = step(other, start)

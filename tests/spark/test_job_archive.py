@@ -153,5 +153,5 @@ def test_jobs_read_the_archive(spark: SparkSession, world: SimulatedTraffic, arc
 
 
 def test_no_archive_there(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(JobError, match="has no table events: artemis-py pipeline archive writes one"):
+    with pytest.raises(JobError, match="has no table events; artemis-py pipeline archive writes it"):
         ArchiveTables(tmp_path).table(spark, "events", ("offset",))

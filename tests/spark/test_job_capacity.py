@@ -122,10 +122,10 @@ def test_queues(result: Result, world: SimulatedTraffic) -> None:
     assert rows["ticks"]["replaced"] == sum(
         1 for _, life in lives(world, "ticks") if life.end is not None and life.end[2] == "replaced"
     )
-    assert [note for note in result.notes if "nobody acknowledged" in note] == [
-        "nobody acknowledged anything in "
+    assert [note for note in result.notes if "no consumer acknowledged" in note] == [
+        "no consumer acknowledged anything in "
         + ", ".join(queue for queue, row in rows.items() if not row["serviceRate"])
-        + ": what comes there stays"
+        + "; messages stay there"
     ]
     losing = [
         queue for queue, row in rows.items() if 0 < float(str(row["serviceRate"])) <= float(str(row["arrivalRate"]))
@@ -133,7 +133,7 @@ def test_queues(result: Result, world: SimulatedTraffic) -> None:
     measured = [queue for queue in losing if busy_seconds(world, queue)[0]]
     assert [note.partition(":")[0] for note in result.notes if "never drains" in note] == measured
     assert [note for note in result.notes if "kept up" in note] == [
-        f"consumers of {queue} kept up with what came: how fast they would drain is not known"
+        f"consumers of {queue} kept up with all arrivals; how fast they would drain a backlog is not known"
         for queue in losing
         if queue not in measured
     ]

@@ -77,7 +77,7 @@ def test_the_life_of_a_message_is_looked_for_where_it_is_spoken_of(
 
     picture = trace(spark, only(15, 20), str(DEAD)).texts[0].body
     assert picture.startswith(f"message {DEAD} to orders")
-    assert f"went on as message {20 * 50 + 1} to DLQ" in picture
+    assert f"continued as message {20 * 50 + 1} to DLQ" in picture
 
 
 def test_a_message_that_went_nowhere(spark: SparkSession, only: Callable[..., LogTables]) -> None:

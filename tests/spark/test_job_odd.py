@@ -41,7 +41,7 @@ def test_who_got_what(spark: SparkSession, source: LogTables, odd: Odd) -> None:
         "ring": (odd.seen["ring"], odd.seen["ring"], 0), "quick": (5, 5, 0), "slow": (5, 0, 5),
     }  # fmt: skip
     assert {row["jain"] for row in rows_of(result.table("queues"))} == {1.0}
-    assert result.notes == ["a consumer that never got anything is not in the log, and does not count"]
+    assert result.notes == ["consumers that never got a message are not in the log and do not count"]
 
 
 def test_how_long_and_how_many(spark: SparkSession, source: LogTables, odd: Odd) -> None:
@@ -87,8 +87,8 @@ def test_one_life(spark: SparkSession, source: LogTables, odd: Odd) -> None:
     from artemis_py.spark.jobs.trace import trace
 
     picture = trace(spark, source, odd.poison).texts[0].body
-    assert picture.count("delivered to") == picture.count("came back: failed delivery") == 2
-    assert "went on as message" in picture
+    assert picture.count("delivered to") == picture.count("returned: failed delivery") == 2
+    assert "continued as message" in picture
 
 
 def test_what_would_have_been_needed(spark: SparkSession, source: LogTables, odd: Odd) -> None:
@@ -103,7 +103,7 @@ def test_what_would_have_been_needed(spark: SparkSession, source: LogTables, odd
     assert int(str(large["largestBytes"])) > LARGE_BYTES
     never = {note.partition(":")[0] for note in result.notes if "a backlog never drains" in note}
     assert never <= {"tx"}
-    [idle] = [note for note in result.notes if note.startswith("nobody acknowledged anything in ")]
-    assert set(idle.removeprefix("nobody acknowledged anything in ").partition(":")[0].split(", ")) == {
+    [idle] = [note for note in result.notes if note.startswith("no consumer acknowledged anything in ")]
+    assert set(idle.removeprefix("no consumer acknowledged anything in ").partition(";")[0].split(", ")) == {
         "hoard", "slow.slow", "DLQ", "gone", "poison"
     }  # fmt: skip

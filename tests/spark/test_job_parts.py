@@ -68,14 +68,14 @@ def test_moments(text: str, offset_ms: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "yesterday", "25:00", "2026-02-30", "5"])
 def test_what_is_no_moment(text: str) -> None:
-    with pytest.raises(ValueError, match="is no time: write 2026-01-31T10:00"):
+    with pytest.raises(ValueError, match="is not a time; write 2026-01-31T10:00"):
         moment_ms(text, NOW_MS)
 
 
 def test_durations() -> None:
     assert [duration_s(text) for text in ("90", "90s", "10m", "2h", "1d", "250ms")] == [90, 90, 600, 7200, 86400, 1]
     for text in ("0", "-5", "soon", "5y"):
-        with pytest.raises(ValueError, match="is no duration"):
+        with pytest.raises(ValueError, match="is not a duration"):
             duration_s(text)
 
 
@@ -86,11 +86,11 @@ def test_of_a_long_trace_our_own_sentence_is_told() -> None:
         "\tat org.apache.spark.sql.errors.X\n"
     )
     assert sentence_of(trace) == "no journal files there; name a directory"
-    assert sentence_of("\n[CANNOT] do it.\n\tat org.apache").startswith("Spark could not do it: [CANNOT] do it.")
+    assert sentence_of("\n[CANNOT] do it.\n\tat org.apache").startswith("Spark failed: [CANNOT] do it.")
 
 
 @pytest.mark.parametrize(
-    ("is_stopped", "said"), [(True, r"Spark itself ended, .* spark\.driver\.memory=4g"), (False, "could not do it: x")]
+    ("is_stopped", "said"), [(True, r"Spark itself ended, .* spark\.driver\.memory=4g"), (False, "Spark failed: x")]
 )
 def test_when_spark_itself_has_ended(is_stopped: bool, said: str) -> None:
     class Spark:
@@ -112,7 +112,7 @@ def test_why_spark_did_not_start(tmp_path: Path) -> None:
         "26/01/31 00:58:44 ERROR StandaloneSchedulerBackend: All masters are unresponsive! Giving up.\n"
         "26/01/31 00:58:44 WARN StandaloneSchedulerBackend: Application ID is not initialized yet.\n"
     )
-    end = " (--verbose shows all that Java said)"
+    end = " (--verbose shows the output of Java)"
     assert complaint_of(said, ValueError("x\ny")) == f"All masters are unresponsive! Giving up.{end}"
     said.write_text("")
     assert complaint_of(said, ValueError("first\nsecond")) == f"first{end}"

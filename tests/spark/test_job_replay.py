@@ -48,7 +48,7 @@ def test_a_dry_run_tells_what_would_be_published(spark: SparkSession, source: Fr
 
 def test_a_condition_that_spark_refuses(spark: SparkSession, source: Frames) -> None:
     for where in ("adress = 'x'", "address = "):
-        with pytest.raises(JobError, match=r"is not understood: .* Columns are those of the table messages"):
+        with pytest.raises(JobError, match=r"is not valid: .* The columns are those of the table messages"):
             replay(spark, source, Target("fix", {}), where=where)
 
 

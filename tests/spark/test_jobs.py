@@ -82,7 +82,7 @@ def test_latency_leaves_out_what_began_before_the_span(
     result = latency(spark, Frames(source.tables, Span(from_ms=from_ms)))
     found = {row["queue"]: row for row in rows_of(result.table("queues"))}
     assert found["orders"]["messages"] == sum(1 for _, life in lives(world, "orders") if life.came_ms >= from_ms)
-    assert any("came to their queues before this time span" in note for note in result.notes)
+    assert any("reached their queues before this time span" in note for note in result.notes)
 
 
 # ---- throughput ----------------------------------------------------------------------------------
@@ -275,9 +275,9 @@ def test_the_biography_of_a_dead_message(spark: SparkSession, source: Frames, wo
         assert picture.count("delivered to") == len(life.deliveries) == 3
         assert f"+{life.deliveries[0][0] - message.at_ms} ms  delivered to {life.deliveries[0][2]}" in picture
         assert "failed delivery 3" in picture
-        assert "dead: delivered as often as allowed" in picture
-        assert f"└─ went on as message {copy.id} to DLQ" in picture
-        assert "still there at the end of this log" in picture
+        assert "dead: it reached the limit of delivery attempts" in picture
+        assert f"└─ continued as message {copy.id} to DLQ" in picture
+        assert "still in the queue at the end of this log" in picture
     events = rows_of(trace(spark, source, str(message.id)).table("events"))
     assert len(events) == 1 + 1 + 3 + 3 + 1 + 2
 
@@ -287,5 +287,5 @@ def test_a_message_that_is_not_there(spark: SparkSession, source: Frames) -> Non
 
     with pytest.raises(JobError, match="message 5 is not in the log"):
         trace(spark, source, "5")
-    with pytest.raises(JobError, match="is no message id"):
+    with pytest.raises(JobError, match="is not a message id"):
         trace(spark, source, "queue-x")

@@ -281,7 +281,7 @@ def test_a_large_body_that_is_not_whole(traffic: Traffic, tmp_path: Path) -> Non
         batches = [batch for share in reader.partitions() for batch in reader.read(share)]
         return [row["value"] for batch in batches for row in batch.to_pylist()]
 
-    with pytest.raises(PipelineError, match=f"of {len(LARGE)} bytes is not below .*includeBody=false"):
+    with pytest.raises(PipelineError, match=f"of {len(LARGE)} bytes is not in .*includeBody=false"):
         read()
     assert read(failOnDataLoss="false") == [None]
     body.write_bytes(LARGE)

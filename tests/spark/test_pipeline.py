@@ -156,9 +156,9 @@ def test_nothing_found_says_what_there_is(pipeline: Pipeline, story: Story) -> N
     places = {"--url": story.url, "--journal": str(story.folder)}
     for option, place in places.items():
         notes = pipeline.run("latency", option, place, "--addresses", "nowhere")["notes"]
-        [extent] = [note for note in notes if note != "no log knows the address 'nowhere'"]
+        [extent] = [note for note in notes if note != "no log has the address 'nowhere'"]
         assert len(notes) == 2
-        assert re.fullmatch(r"there is nothing of this in the log, which goes from 20.{17} to 20.{17} UTC", extent)
+        assert re.fullmatch(r"no results in the log, which goes from 20.{17} to 20.{17} UTC", extent)
 
 
 def test_a_log_that_tells_only_half_says_so(
@@ -192,7 +192,7 @@ def test_an_archive_has_no_parts(
     """The broker drops what it is told is archived, of all addresses."""
     for part in (["--addresses", "orders"], ["--from", "1h"], ["--to", "now"]):
         assert main(["pipeline", "archive", str(tmp_path / "archive"), "--url", story.url, *part]) == 1
-        assert "leave out --from, --to and --addresses" in capsys.readouterr().err
+        assert "Leave out --from, --to and --addresses" in capsys.readouterr().err
     assert not (tmp_path / "archive").exists()
 
 
@@ -282,7 +282,7 @@ def test_replay(pipeline: Pipeline, story: Story) -> None:
     assert main(["pipeline", "replay", *select, "--publish"]) == 1
     assert "--publish needs --target tcp://HOST:PORT" in pipeline.capsys.readouterr().err
     value = pipeline("replay", number=1)
-    assert f"the same with --run-id {value['facts']['run']} goes on" in pipeline.told
+    assert f"run it again with --run-id {value['facts']['run']} to continue" in pipeline.told
     assert value["facts"]["chunks"] == 1
     [message] = drained(story.broker, "again", 1)
     assert message.body.decode() == story.ledger.poison["body"]
@@ -305,15 +305,15 @@ def test_every_documented_command_is_run_here() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "say where the log is: --journal DIR, --url http://HOST:PORT or --archive DIR"),
-        (["--url", "http://127.0.0.1:1", "--archive", "x"], "say one of them"),
-        (["--journal", "{folder}/nothing"], "which is no directory on this machine"),
+        ([], "give the place of the log: --journal DIR, --url http://HOST:PORT or --archive DIR"),
+        (["--url", "http://127.0.0.1:1", "--archive", "x"], "give only one of these"),
+        (["--journal", "{folder}/nothing"], "which is not a directory on this machine"),
         (["--journal", "{folder}"], "there is no log in"),
         (["--url", "http://127.0.0.1:99999"], "option url is 'http://127.0.0.1:99999'"),
-        (["--url", "http://x", "--from", "2h", "--to", "3h"], "--from is not before --to"),
+        (["--url", "http://x", "--from", "2h", "--to", "3h"], "--from must be before --to"),
         (["--url", "http://x", "--html", "{folder}/nowhere/page.html"], "page.html cannot be written: name a file in"),
         (["--url", "http://x", "--html", "{folder}"], "is a directory: name the file to write"),
-        (["--archive", "{folder}"], "is no archive: artemis-py pipeline archive makes one"),
+        (["--archive", "{folder}"], "is not an archive; artemis-py pipeline archive makes one"),
     ],
 )
 def test_errors_that_need_no_spark(
@@ -328,9 +328,12 @@ def test_errors_that_need_no_spark(
 def test_wrong_arguments(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, said in (
         (["latncy"], "invalid choice: 'latncy'"),
-        (["latency", "--from", "soon"], "'soon' is no time: write 2026-01-31T10:00"),
-        (["capacity", "--memory", "much"], "no byte size"),
-        (["latency", "--conf", "memory=4g"], "is no setting: write spark.executor.memory=4g"),
+        (["latency", "--from", "soon"], "'soon' is not a time; write 2026-01-31T10:00"),
+        (["capacity", "--memory", "much"], "not a byte size"),
+        (
+            ["latency", "--conf", "memory=4g"],
+            ("is not a Spark setting; write NAME=VALUE, such as spark.executor.memory=4g"),
+        ),
         (["replay"], "one of the arguments --address --original is required"),
     ):
         with pytest.raises(SystemExit) as end:

@@ -81,8 +81,8 @@ def test_options_of_a_table_hold_where_it_is_read(spark: SparkSession, log: Made
     ("options", "said"),
     [
         ("jurnal '/log'", "option jurnal is unknown: did you mean journal"),
-        ("journal '/log', columns 'valeu'", "valeu, which table messages has not: did you mean value"),
-        ("url 'http://a:1', password 'secret'", r"option password would stand in the catalog"),
+        ("journal '/log', columns 'valeu'", "valeu, which table messages does not have: did you mean value"),
+        ("url 'http://a:1', password 'secret'", r"option password would be stored in the catalog"),
     ],
 )
 def test_a_table_with_wrong_options_is_not_made(spark: SparkSession, table: str, options: str, said: str) -> None:
@@ -115,9 +115,9 @@ def test_tables_of_others_stay(spark: SparkSession, log: MadeLog, database: str)
     assert spark.catalog.tableExists(f"{database}.kept")
     spark.sql(f"DROP TABLE {database}.orders")
     spark.sql(f"CREATE TABLE {database}.orders USING artemis OPTIONS (journal '{log.folder}')")
-    with pytest.raises(PipelineError, match=f"{database}.orders is a table of somebody else"):
+    with pytest.raises(PipelineError, match=f"{database}.orders is not one of these tables"):
         views(spark, str(log.folder), database)
-    with pytest.raises(PipelineError, match="they have no password"):
+    with pytest.raises(PipelineError, match="they cannot have a password"):
         views(spark, {"url": "http://a:1", "password": "secret"}, database)
 
 

@@ -146,13 +146,13 @@ def test_a_broker_that_is_down_is_an_error_after_a_time() -> None:
     with socket.create_server((LOOPBACK, 0)) as closed:
         port = closed.getsockname()[1]
     with pytest.raises(
-        PipelineError, match=rf"tcp://127.0.0.1:{port}: nothing confirmed for 0.3 s .*is the broker running"
+        PipelineError, match=rf"tcp://127.0.0.1:{port}: nothing was confirmed for 0.3 s .*is the broker running"
     ):
         published(plan_for(port, "a", timeout="300 ms"))
 
 
 def test_a_broker_that_says_nothing_is_an_error_after_a_time() -> None:
-    with answering(b"") as port, pytest.raises(PipelineError, match=r"nothing confirmed for 0.3 s"):
+    with answering(b"") as port, pytest.raises(PipelineError, match=r"nothing was confirmed for 0.3 s"):
         published(plan_for(port, "a", timeout="300 ms"))
 
 
@@ -222,7 +222,7 @@ def test_a_receipt_for_nothing_is_an_error() -> None:
 def test_a_full_address_with_fail_is_an_error(sink_broker: BrokerProcess) -> None:
     """Of the transaction that does not fit nothing arrives."""
     plan = plan_for(sink_broker.port, "fails.a", rowsPerTransaction="3")
-    with pytest.raises(PipelineError, match=r"Address fails\.a is full: make room"):
+    with pytest.raises(PipelineError, match=r"Address fails\.a is full: consume messages"):
         published(plan)
     assert added(sink_broker, "fails.a") == 3
 
@@ -240,7 +240,7 @@ def test_a_full_address_with_block_is_waited_for(sink_broker: BrokerProcess) -> 
 
 def test_a_full_address_with_block_is_an_error_after_a_time(sink_broker: BrokerProcess) -> None:
     plan = plan_for(sink_broker.port, "blocks.b", rowsPerTransaction="3", timeout="300 ms")
-    with pytest.raises(PipelineError, match=r"nothing confirmed for 0.3 s .*has the address policy BLOCK and no room"):
+    with pytest.raises(PipelineError, match=r"nothing was confirmed for 0.3 s .*is the address full with policy BLOCK"):
         published(plan)
     assert added(sink_broker, "blocks.b") == 6
 
@@ -273,9 +273,9 @@ def test_nothing_is_doubled_over_a_restart_of_the_broker(tmp_path: Path, place: 
         ([(50, 200, True), (50, 200, True)], None),
         (
             [(50, 200, True), (51, 200, True)],
-            "A batch was published in 101 transactions, and the broker remembers 200 ids",
+            "A batch was published in 101 transactions, but the broker remembers only 200 ids",
         ),
-        ([(1, None, True)], "remembers no ids of transactions"),
+        ([(1, None, True)], "remembers no transaction ids"),
         ([(1, 200, False)], "persist-id-cache is false"),
         ([(0, None, True)], None),
     ],

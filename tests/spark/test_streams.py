@@ -280,7 +280,7 @@ def test_what_retention_took_is_an_error(tmp_path: Path, streams: Streams) -> No
     with pytest.raises(Exception, match="the sink fails once"):
         query.awaitTermination(WAIT_S)
     again = streams.start(sink, now=True, **options)
-    with pytest.raises(Exception, match="are not in the log any more: retention has removed them"):
+    with pytest.raises(Exception, match="are no longer in the log: retention removed them"):
         again.awaitTermination(WAIT_S)
 
 
@@ -324,7 +324,7 @@ def test_a_checkpoint_of_another_log_is_refused(tmp_path: Path, streams: Streams
     overtaken(tmp_path / "log")
     streams.run(Sink(), journal=tmp_path / "log", broker="b", startingOffsets="earliest")
     query = streams.start(Sink(), now=True, journal=tmp_path / "log", broker="other", startingOffsets="earliest")
-    with pytest.raises(Exception, match="the query's checkpoint is of broker b, and there is other"):
+    with pytest.raises(Exception, match="the query's checkpoint is of broker b, but the logs are of other"):
         query.awaitTermination(WAIT_S)
 
 

@@ -71,8 +71,8 @@ def test_a_step_is_told_once_and_counted(step_ms: int, direction: str) -> None:
         pair.pass_ns(MS)
         assert not pair.clocks.look()
     assert pair.clocks.steps == {"forward": 0, "back": 0, direction: 1}
-    way = "ahead" if step_ms > 0 else "back"
-    assert [line.partition(": dates")[0] for line in pair.said] == [
+    way = "forward" if step_ms > 0 else "back"
+    assert [line.partition(": expires")[0] for line in pair.said] == [
         f"warning: the wall clock was set {way} by {abs(step_ms) / 1000:.3f} s"
         + (" (or the machine was asleep)" if step_ms > 0 else "")  # no sleep sets a clock back
     ]

@@ -146,7 +146,7 @@ def test_a_disk_that_cannot_be_looked_at_changes_nothing() -> None:
     watch.look()
     watch.look()
     assert broker.disk_full
-    assert disk.lines[1:] == ["warning: the disk of data/journal cannot be looked at: Input/output error"]
+    assert disk.lines[1:] == ["warning: the disk usage of data/journal cannot be read: Input/output error"]
 
 
 def test_a_real_file_system(tmp_path: Path) -> None:

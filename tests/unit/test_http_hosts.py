@@ -80,9 +80,9 @@ def test_what_is_refused_says_what_to_do_and_open_routes_are_not() -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (b"[" * 33 + b"]" * 33, "nested more than 32 deep"),
-        (b"[" * 60_000, "nested more than 32 deep"),
-        (b"9" * 5_000, "a number in it has more than 4300 digits"),
+        (b"[" * 33 + b"]" * 33, "nested more than 32 levels deep"),
+        (b"[" * 60_000, "nested more than 32 levels deep"),
+        (b"9" * 5_000, "a number has more than 4300 digits"),
         (b'"\\ud800"', "half of a surrogate pair"),
         (b"\xff", "can't decode"),
         (b"", "Expecting value"),

@@ -76,7 +76,7 @@ def test_it_pauses_before_the_last_descriptors_and_goes_on_by_itself() -> None:
         taken = len(desk.taken)
         assert taken < 20
         assert len(desk.lines) == 1
-        assert "acceptor stomp accepts nobody until connections are closed" in desk.lines[0]
+        assert "acceptor stomp accepts no connections until others are closed" in desk.lines[0]
         for client in desk.clients[:taken]:
             client.close()
         for transport in desk.taken:
@@ -193,7 +193,7 @@ def test_a_line_that_repeats_is_counted() -> None:
     assert said.lines == ["warning: the same"] * LINES_MAX + ["warning: another"]
     said.now_s = WINDOW_S
     said.complaints.tell("warning: the same")
-    assert said.lines[-1] == f"warning: the same ({1000 - LINES_MAX} more like it were not written before this one)"
+    assert said.lines[-1] == f"warning: the same ({1000 - LINES_MAX} similar lines before this one were not written)"
 
 
 def test_lines_of_one_kind_count_together_whatever_they_say() -> None:

@@ -187,10 +187,10 @@ def test_a_segment_that_was_removed_since_is_gone(tmp_path: Path) -> None:
     moved.unlink()
     moved.with_name(index_name(moved.name)).unlink()
     assert [one["segment"] for one in desk.read(listing())] == [2, 3]
-    with pytest.raises(NotInLogError, match="segment 1 is not in the log any more") as gone:
+    with pytest.raises(NotInLogError, match="segment 1 is no longer in the log") as gone:
         opening()
     assert gone.value.is_gone
-    with pytest.raises(NotInLogError, match="there is no segment 9 yet") as missing:
+    with pytest.raises(NotInLogError, match="segment 9 does not exist yet") as missing:
         desk.view.opening(9)
     assert not missing.value.is_gone
 

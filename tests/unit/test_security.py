@@ -79,7 +79,7 @@ def test_where_nothing_matches_nobody_may_do_anything() -> None:
     access = access_to(broker(setting("a", send="all")), "b")
     assert access.setting is None
     assert access.permissions_of(["all"]) == ()
-    assert access.lines() == ["no security-setting matches b: nobody may do anything"]
+    assert access.lines() == ["no security-setting matches b, so nobody may do anything"]
 
 
 def test_permissions_of_somebody_with_several_roles() -> None:
@@ -95,7 +95,7 @@ def test_lines_say_where_each_role_comes_from() -> None:
         setting("a.#", 9, send="admin ldap boss guests", browse="auditor ldap admin boss"),
     )
     lines = access_to(config, "a.b").lines()
-    assert lines[0] == "security-setting match='a.#' (broker.xml:9) decides alone"
+    assert lines[0] == "security-setting match='a.#' (broker.xml:9) alone decides"
     assert "  send: admin, ldap (mapped to admin), boss (mapped to admin), guests" in lines
     assert "  browse: auditor, ldap (mapped to auditor, admin), admin, boss (mapped to admin)" in lines
     assert "  consume: nobody" in lines

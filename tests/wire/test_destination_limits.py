@@ -129,7 +129,7 @@ def test_a_full_acceptor_says_what_to_do() -> None:
     (error,) = world.client("b").collect()
     message = str(error.header("message"))
     assert message.startswith("This acceptor allows 1 connections")
-    assert "raise connectionsAllowed of the acceptor" in message
+    assert "raise its connectionsAllowed" in message
 
 
 def test_a_client_that_says_nothing_is_told_the_limit() -> None:

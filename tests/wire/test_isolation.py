@@ -215,9 +215,7 @@ def test_what_broke_off_is_told_with_who_and_where_and_counted() -> None:
     world, _ = run(leaves_politely, named({"write": RuntimeError("bad\n\x1b[31m")}))
     assert world.stats.faults.counts["flush"] == 1
     assert len(world.said) == 1
-    assert (
-        "connection 10.0.0.7:4711 is cut off, its step flush broke off: RuntimeError: bad\\n\\x1b[31m" in world.said[0]
-    )
+    assert "connection 10.0.0.7:4711 is closed, its step flush failed: RuntimeError: bad\\n\\x1b[31m" in world.said[0]
 
 
 def test_lines_are_limited_and_what_was_left_out_is_told() -> None:

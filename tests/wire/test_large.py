@@ -527,7 +527,7 @@ def test_a_body_that_found_no_room_is_answered_with_an_error() -> None:
     producer.send(sent(BODY, "receipt:1"))
     frame = taken(producer)[0]
     assert frame.command == "ERROR"
-    assert "There is no room on the disk for this body" in frame.text
+    assert "No disk space for this body" in frame.text
     assert "No space left on device" in frame.text
     other.send(sent(b"small", "receipt:2"))
     assert summary(other) == ["RECEIPT 2"]

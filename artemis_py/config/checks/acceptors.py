@@ -1,4 +1,4 @@
-"""From the URIs of acceptors to ports: which are opened, with which protocols, and why others are not."""
+"""Turns the URIs of acceptors into ports: which are opened, with which protocols, and why others are not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from artemis_py.config.values import ValueTextError, parse_value
 
 _EVERYTHING: Final = ("STOMP",)
 _SPEAKS_NONE: Final = f"this broker speaks none of its protocols; it speaks {' and '.join(SERVED_PROTOCOLS)}"
-_NAMES_NONE: Final = f"it names no protocol that anybody knows; this broker speaks {' and '.join(SERVED_PROTOCOLS)}"
+_NAMES_NONE: Final = f"it names no known protocol; this broker speaks {' and '.join(SERVED_PROTOCOLS)}"
 
 
 def make_acceptors(draft: Draft, *, open_to_all: bool) -> tuple[AcceptorConfig, ...]:
@@ -36,17 +36,17 @@ def make_acceptors(draft: Draft, *, open_to_all: bool) -> tuple[AcceptorConfig, 
 
 
 def _tell_of_foreign(draft: Draft, foreign: dict[str, Origin], acceptors: list[AcceptorConfig]) -> None:
-    """One warning for all that other protocols are named for: the files of Artemis have three such acceptors."""
-    what = f"protocols that this broker does not speak are left out: {', '.join(foreign)}"
+    """Give one warning for all unsupported protocols: Artemis' own files have three such acceptors."""
+    what = f"unsupported protocols are ignored: {', '.join(foreign)}"
     closed = [f"{each.name!r} ({each.origin.line})" for each in acceptors if each.refused == _SPEAKS_NONE]
     if closed:
-        what += f"; acceptors without any other are not opened: {', '.join(closed)}"
+        what += f"; acceptors with no other protocol are not opened: {', '.join(closed)}"
     draft.problems.warning("foreign-protocol", next(iter(foreign.values())), what)
 
 
 def _make(draft: Draft, each: AcceptorDraft, foreign: dict[str, Origin], open_to_all: bool) -> AcceptorConfig:
     if each.scheme == "vm":
-        reason = "it is a way in for programs in the same Java virtual machine"
+        reason = "it serves programs in the same Java virtual machine only"
         return AcceptorConfig(name=each.name, host=each.host, port=0, protocols=(), origin=each.origin, refused=reason)
     params, refused = _check_params(draft, each)
     protocols = _protocols(draft, each, params, foreign)
@@ -54,8 +54,8 @@ def _make(draft: Draft, each: AcceptorDraft, foreign: dict[str, Origin], open_to
         refused = _SPEAKS_NONE if foreign else _NAMES_NONE
     if refused is None and not open_to_all and not is_loopback(each.host):
         refused = (
-            f"{each.host} can be reached from other machines, and this version checks no users or passwords; "
-            "listen on 127.0.0.1, or write <security-enabled>false</security-enabled> if everybody may connect"
+            f"{each.host} is reachable from other machines, and this version checks no users or passwords; listen on "
+            "127.0.0.1, or write <security-enabled>false</security-enabled> if everybody may connect"
         )
     return AcceptorConfig(
         name=each.name,
@@ -69,7 +69,7 @@ def _make(draft: Draft, each: AcceptorDraft, foreign: dict[str, Origin], open_to
 
 
 def _check_params(draft: Draft, each: AcceptorDraft) -> tuple[dict[str, str], str | None]:
-    """Return the parameters under their present names, and why the port must not be opened, if so."""
+    """Return the parameters by their current names, and the reason why the port must not be opened, if any."""
     rows = known_params()
     params: dict[str, str] = {}
     refused: str | None = None
@@ -83,7 +83,7 @@ def _check_params(draft: Draft, each: AcceptorDraft) -> tuple[dict[str, str], st
             draft.problems.warning(
                 "left-out",
                 origin,
-                f"acceptor {each.name!r}: unknown parameter {name} is left out",
+                f"acceptor {each.name!r}: unknown parameter {name} is ignored",
                 suggestion=nearest(name, (known for known, at in rows.items() if at.treatment != IGNORED)),
             )
             continue
@@ -91,14 +91,17 @@ def _check_params(draft: Draft, each: AcceptorDraft) -> tuple[dict[str, str], st
             value = parse_value(row, text, is_attribute=True)
         except ValueTextError as problem:
             draft.problems.error(
-                origin, f"acceptor {each.name!r}: parameter {name} is wrong", value=text, allowed=problem.allowed
+                origin,
+                (f"acceptor {each.name!r}: parameter {name} has a wrong value"),
+                value=text,
+                allowed=problem.allowed,
             )
             continue
         if row.kind == BOOLEAN and text.lower() not in ("true", "false"):
             draft.problems.warning(
                 "doubtful-value",
                 origin,
-                f"acceptor {each.name!r}: parameter {name} counts as false",
+                f"acceptor {each.name!r}: parameter {name} is read as false",
                 value=text,
                 allowed="true, false",
             )
@@ -115,11 +118,11 @@ def _note_ignored(draft: Draft, row: Any, value: object, origin: Origin) -> None
 
 
 def _handshake_seconds(draft: Draft, each: AcceptorDraft, params: dict[str, str], text: str, origin: Origin) -> None:
-    """Read Artemis' own parameter, in seconds; our own, in ms, wins where both are given."""
+    """Read Artemis' parameter, in seconds. Our own, in ms, wins if both are given."""
     if not text.isascii() or not text.isdigit():
         draft.problems.error(
             origin,
-            f"acceptor {each.name!r}: parameter {HANDSHAKE_SECONDS} is wrong",
+            f"acceptor {each.name!r}: parameter {HANDSHAKE_SECONDS} has a wrong value",
             value=text,
             allowed="a whole number of seconds",
         )
@@ -130,7 +133,7 @@ def _handshake_seconds(draft: Draft, each: AcceptorDraft, params: dict[str, str]
 def _protocols(
     draft: Draft, each: AcceptorDraft, params: dict[str, str], foreign: dict[str, Origin]
 ) -> tuple[str, ...]:
-    """Return what is served: STOMP where nothing is named, else what is named and known, in any case."""
+    """Return the protocols to serve: STOMP if none is named, else the known ones, in any letter case."""
     text = params.get("protocols")
     if text is None:
         return _EVERYTHING
@@ -143,7 +146,7 @@ def _protocols(
                 draft.problems.note(
                     "doubtful-value",
                     origin,
-                    f"acceptor {each.name!r}: {word} counts as {name}; Artemis does not know it in this case",
+                    f"acceptor {each.name!r}: {word} is read as {name}; Artemis does not accept this spelling",
                 )
             if name not in served:
                 served.append(name)
@@ -153,7 +156,7 @@ def _protocols(
             draft.problems.warning(
                 "left-out",
                 origin,
-                f"acceptor {each.name!r}: unknown protocol is left out",
+                f"acceptor {each.name!r}: unknown protocol is ignored",
                 value=word,
                 allowed=", ".join(SERVED_PROTOCOLS),
                 suggestion=nearest(word, (*SERVED_PROTOCOLS, *FOREIGN_PROTOCOLS)),
@@ -174,5 +177,5 @@ def _check_names_and_ports(draft: Draft, acceptors: list[AcceptorConfig]) -> Non
         other = ports.setdefault(place, acceptor.origin)
         if other is not acceptor.origin:
             draft.problems.error(
-                acceptor.origin, f"{acceptor.host}:{acceptor.port} is taken by the acceptor at {other} already"
+                acceptor.origin, f"the acceptor at {other} already uses {acceptor.host}:{acceptor.port}"
             )

@@ -1,4 +1,4 @@
-"""Do diverts, expiry and dead-letter addresses send messages round? Looked for among the names in the file."""
+"""Finds loops of diverts, expiry and dead-letter addresses among the names in the file."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ DEAD: Final = "dead_letter_address"
 
 
 class Hop(NamedTuple):
-    """A way from one address to another; ``setting`` is what sends messages on, where it is no divert, and ``queue``
-    the queue that says so itself. With ``fails`` a consumer has to fail first.
+    """One hop from an address to another. ``setting`` forwards the messages if no divert does; ``queue`` is the queue
+    that sets it itself. With ``fails``, a consumer must fail first.
     """
 
     source: str
@@ -31,15 +31,15 @@ class Hop(NamedTuple):
 def check_circles(
     draft: Draft, addresses: Sequence[AddressConfig], diverts: Sequence[DivertConfig], settings: SettingsRepository
 ) -> None:
-    """Warn of each group of addresses in which messages go round. A circle in which a consumer has to fail each time
-    may be meant so: where a setting for many addresses is part of it, it is only noted.
+    """Warn of each group of addresses that forms a loop. A loop in which a consumer must fail each time may be
+    intended: if a setting for many addresses is part of it, it is only a note.
     """
     hops = _hops(addresses, diverts, settings)
     reported: set[str] = set()
     by_itself = {name: [hop for hop in out if not hop.fails] for name, out in hops.items()}
     for group in _groups(by_itself):
         reported.update(group)
-        _report(draft, settings, _circle(by_itself, group), "until the broker drops them, at the latest after 16 hops")
+        _report(draft, settings, _circle(by_itself, group), "until the broker drops them after 16 hops at most")
     for group in _groups(hops):
         if not reported & group:
             _report(draft, settings, _circle(hops, group), "for as long as consumers fail")
@@ -67,8 +67,8 @@ def _hops(
 
 
 def _ends(name: str, queues: Sequence[QueueConfig], merged: AddressSettings) -> Iterator[Hop]:
-    """Where messages go that expire or fail on an address. A copy has no expiry, but for one that it is given there; a
-    message that expired goes to its own address once only.
+    """Where messages go that expire or fail on an address. A copy has no expiration except one set there; an expired
+    message goes to its own address only once.
     """
     gives = max(merged.expiry_delay, merged.min_expiry_delay, merged.max_expiry_delay) >= 0 and not merged.no_expiry
     for queue in queues or (None,):
@@ -92,7 +92,7 @@ def _ends(name: str, queues: Sequence[QueueConfig], merged: AddressSettings) -> 
 
 
 def _groups(hops: Mapping[str, Sequence[Hop]]) -> list[set[str]]:
-    """Addresses from each of which there is a way to all others of its group and back (Tarjan), without recursion."""
+    """Groups of addresses in which each can reach all others (Tarjan), without recursion."""
     numbers: dict[str, int] = {}
     lows: dict[str, int] = {}
     stack: list[str] = []
@@ -137,7 +137,7 @@ def _is_its_own(hops: Mapping[str, Sequence[Hop]], name: str) -> bool:
 
 
 def _circle(hops: Mapping[str, Sequence[Hop]], group: set[str]) -> list[Hop]:
-    """The shortest way from the first address of a group back to it."""
+    """The shortest path from the first address of a group back to it."""
     start = min(group)
     came: dict[str, Hop] = {}
     waiting = deque([start])
@@ -158,7 +158,7 @@ def _report(draft: Draft, settings: SettingsRepository, circle: list[Hop], end: 
         f"from {hop.source!r} to {hop.target!r} by {what} ({origin})"
         for hop, (what, origin, _) in zip(circle, places, strict=True)
     )
-    text = f"messages go round, {end}: {way}"
+    text = f"messages go in a loop {end}: {way}"
     if any(hop.fails for hop in circle) and not all(exact for _, _, exact in places):
         draft.problems.note("circle", places[0][1], text)
     else:
@@ -166,7 +166,7 @@ def _report(draft: Draft, settings: SettingsRepository, circle: list[Hop], end: 
 
 
 def _place(settings: SettingsRepository, hop: Hop) -> tuple[str, Origin, bool]:
-    """What sends messages on, where that is written, and whether it is written for this address alone."""
+    """What forwards the messages, where it is written, and whether it is written for this address alone."""
     if hop.divert is not None:
         return f"divert {hop.divert.name!r}", hop.divert.origin, True
     name = hop.setting.replace("_", "-")

@@ -1,4 +1,4 @@
-"""Checks that need more than one element: what the XSD and a single value cannot tell."""
+"""Checks that need more than one element, which neither the XSD nor a single value can show."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _LIMITS: Final = ("max_size_bytes", "max_size_messages")
 
 
 def check_addresses(draft: Draft, settings: SettingsRepository, is_wildcard: Callable[[str], bool]) -> None:
-    """Look for dead-letter and expiry addresses where no queue or divert is declared, and no queue comes by itself. One
-    on a wildcard address may be there for any of them.
+    """Find dead-letter and expiry addresses without a declared queue or divert and without auto-creation. A queue on a
+    wildcard address may serve any of them.
     """
     taken = {name for name, address in draft.addresses.items() if address.queues}
     taken.update(divert.written.values.get("address", "") for divert in draft.diverts.values())
@@ -42,17 +42,17 @@ def check_addresses(draft: Draft, settings: SettingsRepository, is_wildcard: Cal
             draft.problems.warning(
                 "loses-messages",
                 origin,
-                f"{name} {target!r} has no queue in addresses: messages sent there are lost, unless a consumer has "
-                "made one",
+                f"{name} {target!r} has no queue in addresses: messages sent there are lost unless a consumer has "
+                "created one",
                 allowed=f"an address with a queue, or auto-create-{name.removesuffix('-address')}-resources",
             )
 
 
 def check_no_route(draft: Draft, settings: SettingsRepository) -> None:
-    """Look for ``send-to-dla-on-no-route`` where there is no dead-letter address."""
+    """Find ``send-to-dla-on-no-route`` without a dead-letter address."""
     for entry in settings.entries:
         if entry.values.get("send_to_dla_on_no_route") and not settings.settings_for(entry.match).dead_letter_address:
-            what = "send-to-dla-on-no-route without dead-letter-address: what reaches no queue is discarded"
+            what = "send-to-dla-on-no-route without dead-letter-address: messages that reach no queue are discarded"
             draft.problems.warning("loses-messages", entry.origins["send_to_dla_on_no_route"], what)
 
 
@@ -77,11 +77,11 @@ def _check_selector(draft: Draft, written: Values, attribute: str, name: str) ->
     try:
         compile_selector(text)
     except SelectorError as error:
-        draft.problems.error(written.origins[attribute], f"{name} does not parse: {error.reason}", value=text)
+        draft.problems.error(written.origins[attribute], f"{name} is not a valid selector: {error.reason}", value=text)
 
 
 def check_limits(draft: Draft, settings: SettingsRepository) -> None:
-    """Look for full policies without a limit, and for page limits that are not whole."""
+    """Find full policies without a limit, and incomplete page limits."""
     deciders = _deciders_of_limited(settings)
     for entry in settings.entries:
         policy = entry.values.get("address_full_policy")
@@ -97,7 +97,7 @@ def check_limits(draft: Draft, settings: SettingsRepository) -> None:
 
 
 def _check_page_limit(draft: Draft, entry: SettingsEntry, merged: AddressSettings) -> None:
-    """Artemis needs both a limit and a policy, and ignores one without the other; so does this broker."""
+    """Artemis needs both a limit and a policy and ignores one without the other; so does this broker."""
     if "page_full_policy" in entry.origins and not merged.limits_pages:
         what = "page-full-policy without page-limit-bytes or page-limit-messages: pages have no limit"
         draft.problems.warning("without-limit", entry.origins["page_full_policy"], what)
@@ -108,14 +108,14 @@ def _check_page_limit(draft: Draft, entry: SettingsEntry, merged: AddressSetting
 
 
 def check_persistence(draft: Draft) -> None:
-    """Look for what means nothing without a journal."""
+    """Find settings that have no meaning without a journal."""
     if draft.core.values.get("persistence_enabled", True):
         return
     if draft.retention is not None:
         draft.problems.warning(
             "no-effect",
             draft.retention_origin,
-            "journal-retention-directory without persistence-enabled: there is no journal, and nothing is retained",
+            "journal-retention-directory without persistence-enabled: there is no journal, so nothing is retained",
         )
 
 
@@ -124,7 +124,7 @@ def _has_limit(settings: AddressSettings) -> bool:
 
 
 def _deciders_of_limited(settings: SettingsRepository) -> set[str | None]:
-    """Return the matches from which addresses with a limit of their own get their full policy."""
+    """Return the matches that set the full policy of addresses with a limit of their own."""
     return {
         settings.decided_by(entry.match, "address_full_policy")
         for entry in settings.entries
@@ -133,7 +133,7 @@ def _deciders_of_limited(settings: SettingsRepository) -> set[str | None]:
 
 
 def check_rings(draft: Draft, addresses: Sequence[AddressConfig], settings: SettingsRepository) -> None:
-    """Advise against rings that keep nothing and against rings on addresses that page."""
+    """Warn of rings that keep nothing and of rings on addresses that page."""
     for address in addresses:
         merged = settings.settings_for(address.name)
         for queue in address.queues:
@@ -150,21 +150,21 @@ def _check_ring(
 ) -> None:
     if ring == 0:
         draft.problems.warning(
-            "loses-messages", origin, f"{subject} is a ring of size 0, which keeps no message; -1 means no ring"
+            "loses-messages", origin, f"{subject} is a ring of size 0 and keeps no message; -1 means no ring"
         )
     elif ring > 0 and is_meant_to_page(settings, address):
         draft.problems.warning(
             "doubtful-value",
             origin,
             f"{subject} is a ring on an address with address-full-policy PAGE: in Artemis, paged messages do not "
-            "count against a ring",
-            allowed="DROP, FAIL or BLOCK go well with rings",
+            "count towards the ring",
+            allowed="DROP, FAIL or BLOCK",
         )
 
 
 def is_meant_to_page(settings: SettingsRepository, address: str) -> bool:
-    """Say whether somebody asked for paging on an address, or gave it a limit; else it pages only when all memory is
-    full.
+    """Return whether the file asks for paging on an address or sets its limit. Otherwise the address pages only when
+    all memory is full.
     """
     merged = settings.settings_for(address)
     asked_for = settings.decided_by(address, "address_full_policy") is not None

@@ -1,6 +1,6 @@
-"""Checks of groups and consumers: attributes that contradict each other, or that have no effect beside others.
+"""Checks of groups and consumers: attributes that contradict each other or cancel each other's effect.
 
-Where all of them are Artemis' own, the file is one that Artemis takes: then it is a warning.
+If all of them exist in Artemis, Artemis accepts the file; then it is only a warning.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _OF_MESSAGES: Final = frozenset(
         "subscription", "timestamp",
     }
 )  # fmt: skip
-"""What the broker itself says in each MESSAGE."""
+"""Headers that the broker itself sets in every MESSAGE."""
 
 
 def check_groups(draft: Draft, addresses: Sequence[AddressConfig], settings: SettingsRepository) -> None:
-    """Refuse combinations that make no sense, on queues and in address-settings; warn about those without effect."""
+    """Refuse combinations that make no sense, on queues and in address-settings; warn of those without effect."""
     for address in addresses:
         for queue in address.queues:
             written = {name: getattr(queue, name) for name in _LOOKED_AT if getattr(queue, name) is not None}
@@ -51,7 +51,7 @@ def _check_entry(draft: Draft, entry: SettingsEntry, settings: SettingsRepositor
 
 
 class _Check:
-    """One place of the file: what is written there, and what holds altogether."""
+    """One place of the file: what is written there, and the effective values."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class _Check:
         self._default = default
 
     def run(self) -> None:
-        """Look at all of them."""
+        """Run all checks."""
         grouping = [name for name in _GROUPING if name in self._written and self._asks(name)]
         if grouping:
             self._check_effect(grouping)
@@ -81,7 +81,7 @@ class _Check:
         self._check_live()
 
     def _asks(self, name: str) -> bool:
-        """Does the attribute, as it is written, ask for anything?"""
+        """Does the written value of the attribute ask for anything?"""
         value = self._written[name]
         return value not in (False, _NONE, "") and not (name == "group_buckets" and value <= 0)
 
@@ -89,12 +89,12 @@ class _Check:
         return (QUEUE_DEFAULTS[attribute] if self._default else attribute).replace("_", "-")
 
     def _check_effect(self, grouping: list[str]) -> None:
-        """Groups on a queue that has none."""
+        """Check for group attributes on a queue without groups."""
         own, reason = self._own, ""
         if own.exclusive:
-            reason = "is exclusive, where one consumer gets every group"
+            reason = "is exclusive, so one consumer gets every group"
         elif own.non_destructive:
-            reason = "is non-destructive, where every consumer gets every message"
+            reason = "is non-destructive, so every consumer gets every message"
         elif own.group_type == _NONE:
             reason = "has group-type NONE"
         elif own.group_buckets == 0:
@@ -104,7 +104,7 @@ class _Check:
         chosen = next((name for name in grouping if name in _OURS), grouping[0])
         what = f"{self._subject} has {self._name(chosen)}, but {reason}: it has no effect"
         if chosen in _OURS:
-            self._problems.error(self._places[chosen], what, allowed="groups, or what excludes them")
+            self._problems.error(self._places[chosen], what, allowed="either groups or the setting that excludes them")
         else:
             self._problems.warning("no-effect", self._places[chosen], what)
 
@@ -115,14 +115,14 @@ class _Check:
                 if name in self._written and self._asks(name):
                     self._problems.error(
                         self._places[name],
-                        f"{self._subject} has {self._name(name)} with shared groups, which stay with no consumer",
+                        f"{self._subject} has {self._name(name)} with shared groups, which do not stay with a consumer",
                         allowed=f"group-type {_STICKY} for it",
                     )
         elif "fallback_group" in self._written and own.group_type == _STICKY and not self._default:
             self._problems.error(
                 self._places["fallback_group"],
-                f"{self._subject} has {self._name('fallback_group')} without shared groups: messages that name no group"
-                " are in none",
+                f"{self._subject} has {self._name('fallback_group')} without shared groups: a message without a "
+                "group belongs to none",
                 allowed=f"group-type {_SHARED} for it",
             )
 
@@ -137,8 +137,8 @@ class _Check:
         if name in self._written and self._own.group_first_key in _OF_MESSAGES:
             self._problems.error(
                 self._places[name],
-                f"{self._subject} has {self._name(name)} {self._own.group_first_key!r}, which every MESSAGE has "
-                "already",
+                f"{self._subject} has {self._name(name)} {self._own.group_first_key!r}, which every MESSAGE already "
+                "has",
                 allowed="a header of your own",
             )
 
@@ -148,7 +148,7 @@ class _Check:
             self._problems.error(
                 self._places[live],
                 f"{self._subject} is exclusive and has {self._name(live)} {own.max_live_consumers}",
-                allowed="one of the two: exclusive means one live consumer",
+                allowed="one of the two; exclusive means one live consumer",
             )
         policy = "exclusivity_policy"
         if self._written.get(policy) == "LINK":

@@ -1,6 +1,6 @@
-"""Which settings of a queue do not go together, and which have no effect: one table, looked through for every queue.
+"""Settings of a queue that exclude each other or have no effect: one table, checked for every queue.
 
-What is in no row works together; ``tests/queues/test_combinations.py`` tries every pair. Types that exclude each other
+All other settings work together; ``tests/queues/test_combinations.py`` tries every pair. Types that exclude each other
 are in :mod:`artemis_py.config.checks.queue_types`.
 """
 
@@ -19,14 +19,14 @@ from artemis_py.config.tables.queue_settings import QueueSettings, queue_setting
 
 
 class Case(NamedTuple):
-    """A queue with what its checks need to know of the place around it."""
+    """A queue with what its checks need to know about its surroundings."""
 
     own: QueueSettings
     settings: AddressSettings
     address: str
     """The address, or the match of an address-setting."""
     pages: bool
-    """Is the address meant to page?"""
+    """Does the file ask for paging on the address?"""
     neighbours: int
     """Other queues of the address."""
 
@@ -34,7 +34,9 @@ class Case(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A row. ``attributes`` are the queue's that take part, ``applies`` says when, ``text`` what is the matter."""
+    """A row. ``attributes`` are the queue attributes involved, ``applies`` says when the rule applies, ``text`` what is
+    wrong.
+    """
 
     severity: str
     attributes: tuple[str, ...]
@@ -52,7 +54,7 @@ RULES: Final = (
         ERROR,
         ("overflow_policy", "ring_size"),
         lambda case: case.own.overflow_policy != "NONE" and case.own.ring_size >= 0,
-        "has overflow-policy and ring-size, which both say what a full queue does",
+        "has overflow-policy and ring-size, which both define what a full queue does",
         "one of them; overflow-policy RING counts what is in delivery, ring-size does not",
     ),
     Rule(
@@ -60,14 +62,14 @@ RULES: Final = (
         ("overflow_policy", "non_destructive", "last_value", "last_value_key", "queue_type"),
         lambda case: _has_policy(case, "FLOW_TO_DISK") and case.own.non_destructive and case.own.last_value,
         "is a non-destructive last-value queue that flows to disk: values in pages would never be replaced, because "
-        "nobody takes them out",
+        "no consumer removes them",
         "overflow-policy RING, REJECT or PRODUCER_FLOW_CONTROL",
     ),
     Rule(
         WARNING,  # Artemis takes it
         ("dead_letter_address",),
         lambda case: case.own.dead_letter_address == case.address,
-        "has its own address for dead-letter-address: dead messages would come back to it for ever",
+        "has its own address for dead-letter-address: dead messages would return to it for ever",
         "another address, or the empty text to discard them",
     ),
     Rule(
@@ -87,22 +89,22 @@ RULES: Final = (
         WARNING,
         ("overflow_policy",),
         lambda case: _has_policy(case, "RING") and case.pages,
-        "is a ring on an address with address-full-policy PAGE: messages in pages do not count against a ring",
-        "DROP, FAIL or BLOCK go well with rings",
+        "is a ring on an address with address-full-policy PAGE: messages in pages do not count towards the ring",
+        "DROP, FAIL or BLOCK",
     ),
     Rule(
         WARNING,
         ("overflow_policy",),
         lambda case: _has_policy(case, "FLOW_TO_DISK") and (case.own.queue_type or "standard") != "standard",
-        "flows to disk, but not in order of arrival: a message in a page takes part only when it comes into memory",
+        "flows to disk, but not in arrival order: a message in a page is ordered only once it is in memory",
         "queue-type standard, or a max-depth that memory can hold",
     ),
     Rule(
         WARNING,
         ("overflow_policy",),
         lambda case: _has_policy(case, "FLOW_TO_DISK") and case.neighbours > 0,
-        "flows to disk on an address with other queues: while it does, messages for all of them go to pages",
-        "an address of its own, filled by a divert",
+        "flows to disk on an address with other queues: meanwhile messages for all of them go to pages",
+        "a separate address, fed by a divert",
     ),
     Rule(
         WARNING,
@@ -129,21 +131,21 @@ RULES: Final = (
         WARNING,
         ("min_message_ttl", "max_message_ttl"),
         lambda case: case.own.min_message_ttl > case.own.max_message_ttl > 0,
-        "has a min-message-ttl above max-message-ttl, which is applied last and counts",
+        "has a min-message-ttl above max-message-ttl, which is applied last and wins",
     ),
     Rule(
         WARNING,
         ("expiry_policy",),
         lambda case: case.own.expiry_policy == "ROUTE_TO_ALTERNATE"
         and not (case.settings.expiry_address or case.own.dead_letter_address),
-        "has expiry-policy ROUTE_TO_ALTERNATE and neither expiry-address nor dead-letter-address: what expires is "
-        "discarded",
+        "has expiry-policy ROUTE_TO_ALTERNATE and neither expiry-address nor dead-letter-address: expired messages "
+        "are discarded",
     ),
     Rule(
         WARNING,
         ("max_delivery_attempts", "dead_letter_address"),
         lambda case: case.own.non_destructive,
-        "is non-destructive: nothing is ever delivered for the last time, so it has no dead messages",
+        "is non-destructive: no delivery is ever the last, so it has no dead messages",
     ),
     Rule(
         WARNING,
@@ -162,8 +164,8 @@ RULES: Final = (
 def check_queue_combinations(
     draft: Draft, addresses: Sequence[AddressConfig], settings: SettingsRepository, pages: Callable[[str], bool]
 ) -> None:
-    """Refuse or warn of what does not go together: in each queue, and in each address-setting for the queues it makes.
-    A rule speaks only where one of its attributes is written.
+    """Refuse or warn of bad combinations, in each queue and in each address-setting for the queues it creates. A rule
+    applies only where one of its attributes is written.
     """
     for address in addresses:
         for queue in address.queues:

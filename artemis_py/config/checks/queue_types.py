@@ -1,4 +1,4 @@
-"""Checks of queue types: attributes that contradict each other, and what pages do to the order."""
+"""Checks of queue types: attributes that contradict each other, and orders that paging breaks."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def check_queue_types(
     settings: SettingsRepository,
     pages: Callable[[str], bool],
 ) -> None:
-    """Refuse queues and address-settings that ask for two types, or for one that lacks something; warn about orders on
-    addresses that ``pages`` says are meant to page.
+    """Refuse queues and address-settings that ask for two types or for an incomplete one. Warn of orders on addresses
+    that page according to ``pages``.
     """
     for address in addresses:
         for queue in address.queues:
@@ -70,8 +70,8 @@ def _check_entry(
         named = " and ".join(_name(attribute, default=True) for attribute in meant.values())
         draft.problems.error(
             place,
-            f"{subject} and others that match the same addresses ask for two types of queues: {named}",
-            allowed="default-queue-type in the narrower one, which decides",
+            f"{subject} and others that match the same addresses ask for different queue types: {named}",
+            allowed="default-queue-type in the more specific one, which wins",
         )
         return
     _check_chosen(
@@ -84,7 +84,7 @@ def _refuse_pair(draft: Draft, subject: str, pair: tuple[str, str], place: Origi
     first, second = (_name(attribute, default=default) for attribute in pair)
     draft.problems.error(
         place,
-        f"{subject} has {first} and {second}, which ask for different types of queues",
+        f"{subject} has {first} and {second}, which ask for different queue types",
         allowed="one type: standard, priority (priority-levels), sorted (sort-key) or last-value (last-value-key)",
     )
 
@@ -98,7 +98,7 @@ def _check_chosen(
 ) -> None:
     if chosen.name == SORTED and chosen.sort_key is None:
         draft.problems.error(
-            place, f"{subject} is sorted, but by nothing", allowed="sort-key with the name of a header"
+            place, f"{subject} is sorted but has no sort key", allowed="sort-key with the name of a header"
         )
     if not pages or chosen == QueueType(name="standard"):
         return
@@ -107,14 +107,14 @@ def _check_chosen(
         draft.problems.error(
             place,
             f"{subject} is a non-destructive last-value queue on an address with address-full-policy PAGE: values in "
-            "pages would never be replaced, because nobody takes them out",
+            "pages would never be replaced, because no consumer removes them",
             allowed="address-full-policy DROP, FAIL or BLOCK",
         )
         return
     draft.problems.warning(
         "doubtful-value",
         place,
-        f"{subject} is of the type {what} on an address with address-full-policy PAGE: a message in a page takes part "
-        "only when it comes into memory, in order of arrival",
+        f"{subject} is of the type {what} on an address with address-full-policy PAGE: a message in a page is "
+        "ordered only once it is in memory, and it arrives there in arrival order",
         allowed="DROP, FAIL or BLOCK keep all messages in memory",
     )

@@ -18,7 +18,7 @@ from artemis_py.config.tables.queue_settings import QueueSettings, queue_setting
 class Explained:
     """One setting with its effective value.
 
-    ``match`` is that of the address-setting that decided, None where a queue attribute or a default did; ``origin`` is
+    ``match`` is that of the address-setting that decided, or None if a queue attribute or a default did. ``origin`` is
     None for defaults.
     """
 
@@ -38,11 +38,10 @@ class Explained:
 @final
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Everything that is known of an address, and of a queue when one was asked for.
+    """Everything known about an address, and about a queue if one was asked for.
 
-    ``is_secured`` says whether the file asks for permissions at all.
-    ``queue_config`` is what the queue is made from, ``queue_settings`` what counts for it; it is declared only if
-    ``queue_declared``.
+    ``is_secured`` says whether the file asks for permissions at all. ``queue_config`` is what the queue is made from,
+    ``queue_settings`` its effective settings. ``queue_declared`` says whether the file declares it.
     """
 
     address: str

@@ -16,8 +16,8 @@ from artemis_py.config.tables.parts import PARTS
 
 _HEADER: Final = ("default", "unit", "allowed", "effect", "meaning")
 _QUEUE_NOTE: Final = (
-    "`durable`, `filter` and `user` are elements inside the queue, the others are attributes. A default that names "
-    "another setting is that address-setting of the queue's address."
+    "`durable`, `filter` and `user` are elements inside the queue; the others are attributes. A default that names "
+    "another setting means that address-setting of the queue's address."
 )
 _KINDS: Final = {"boolean": "true, false", "int": "whole number", "long": "whole number", "double": "number"}
 
@@ -44,8 +44,8 @@ def reference() -> str:
 def _silent_parameters() -> str:
     names = ", ".join(f"`{row.name}`" for row in PARAMS if row.silent)
     return (
-        f"`{HANDSHAKE_SECONDS}` (in seconds) is read as `handshakeTimeout`. Known, and without effect because they "
-        f"concern TLS, Java or other protocols: {names}."
+        f"`{HANDSHAKE_SECONDS}` (in seconds) is read as `handshakeTimeout`. Accepted without effect, because they are "
+        f"about TLS, Java or other protocols: {names}."
     )
 
 
@@ -78,7 +78,7 @@ def _effect(treatment: str, reason: str) -> str:
 def _parts_section() -> str:
     cells = [
         (
-            f"`{part.path}`" + (" and all inside" if part.whole else ""),
+            f"`{part.path}`" + (" with its content" if part.whole else ""),
             _effect(part.treatment, part.reason),
             part.meaning,
         )

@@ -7,7 +7,7 @@ from typing import Final
 INTRODUCTION: Final = """\
 # Configuration
 
-A broker is configured by one file in the format of Apache ActiveMQ Artemis, usually called `broker.xml`:
+One file in the format of Apache ActiveMQ Artemis, usually called `broker.xml`, configures a broker:
 
 ```xml
 <configuration xmlns="urn:activemq">
@@ -21,71 +21,71 @@ A broker is configured by one file in the format of Apache ActiveMQ Artemis, usu
 ```
 
 `artemis-py check FILE` reports everything that is wrong with a file, and everything in it that has no effect;
-`artemis-py explain ADDRESS::QUEUE` shows where each setting of an address or a queue comes from. The tables below are
-made from the same rows that the broker works with. *Effect* is one of
+`artemis-py explain ADDRESS::QUEUE` shows where each setting of an address or a queue comes from. The tables below come
+from the same rows that the broker uses. *Effect* is one of
 
 - **honoured**: the broker does what the element says;
-- **ignored**, with the reason: files of Artemis load all the same, and each such element that a file sets to something
-  other than its default is named once when the broker starts (those that only tune the inside of Artemis together, in
-  one note);
+- **ignored**, with the reason: files of Artemis still load, and the broker names each such element once at the start if
+  the file sets it to something other than its default (one note names all elements that only tune the internals of
+  Artemis);
 - **refused**, with the reason: what depends on it does not start.
 
 ## How a file is read
 
 1. **Placeholders.** `${NAME:default}` in the text is replaced by the environment variable `NAME`, else by the default,
-   else by nothing (with a warning). The replacement may hold placeholders again; one that leads back to itself is an
-   error. It is pasted as it is: `&` and `<` must be written `&amp;` and `&lt;` in it.
+   else by nothing (with a warning). The replacement may contain placeholders again; one that refers to itself is an
+   error. It is inserted as it is: write `&` and `<` in it as `&amp;` and `&lt;`.
 2. **Includes.** `<xi:include href="file.xml"/>` with `xmlns:xi="http://www.w3.org/2001/XInclude"` is replaced by the
-   outermost element of that file, which must be in the namespace `urn:activemq:core`. A relative path starts at the
-   file that includes. (In Artemis it starts at the working directory; a note says when a file is there too.) A document
-   type (`<!DOCTYPE`) is refused. Only regular files are read, no pipes and devices; one file may have 16 MiB, and all
-   included files together as many.
-3. **Schema.** The outermost element is `configuration`, in the namespace `urn:activemq`, in `urn:activemq:core` or in
-   none; of several `core` inside it the first counts, and the others are warned of. `core` must fit the XSD in
+   root element of that file, which must be in the namespace `urn:activemq:core`. A relative path is relative to the
+   including file. (In Artemis it is relative to the working directory; a note says if a file exists there too.) A
+   document type (`<!DOCTYPE`) is refused. Only regular files are read, not pipes or devices. A file may have up to 16
+   MiB, and so may all included files together.
+3. **Schema.** The root element is `configuration`, in the namespace `urn:activemq`, in `urn:activemq:core` or in none.
+   Of several `core` elements inside it the first counts; the others get a warning. `core` must follow the XSD in
    `schema/`. Order does not matter in `core`, `address-setting`, `address`, `queue` and `divert`; each element may
-   stand there once.
+   appear there once.
 4. **Values**, see below.
 5. **Properties**, see the end.
 
-Every problem is told at once, each with its line; of errors, warnings and notes 200 each. `check` shows the line, too,
-and ends with where the broker would listen. Values of passwords are masked, and what does not print is escaped.
+All problems are reported together, each with its line: up to 200 errors, 200 warnings and 200 notes. `check` also shows
+the line itself, and ends with the addresses on which the broker would listen. Passwords are masked, and unprintable
+characters are escaped.
 
 ### Values
 
-- **Sizes** may have a unit: `K`, `M` or `G`, with or without `i` and `b`, in any case. All are powers of 1024: `10K`,
-  `10kb` and `10 KiB` are 10240. Only the elements with *size* below take one.
+- **Sizes** may have a unit: `K`, `M` or `G`, with or without `i` and `b`, in upper or lower case. All are powers of
+  1024: `10K`, `10kb` and `10 KiB` are 10240. Only the elements with *size* below accept a unit.
 - **Times** are plain numbers in the unit of the table, mostly ms.
-- **true and false** are written so. As in Artemis, `1` passes the schema and counts as *false*, and so does an empty
-  element; both get a warning.
+- **true and false** are written like this. As in Artemis, `1` and an empty element pass the schema and mean *false*;
+  both get a warning.
 - **Words** such as `PAGE` are upper case, without blanks around them.
 
 ### Which address-setting counts
 
-All settings whose `match` applies to an address count together. For each element the most specific match that sets it
-decides; what no match sets has its default. The order is: the address itself; a match in literal markers; matches
-without `#` before matches with one; of two with `#` the longer text; without `*` before with `*`; the one whose first
-`*` comes later; the shorter text. `#` may only be the last character. There is no way to take back what a wider match
-sets, but the default may be written explicitly. Of two address-settings with the same match the first counts.
+All settings whose `match` applies to an address are merged. For each element, the most specific match that sets it
+decides; an element that no match sets has its default. The order is: the address itself; a match in literal markers;
+matches without `#` before matches with one; of two with `#`, the longer text; without `*` before with `*`; the one
+whose first `*` comes later; the shorter text. `#` may only be the last character. A narrower match cannot unset what a
+wider one sets, but it may set the default explicitly. Of two address-settings with the same match the first counts.
 
-For security-settings the most specific match alone decides; of two with the same match the last counts.
+For security-settings, only the most specific match decides; of two with the same match the last counts.
 
 ### Differences from Artemis in reading
 
-- `default-ring-size` holds for declared queues too, as Artemis' manual says.
+- `default-ring-size` also applies to declared queues, as Artemis' manual says.
 - `id-cache-size` inside an address-setting never becomes that of the broker.
-- An acceptor parameter that is unknown is a warning, a wrong number an error; `protocols=stomp` means STOMP, not all
-  protocols.
+- An unknown acceptor parameter is a warning, a wrong number an error. `protocols=stomp` means STOMP, not all protocols.
 - A size past 64 bits is an error.
 - An acceptor that other machines can reach is not opened while `security-enabled` is true, because this version checks
-  no passwords; nor is one with `sslEnabled=true`, because it would speak plain text."""
+  no passwords. An acceptor with `sslEnabled=true` is not opened, because it would use plain text."""
 
 OUTRO: Final = """\
 ## Properties
 
-`--properties PATH` lays properties over the file, in Java's format or as JSON. A path may be a file, a folder (all
-files of both kinds in it, by name; `folder/?filter=REGEX` for others), or several of them with commas between, and the
-option may stand more than once; what comes later wins. Without the option, a `broker.properties` beside the
-configuration is used.
+`--properties PATH` overrides the file with properties, in Java's format or as JSON. A path may be a file, a folder (all
+files of both kinds in it, by name; `folder/?filter=REGEX` for others), or several of them separated by commas. The
+option may be repeated; later properties win. Without the option, a `broker.properties` next to the configuration is
+used.
 
 ```properties
 globalMaxSize=10M
@@ -100,14 +100,14 @@ acceptorConfigurations.stomp.params.port=61614
 securityRoles."orders.#".staff.send=true
 ```
 
-Names are those of the elements in camel case, and every name that Artemis 2.44 itself takes (`connectionTTLOverride`,
-`persistIDCache`, `journalRetentionDirectory` with `journalRetentionPeriod` in ms, `queueConfigurations`, …). A name
-with dots stands in quotes. The value `-` takes away what the key leads to. Placeholders work as in the file; sizes and
-64-bit numbers take units, and `true`, `yes`, `y`, `on` and `1` are true. Keys that mean nothing and values that are
-none are left out with a warning (Artemis takes 0 for a number that is none), and never stop the broker."""
+Names are those of the elements in camel case, and every name that Artemis 2.44 itself accepts (`connectionTTLOverride`,
+`persistIDCache`, `journalRetentionDirectory` with `journalRetentionPeriod` in ms, `queueConfigurations`, …). Put a name
+with dots in quotes. The value `-` removes what the key names. Placeholders work as in the file. Sizes and 64-bit
+numbers may have units, and `true`, `yes`, `y`, `on` and `1` are true. Unknown keys and wrong values are ignored with a
+warning (Artemis uses 0 for a wrong number); they never stop the broker."""
 
 CODES_NOTE: Final = """\
 ## Warnings and notes
 
-Each has a code, which stands behind its severity: `warning[no-effect]`. `run` and `check` leave out those that
-`--silence CODE` names, and refuse a file with any other warning under `--strict`. Errors have no code."""
+Each has a code after its severity: `warning[no-effect]`. `--silence CODE` makes `run` and `check` hide a kind;
+`--strict` makes them refuse a file with any other warning. Errors have no code."""

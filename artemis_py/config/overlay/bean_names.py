@@ -1,7 +1,7 @@
-"""What ``broker.properties`` calls a setting where that is not the name of its element in camel case.
+"""Names of settings in ``broker.properties`` that differ from the element's name in camel case.
 
-Artemis sets properties by the names of the setters of its own classes. These were read off Artemis 2.44 and tried on
-its parser; ``tests/unit/config/beans.txt`` is the whole list.
+Artemis names properties after the setters of its classes. These names come from Artemis 2.44 and were tried on its
+parser; ``tests/unit/config/beans.txt`` has the whole list.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CORE_BEANS: Final = {
     "persistIDCache": "persist-id-cache",
     "wildcardRoutingEnabled": "wild-card-routing-enabled",
 }
-"""Plain settings: from the property to the element."""
+"""Plain settings: property to element."""
 
 PART_BEANS: Final = {
     "AMQPConnectionConfigurations": "broker-connections",
@@ -50,21 +50,21 @@ PART_BEANS: Final = {
     "securitySettingPlugins": "security-settings/security-setting-plugin",
     "storeConfiguration": "store",
 }
-"""Structures that have no effect here: from the property to the element."""
+"""Structures without effect here: property to element."""
 
-_OF_ARTEMIS_ITSELF: Final = "it is something inside Artemis"
+_OF_ARTEMIS_ITSELF: Final = "it is internal to Artemis"
 
 INTERNAL_BEANS: Final = {
     "brokerInstance": _OF_ARTEMIS_ITSELF,
-    "brokerPropertiesKeySurround": "write key.surround in the file of properties instead",
+    "brokerPropertiesKeySurround": "write key.surround in the properties file instead",
     "checkForPrimaryServer": "this broker is a single node",
     "configurationUrl": _OF_ARTEMIS_ITSELF,
     "failoverOnServerShutdown": "this broker is a single node",
     "fileDeployerScanPeriod": "it has no effect in Artemis either",
-    "journalMaxAtticFiles": "a journal file in which nothing lives is deleted or retained, not used again",
+    "journalMaxAtticFiles": "journal files without live records are deleted or retained, never reused",
     "status": _OF_ARTEMIS_ITSELF,
 }
-"""What Artemis takes and no element stands for, with the reason why it has no effect here."""
+"""Properties of Artemis that have no element, with the reason why they have no effect here."""
 
 SETTING_BEANS: Final = {
     "addressFullMessagePolicy": "address-full-policy",
@@ -77,7 +77,7 @@ SETTING_BEANS: Final = {
     "redeliveryMultiplier": "redelivery-delay-multiplier",
     "sendToDLAOnNoRoute": "send-to-dla-on-no-route",
 }
-"""Properties of address-settings. ``queuePrefetch`` limits clients of OpenWire, which is not spoken here."""
+"""Properties of address-settings. ``queuePrefetch`` limits clients of OpenWire, which this broker does not support."""
 
 QUEUE_BEANS: Final = {"filterString": "filter"}
 """Properties of queues and diverts."""
@@ -86,14 +86,14 @@ QUIET_QUEUE_BEANS: Final = (
     "address", "autoCreateAddress", "autoCreated", "configurationManaged", "id", "internal", "name", "temporary",
     "transient",
 )  # fmt: skip
-"""What Artemis keeps of a queue for itself, or says already by where the property stands."""
+"""Properties that Artemis uses internally, or that the property's path already gives."""
 
-_BY_SETTINGS: Final = "address-settings say when queues delete themselves"
+_BY_SETTINGS: Final = "address-settings decide when queues are deleted automatically"
 
 IGNORED_QUEUE_BEANS: Final = {
     "autoDelete": _BY_SETTINGS,
     "autoDeleteDelay": _BY_SETTINGS,
     "autoDeleteMessageCount": _BY_SETTINGS,
-    "consumerPriority": "each consumer says its own priority",
+    "consumerPriority": "each consumer sets its own priority",
 }
-"""Properties of queues without effect here, each with the reason."""
+"""Properties of queues without effect here, each with its reason."""

@@ -1,4 +1,4 @@
-"""Properties that reach into structures: address-settings, addresses, queues, diverts, acceptors, permissions."""
+"""Properties of structures: address-settings, addresses, queues, diverts, acceptors, permissions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CHARACTERS: Final = {"delimiter": "delimiter", "anyWords": "any_words", "single
 
 
 def lay_over_part(draft: Draft, segments: list[str], given: Property, *, remove: bool) -> None:
-    """Change the draft as a property with a path of two segments or more says. Raises UnknownKeyError."""
+    """Apply a property whose path has two or more segments. Raises UnknownKeyError."""
     _PARTS[segments[0]](draft, segments[1:], given, remove)
 
 
@@ -97,7 +97,7 @@ def _queue(draft: Draft, address: str, path: list[str], given: Property, remove:
 
 
 def _old_queue(draft: Draft, path: list[str], given: Property, remove: bool) -> None:
-    """A queue without its address around it: that is a property of the queue, by default its name."""
+    """Apply a property of a queue outside any address: its address is a property, by default its name."""
     name = path[0]
     queue = draft.queues.get(name)
     address = name if queue is None else queue.address

@@ -1,9 +1,8 @@
-"""Lays ``broker.properties`` over a configuration that was read from XML.
+"""Applies ``broker.properties`` to a configuration read from XML.
 
-Keys are those of Artemis: the path of a setting with the element's name in camel case (``globalMaxSize=10M``,
-``addressSettings."orders.#".maxSizeBytes=1G``). A name with dots stands in quotes. The value ``-`` takes away what the
-path leads to. A key that means nothing and a value that is none are reported as warnings and left out; they never
-stop a broker.
+Keys are those of Artemis: the path of a setting, with element names in camel case (``globalMaxSize=10M``,
+``addressSettings."orders.#".maxSizeBytes=1G``). A name with dots is in quotes. The value ``-`` removes what the path
+names. Unknown keys and wrong values are ignored with a warning; they never stop a broker.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _REMOVE_KEY: Final = "remove.value"
 
 
 def lay_over(draft: Draft, paths: Sequence[str], environ: Mapping[str, str]) -> None:
-    """Read every file of ``paths`` and change the draft accordingly."""
+    """Read every file of ``paths`` and apply its properties to the draft."""
     for path in expand_paths(list(paths), draft.problems):
         found = read_properties(path, draft.problems)
         options = {each.key: each.value for each in found if each.key in (_SURROUND_KEY, _REMOVE_KEY)}
@@ -66,7 +65,7 @@ class _Overlay:
         self._remove = remove
 
     def apply(self, given: Property) -> None:
-        """Change the draft as one property says."""
+        """Apply one property to the draft."""
         segments = [
             camel(each) if "-" in each and place == 0 else each
             for place, each in enumerate(split_key(given.key, self._surround))
@@ -77,7 +76,7 @@ class _Overlay:
             self._draft.problems.warning(
                 "left-out",
                 given.origin,
-                f"property {given.key} is left out: {unknown.segment!r} means nothing there",
+                f"property {given.key} is ignored: {unknown.segment!r} has no meaning there",
                 suggestion=nearest(unknown.segment, unknown.known),
             )
 

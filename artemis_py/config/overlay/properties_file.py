@@ -19,7 +19,7 @@ _KEY_END: Final = re.compile(r"(?:[^\\=: \t\f]|\\.)*", re.DOTALL)
 
 
 class Property(NamedTuple):
-    """One key with its value. The key is not taken apart; ``line`` counts from 1, 0 when unknown."""
+    """One key with its value. The key is not split; ``line`` counts from 1 and is 0 if unknown."""
 
     key: str
     value: str
@@ -27,9 +27,9 @@ class Property(NamedTuple):
 
 
 def expand_paths(paths: list[str], problems: Problems) -> list[str]:
-    """Return the files that ``paths`` mean: each may be several with commas between, and a folder is
-    every ``.properties`` and ``.json`` file in it, in the order of names, or those that ``?filter=REGEX`` matches whole
-    (Artemis manual, "Broker Properties"). A folder that cannot be read is an error.
+    """Return the files that ``paths`` name. Each path may be a comma-separated list. A folder means every
+    ``.properties`` and ``.json`` file in it, by name, or those whose whole name ``?filter=REGEX`` matches (Artemis
+    manual, "Broker Properties"). An unreadable folder is an error.
     """
     files: list[str] = []
     for path in (each.strip() for listed in paths for each in _between_commas(listed)):
@@ -42,19 +42,19 @@ def expand_paths(paths: list[str], problems: Problems) -> list[str]:
 
 
 def _between_commas(listed: str) -> list[str]:
-    """Take a list apart; a file that has the comma in its name stays whole."""
+    """Split a list at its commas; the name of an existing file with a comma stays whole."""
     return [listed] if os.path.exists(listed) else listed.split(",")
 
 
 def _files_in(folder: str, query: str, problems: Problems) -> list[str]:
     wanted = query.removeprefix("filter=") if query.startswith("filter=") else DEFAULT_FILTER
     if query and not query.startswith("filter="):
-        problems.error(Origin(folder, 0), f"?{query} means nothing here", allowed="?filter=REGEX")
+        problems.error(Origin(folder, 0), f"?{query} has no meaning here", allowed="?filter=REGEX")
     try:
         matches = re.compile(wanted).fullmatch
         names = sorted(os.listdir(folder))
     except re.error as error:
-        problems.error(Origin(folder, 0), f"the filter is no regular expression: {error}", value=wanted)
+        problems.error(Origin(folder, 0), f"the filter is not a regular expression: {error}", value=wanted)
         return []
     except OSError as error:
         problems.error(Origin(folder, 0), f"{folder} cannot be read: {error.strerror or error}")
@@ -63,7 +63,7 @@ def _files_in(folder: str, query: str, problems: Problems) -> list[str]:
 
 
 def read_properties(path: str, problems: Problems) -> list[Property]:
-    """Return the properties of a file in its order. A file that cannot be read is an error."""
+    """Return the properties of a file in its order. An unreadable file is an error."""
     text = load_text(path, Origin(path, 0), problems)
     if text is None:
         return []
@@ -79,12 +79,14 @@ def read_properties(path: str, problems: Problems) -> list[Property]:
 
 
 def _whole(text: str, given: Property, problems: Problems) -> str:
-    """Put together what two escapes say of one character, as Java writes it; half a character is an error."""
+    """Join two escapes of one character (a surrogate pair, as Java writes it); half a pair is an error."""
     if _HALF.search(text) is None:
         return text
     joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if joined.count("\ufffd") > text.count("\ufffd"):
-        problems.error(given.origin, f"property {given.key} has an escape that is half a character", allowed="a pair")
+        problems.error(
+            given.origin, (f"property {given.key} has an escape for half of a surrogate pair"), allowed="a pair"
+        )
     return joined
 
 
@@ -125,8 +127,8 @@ def _read_json(path: str, text: str, problems: Problems) -> list[Property]:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        reason = "values stand inside each other too deep" if isinstance(error, RecursionError) else str(error)
-        problems.error(Origin(path, getattr(error, "lineno", 0)), f"no JSON: {reason}")
+        reason = "values are nested too deeply" if isinstance(error, RecursionError) else str(error)
+        problems.error(Origin(path, getattr(error, "lineno", 0)), f"not valid JSON: {reason}")
         return []
     if not isinstance(data, dict):
         problems.error(Origin(path, 1), "the outermost value must be an object")

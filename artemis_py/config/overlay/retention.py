@@ -1,4 +1,4 @@
-"""``journalRetentionDirectory`` and its limits, which are properties of their own in Artemis."""
+"""``journalRetentionDirectory`` and its limits, which are separate properties in Artemis."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from artemis_py.config.values import ValueTextError
 RETENTION_BEANS: Final[dict[str, Setting]] = {
     "journalRetentionDirectory": make_setting(TEXT, "directory", None, "where closed journal files are kept"),
     "journalRetentionPeriod": make_setting(LONG, "period_ms", None, "how long they are kept, in ms", check=POSITIVE),
-    "journalRetentionMaxBytes": make_setting(BYTES, "storage_limit", None, "how much of them is kept", check=POSITIVE),
+    "journalRetentionMaxBytes": make_setting(
+        BYTES, "storage_limit", None, ("how many bytes of them are kept"), check=POSITIVE
+    ),
 }
 
 
 def lay_over_retention(draft: Draft, bean: str, given: Property, *, remove: bool) -> None:
-    """Change what is retained as one property says; a wrong value is a warning."""
+    """Apply one property to the retention settings; a wrong value is a warning."""
     row = RETENTION_BEANS[bean]
     value: Any = None
     if not remove:
@@ -38,7 +40,9 @@ def lay_over_retention(draft: Draft, bean: str, given: Property, *, remove: bool
 
 
 def check_retention(draft: Draft) -> None:
-    """When all properties are read: without a directory nothing is retained, without a limit it would grow for ever."""
+    """Check retention after all properties: without a directory nothing is retained, and without a limit it would grow
+    for ever.
+    """
     kept = draft.retention
     if kept is None:
         return
@@ -48,7 +52,7 @@ def check_retention(draft: Draft) -> None:
             draft.problems.warning(
                 "without-limit",
                 draft.retention_origin,
-                "nothing is retained: journalRetentionDirectory is not set, or taken away",
+                "nothing is retained: journalRetentionDirectory is not set or was removed",
             )
     elif not (kept.period_ms or kept.storage_limit):
         draft.problems.error(

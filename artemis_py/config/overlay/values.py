@@ -1,4 +1,4 @@
-"""What a single property does: from its name to a setting, from its text to a value."""
+"""A single property: its name becomes a setting, its text a value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TRUE_WORDS: Final = ("true", "yes", "y", "on", "1")
 
 
 class UnknownKeyError(Exception):
-    """A segment of a key that names nothing; ``known`` are the names that would."""
+    """A segment of a key is unknown; ``known`` are the valid names."""
 
     def __init__(self, segment: str, known: Sequence[str]) -> None:
         super().__init__(segment)
@@ -53,15 +53,15 @@ def set_value(draft: Draft, row: Setting, into: Values, given: Property, *, remo
 
 
 def left_out(draft: Draft, given: Property, allowed: str | None) -> None:
-    """Warn of a property whose value is none; ``allowed`` are those that would be."""
+    """Warn of a property with a wrong value; ``allowed`` are the valid ones."""
     draft.problems.warning(
-        "left-out", given.origin, f"{given.key} is left out: wrong value", value=given.value, allowed=allowed
+        "left-out", given.origin, f"{given.key} is ignored: wrong value", value=given.value, allowed=allowed
     )
 
 
 def value_of(row: Setting, text: str) -> Any:
-    """Return what the text of a property means. Unlike in XML, numbers take units and ``yes``, ``y``, ``on`` and ``1``
-    are true, as in Artemis. Raises ValueTextError.
+    """Return the value of a property's text. As in Artemis, and unlike in XML, numbers may have units, and ``yes``,
+    ``y``, ``on`` and ``1`` are true. Raises ValueTextError.
     """
     if row.kind == BOOLEAN:
         return text.strip().lower() in _TRUE_WORDS

@@ -17,7 +17,7 @@ _PREFETCH: Final = ("prefetch_page_messages", "prefetch_page_bytes")
 
 
 def read_address_settings(reading: Reading, parent: Element) -> None:
-    """Read every ``address-setting``. Of two with the same match the first counts, the other is dropped whole."""
+    """Read every ``address-setting``. Of two with the same match the first counts; the other is ignored entirely."""
     for element in parent.iterchildren("{*}address-setting"):
         match = element.get("match")
         if match is None:
@@ -30,7 +30,7 @@ def read_address_settings(reading: Reading, parent: Element) -> None:
             reading.problems.warning(
                 "declared-twice",
                 origin,
-                f"a second address-setting for the match {entry.name!r} is left out; {first.origin} counts",
+                f"a second address-setting for the match {entry.name!r} is ignored; the one at {first.origin} counts",
             )
 
 
@@ -44,7 +44,7 @@ def _read_entry(reading: Reading, element: Element, written: Values) -> None:
 
 
 def drop_unset(written: Values) -> None:
-    """Forget values that Artemis takes for "not set": they do not stop inheritance."""
+    """Remove values that Artemis treats as "not set": they do not stop inheritance."""
     for attribute in _PREFETCH:
         if written.values.get(attribute, 1) <= 0:
             written.remove(attribute)
@@ -64,7 +64,7 @@ def read_addresses(reading: Reading, parent: Element) -> None:
         origin = reading.origin(element)
         if name in reading.draft.addresses:
             reading.problems.warning(
-                "declared-twice", origin, f"address {name!r} is declared again; both declarations count together"
+                "declared-twice", origin, f"address {name!r} is declared again; both declarations are merged"
             )
         address = reading.draft.address(name, origin)
         if len(element) == 0 and element.text is None:
@@ -82,7 +82,7 @@ def read_addresses(reading: Reading, parent: Element) -> None:
 
 
 def read_queue(reading: Reading, element: Element, address: str, routing_type: str) -> None:
-    """Read one ``queue``. A name that is taken already is a warning, and the queue is left out, as in Artemis."""
+    """Read one ``queue``. If its name is already taken, the queue is ignored with a warning, as in Artemis."""
     full_name = reading.required_name(element)
     if full_name is None:
         return
@@ -102,7 +102,8 @@ def read_queue(reading: Reading, element: Element, address: str, routing_type: s
         reading.problems.warning(
             "declared-twice",
             origin,
-            f"queue {queue.name!r} is left out: address {other.address!r} has a queue of that name at {other.origin}",
+            f"queue {queue.name!r} is ignored: address {other.address!r} already has a queue of that name at "
+            f"{other.origin}",
         )
 
 
@@ -116,17 +117,19 @@ def _read_child(reading: Reading, row: Setting, child: Element, written: Values)
 
 
 def read_filter(reading: Reading, row: Setting, element: Element, text: str, written: Values) -> None:
-    """Read a selector; a text of blanks means that there is none."""
+    """Read a selector; a blank text means none."""
     if row.kind == TEXT and text.strip():
         reading.attribute(row, element, text, written)
 
 
 def read_old_queues(reading: Reading, parent: Element) -> None:
-    """Read the old element ``queues``: every queue is multicast, on the address named inside or of its own name."""
+    """Read the deprecated element ``queues``: every queue is multicast, on the address named inside or of its own
+    name.
+    """
     reading.problems.warning(
         "old-form",
         reading.origin(parent),
-        "the element queues is an old form: its queues are multicast; write addresses instead",
+        "the element queues is deprecated, and its queues are multicast; write addresses instead",
     )
     for element in parent.iterchildren("{*}queue"):
         inside = element.find("{*}address")
@@ -141,7 +144,7 @@ def read_old_queues(reading: Reading, parent: Element) -> None:
 
 
 def read_diverts(reading: Reading, parent: Element) -> None:
-    """Read every ``divert``; two of one name are an error."""
+    """Read every ``divert``; two with the same name are an error."""
     rows = settings_of(DivertConfig)
     for element in parent.iterchildren("{*}divert"):
         name = reading.required_name(element)

@@ -1,4 +1,4 @@
-"""What every part of the reader does with a single element or attribute."""
+"""How the reader handles a single element or attribute."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from artemis_py.config.xml.source import Element, Source
 
 @final
 class Reading:
-    """One tree on its way into a draft. What is in ``flagged`` (elements, and attributes by name) has been reported
-    already: it fails in silence.
+    """One tree being read into a draft. Elements and attributes in ``flagged`` were already reported, so they fail
+    silently.
     """
 
     def __init__(self, source: Source, draft: Draft, flagged: set[tuple[Element, str]]) -> None:
@@ -37,14 +37,14 @@ class Reading:
         self._read(row, element, text, into, is_attribute=True)
 
     def required_name(self, element: Element, attribute: str = "name") -> str | None:
-        """Return an attribute that must be there and not empty; None after saying that it is empty."""
+        """Return an attribute that must be present and not empty; None after reporting that it is empty."""
         name = element.get(attribute)
         if name == "":
             self.problems.error(self.origin(element), f"{attribute} must not be empty")
         return str(name) if name else None
 
     def ignore_part(self, part: Part, element: Element) -> None:
-        """Note that a part has no effect, when its being there would make a difference in Artemis."""
+        """Note that a part has no effect, if its presence would make a difference in Artemis."""
         empty = len(element) == 0 and not (element.text or "").strip()
         lacks = part.only_with and element.find(f"{{*}}{part.only_with}") is None
         if not (part.silent or empty or lacks):
@@ -56,18 +56,18 @@ class Reading:
             value = parse_value(row, text, is_attribute=is_attribute)
         except ValueTextError as problem:
             if (element, row.name if is_attribute else "") not in self._flagged:
-                self.problems.error(origin, f"{row.name} is wrong", value=text, allowed=problem.allowed)
+                self.problems.error(origin, f"{row.name} has a wrong value", value=text, allowed=problem.allowed)
             return
         if row.kind == BOOLEAN and doubtful_boolean(text):
             self.draft.doubtful.add(row.attribute)
-            message = f"{row.name} counts as false, as in Artemis"
+            message = f"{row.name} is read as false, as in Artemis"
             self.problems.warning("doubtful-value", origin, message, value=text, allowed="true, false")
         into.put(row.attribute, value, origin)
         note_treatment(self.draft, row, value, origin)
 
 
 def note_treatment(draft: Draft, row: Setting, value: Any, origin: Origin) -> None:
-    """Report a setting that is refused, and note one that has no effect, unless it only repeats its default."""
+    """Report a refused setting, and note one without effect unless it only repeats its default."""
     if row.treatment == REFUSED:
         draft.problems.error(origin, f"{row.name} is refused: {row.reason}", value=show(value))
     elif row.treatment == IGNORED and not row.silent and show(value) != show(row.default):

@@ -26,7 +26,7 @@ _CHARACTERS: Final = {"delimiter": "delimiter", "any-words": "any_words", "singl
 
 
 def read_acceptors(reading: Reading, parent: Element) -> None:
-    """Read every ``acceptor``: its URI is taken apart here, its parameters are checked later."""
+    """Read every ``acceptor``: its URI is parsed here, its parameters are checked later."""
     for element in parent.iterchildren("{*}acceptor"):
         origin = reading.origin(element)
         text = element.text or ""
@@ -69,7 +69,7 @@ def _read_security_setting(reading: Reading, element: Element) -> None:
             reading.problems.warning(
                 "left-out",
                 reading.origin(permission),
-                "unknown permission is left out",
+                "unknown permission is ignored",
                 value=str(kind),
                 allowed=", ".join(PERMISSIONS),
                 suggestion=nearest(str(kind), (*PERMISSIONS, *PERMISSION_ALIASES)),
@@ -88,7 +88,7 @@ def _read_security_setting(reading: Reading, element: Element) -> None:
 
 
 def read_wildcards(reading: Reading, parent: Element) -> None:
-    """Read ``wildcard-addresses``: of each text only the first character counts, as in Artemis."""
+    """Read ``wildcard-addresses``: only the first character of each text is used, as in Artemis."""
     wildcards = reading.draft.wildcards
     for element in parent:
         name = local_name(element)
@@ -103,7 +103,7 @@ def read_wildcards(reading: Reading, parent: Element) -> None:
                 reading.problems.warning(
                     "doubtful-value",
                     origin,
-                    f"of {name} only the first character counts",
+                    f"only the first character of {name} is used",
                     value=text,
                     allowed="one character",
                 )

@@ -1,7 +1,7 @@
-"""Takes the URI of an acceptor apart, with the liberties that Artemis takes.
+"""Parses the URI of an acceptor as liberally as Artemis does.
 
-All blanks are removed, ``;`` counts as ``&``, of ``(a,b)?c`` only the first URI counts, names and values of parameters
-are decoded twice (as part of a URI, then as part of a form), and of a parameter given twice the last value counts.
+All blanks are removed, ``;`` means ``&``, and only the first URI of ``(a,b)?c`` is used. Names and values of parameters
+are decoded twice (as part of a URI, then as part of a form). If a parameter is given twice, the last value counts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _EXAMPLE: Final = "tcp://host:port?parameter=value"
 
 
 class UriError(Exception):
-    """A text that is no URI of an acceptor."""
+    """A text is not the URI of an acceptor."""
 
     def __init__(self, message: str, allowed: str = _EXAMPLE) -> None:
         super().__init__(message)
@@ -41,10 +41,10 @@ def parse_acceptor(name: str | None, text: str, origin: Origin) -> AcceptorDraft
     if group is not None:
         compact = group[1] + (group[2] or "")
     if not compact:
-        raise UriError("there is no URI")
+        raise UriError("the URI is empty")
     found = _URI.fullmatch(compact) if _LEGAL.fullmatch(compact) else None
     if found is None:
-        raise UriError("this is no URI")
+        raise UriError("this is not a URI")
     scheme = found["scheme"]
     if scheme not in SCHEMES:
         raise UriError(f"unknown scheme {scheme!r}")
@@ -64,12 +64,12 @@ def _port(text: str | None) -> int:
     if not text:
         raise UriError("the port is missing")
     if not text.isascii() or not text.isdigit() or int(text) > 65535:
-        raise UriError(f"port {text} is wrong", "a port from 0 to 65535 (0: any free one)")
+        raise UriError(f"wrong port {text}", "a port from 0 to 65535 (0: any free one)")
     return int(text)
 
 
 def parse_query(query: str) -> dict[str, str]:
-    """Return the parameters of a query that was not decoded yet; a parameter without ``=`` has an empty value."""
+    """Return the parameters of a query that is not yet decoded; a parameter without ``=`` has an empty value."""
     params: dict[str, str] = {}
     for part in unquote(query).split("&"):
         key, _, value = part.partition("=")

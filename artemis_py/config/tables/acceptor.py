@@ -1,4 +1,4 @@
-"""Acceptors: the ports that the broker listens on, their parameters, and which of them are not opened and why."""
+"""Acceptors: the ports the broker listens on, their parameters, and why a port is not opened."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def known_params() -> Mapping[str, Setting]:
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether ``host`` can be reached from this machine only: localhost, 127.0.0.0/8, ::1."""
+    """Return whether only this machine can reach ``host``: localhost, 127.0.0.0/8, ::1."""
     if host.lower() in _LOOPBACK_NAMES:
         return True
     import ipaddress
@@ -40,10 +40,10 @@ def is_loopback(host: str) -> bool:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptorConfig:
-    """One listening port. ``params`` hold the texts of the URI under their present names, each already checked.
+    """One listening port. ``params`` holds the checked texts of the URI by their current names.
 
-    ``protocols`` are those that this broker serves there. ``refused`` says why the server must not open the port, or
-    is None.
+    ``protocols`` are the protocols served on this port. ``refused`` is the reason why the server must not open the
+    port, or None.
     """
 
     name: str
@@ -66,9 +66,9 @@ class AcceptorConfig:
         return f"{host}:{self.port}"
 
     def int_param(self, name: str, default: int | None = None) -> int:
-        """Return a parameter as a whole number; ``default``, else the table's default, where the URI has none.
+        """Return a parameter as a whole number. If the URI lacks it: ``default``, else the table's default.
 
-        Raises KeyError for a parameter that the table does not know and TypeError when there is no default at all.
+        Raises KeyError for a parameter that the table lacks, and TypeError when there is no default.
         """
         text = self.params.get(name)
         return int(text if text is not None else self._default(name, default))
@@ -79,12 +79,12 @@ class AcceptorConfig:
         return float(text if text is not None else self._default(name, default))
 
     def bool_param(self, name: str, default: bool | None = None) -> bool:
-        """Like :meth:`int_param` for true and false; as in Artemis every text but ``true`` is false."""
+        """Like :meth:`int_param` for a boolean; as in Artemis, any text except ``true`` is false."""
         text = self.params.get(name)
         return text.lower() == "true" if text is not None else bool(self._default(name, default))
 
     def list_param(self, name: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
-        """Like :meth:`int_param` for a list of texts divided by commas; empty parts are left out."""
+        """Like :meth:`int_param` for a comma-separated list; empty parts are skipped."""
         text = self.params.get(name)
         if text is not None:
             return tuple(part for part in text.split(",") if part)

@@ -1,4 +1,4 @@
-"""The table of acceptor parameters: what may stand behind the ``?`` of an acceptor's URI."""
+"""The table of acceptor parameters: what may follow the ``?`` in an acceptor's URI."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ FOREIGN_PROTOCOLS: Final = ("CORE", "AMQP", "MQTT", "OPENWIRE", "HORNETQ")
 # Artemis' own parameter for the handshake, in seconds; read as handshakeTimeout, which is in ms.
 HANDSHAKE_SECONDS: Final = "handshake-timeout"
 
-_NO_WEBSOCKET: Final = "this version has no STOMP over WebSocket"
-_KERNEL: Final = "the operating system sizes its buffers itself"
+_NO_WEBSOCKET: Final = "this version does not support STOMP over WebSocket"
+_KERNEL: Final = "the operating system sizes its socket buffers itself"
 
 
 def _param(kind: str, param: str, default: object, meaning: str, **options: Unpack[Options]) -> Setting:
@@ -41,9 +41,9 @@ def _param(kind: str, param: str, default: object, meaning: str, **options: Unpa
 
 
 _STOMP: Final = (
-    _param(LIST, "protocols", ("STOMP",), "what is spoken here: STOMP, HTTP", aliases=("protocol",)),
-    _param(LIST, "anycastPrefix", (), "prefixes of destinations that mean anycast, taken off the address"),
-    _param(LIST, "multicastPrefix", (), "prefixes of destinations that mean multicast, taken off the address"),
+    _param(LIST, "protocols", ("STOMP",), "protocols of this acceptor: STOMP, HTTP", aliases=("protocol",)),
+    _param(LIST, "anycastPrefix", (), "destination prefixes that mean anycast; removed from the address"),
+    _param(LIST, "multicastPrefix", (), "destination prefixes that mean multicast; removed from the address"),
     _param(
         LONG,
         "connectionTtl",
@@ -53,20 +53,34 @@ _STOMP: Final = (
         check=POSITIVE,
         shown="connection-ttl-override, else 60000",
     ),
-    _param(LONG, "connectionTtlMin", 1000, "shortest life of a silent connection", unit="ms", check=POSITIVE),
-    _param(LONG, "connectionTtlMax", LONG_MAX, "longest life of a silent connection", unit="ms", check=POSITIVE),
+    _param(
+        LONG,
+        "connectionTtlMin",
+        1000,
+        ("shortest time after which a silent connection is closed"),
+        unit="ms",
+        check=POSITIVE,
+    ),
+    _param(
+        LONG,
+        "connectionTtlMax",
+        LONG_MAX,
+        ("longest time after which a silent connection is closed"),
+        unit="ms",
+        check=POSITIVE,
+    ),
     _param(
         DOUBLE,
         "heartBeatToConnectionTtlModifier",
         2.0,
-        "a client is gone after this many of its heart-beat periods",
+        "a client counts as gone after this many of its heart-beat periods",
         check=POSITIVE,
     ),
     _param(
         LONG,
         "stompConsumerWindowSize",
         10240,
-        "bytes a consumer may hold unacknowledged in the client modes; -1: no limit, 0: one message",
+        "bytes a consumer may hold unacknowledged with ack client or client-individual; -1: no limit, 0: one message",
         unit="bytes",
         check=OFF_OR_NOT_NEGATIVE,
         aliases=("stompConsumerCredits",),
@@ -78,13 +92,13 @@ _STOMP: Final = (
         "add the header amqMessageId to messages",
         aliases=("stomp-enable-message-id",),
     ),
-    _param(BOOLEAN, "disableStompServerHeader", False, "leave the header server out of CONNECTED"),
+    _param(BOOLEAN, "disableStompServerHeader", False, "omit the header server from CONNECTED"),
     _param(BOOLEAN, "defaultPersistent", False, "messages without the header persistent are durable"),
     _param(
         LONG,
         "stompMinLargeMessageSize",
         102400,
-        "size from which a body goes to a file of its own and is streamed in and out; -1: never",
+        "bodies of this size or more are stored in a file of their own and streamed; -1: never",
         unit="bytes",
         check=OFF_OR_NOT_NEGATIVE,
         aliases=("stomp-min-large-message-size",),
@@ -92,24 +106,24 @@ _STOMP: Final = (
 )
 
 _LIMITS: Final = (
-    _param(LONG, "connectionsAllowed", -1, "connections at once; -1: any number", check=OFF_OR_POSITIVE),
+    _param(LONG, "connectionsAllowed", -1, "maximum number of connections; -1: no limit", check=OFF_OR_POSITIVE),
     _param(
         LONG,
         "handshakeTimeout",
         10000,
-        "how long a client may take to send CONNECT; 0: for ever",
+        "how long a client may take to send CONNECT; 0: no limit",
         unit="ms",
         check=NOT_NEGATIVE,
     ),
-    _param(LONG, "maxHeaderLineBytes", 16384, "longest header line", unit="bytes", check=POSITIVE),
-    _param(LONG, "maxHeaders", 512, "most headers of a frame", check=POSITIVE),
-    _param(LONG, "maxHeaderBytes", 65536, "most bytes of all headers of a frame", unit="bytes", check=POSITIVE),
-    _param(LONG, "maxBodyBytes", 104857600, "largest body", unit="bytes", check=POSITIVE),
+    _param(LONG, "maxHeaderLineBytes", 16384, "maximum length of a header line", unit="bytes", check=POSITIVE),
+    _param(LONG, "maxHeaders", 512, "maximum number of headers in a frame", check=POSITIVE),
+    _param(LONG, "maxHeaderBytes", 65536, "maximum size of all headers of a frame", unit="bytes", check=POSITIVE),
+    _param(LONG, "maxBodyBytes", 104857600, "maximum size of a body", unit="bytes", check=POSITIVE),
     _param(
         LONG,
         "maxUnsentBytes",
         67108864,
-        "most bytes that wait for a client that does not read",
+        "maximum bytes waiting for a client that does not read; beyond it the connection is closed",
         unit="bytes",
         check=POSITIVE,
     ),
@@ -117,7 +131,8 @@ _LIMITS: Final = (
         LONG,
         "maxLogBytesPerSecond",
         268435456,
-        "how fast the log is sent to all HTTP clients together, so that they leave the broker its share; -1: any speed",
+        "maximum rate at which the log is sent to all HTTP clients together, so that enough is left for the broker; "
+        "-1: no limit",
         unit="bytes",
         check=OFF_OR_POSITIVE,
     ),
@@ -125,28 +140,40 @@ _LIMITS: Final = (
         LONG,
         "busyLogBytesPerSecond",
         16777216,
-        "how fast the log is sent to HTTP clients on the broker's own machine while the broker is busy, because they"
-        " take the processors that it needs; -1: as fast as to all",
+        "maximum rate at which the log is sent to HTTP clients on the broker's own machine while the broker is "
+        "busy, because they compete for its processors; -1: no separate limit",
         unit="bytes",
         check=OFF_OR_POSITIVE,
     ),
-    _param(LONG, "maxSelectorBytes", 8192, "longest selector of a subscription", unit="bytes", check=POSITIVE),
-    _param(LONG, "maxSelectorTerms", 1000, "most names, values, operators and keywords of a selector", check=POSITIVE),
+    _param(LONG, "maxSelectorBytes", 8192, "maximum length of a subscription's selector", unit="bytes", check=POSITIVE),
+    _param(
+        LONG,
+        "maxSelectorTerms",
+        1000,
+        ("maximum number of names, values, operators and keywords in a selector"),
+        check=POSITIVE,
+    ),
     _param(
         LIST,
         "allowedHosts",
         (),
-        "names under which the log may be read over HTTP, beside localhost, the acceptor's host and addresses as"
-        " numbers; *: any. /metrics and /health need none",
+        "host names under which the log may be read over HTTP, besides localhost, the acceptor's host and IP "
+        "addresses; *: any. /metrics and /health are not restricted",
     ),
-    _param(LONG, "maxSubscriptions", 1024, "most subscriptions of a connection", check=POSITIVE),
-    _param(LONG, "maxTemporaryDestinations", 1024, "most temporary destinations of a connection", check=POSITIVE),
-    _param(LONG, "maxTransactions", 256, "most open transactions of a connection", check=POSITIVE),
+    _param(LONG, "maxSubscriptions", 1024, "maximum number of subscriptions per connection", check=POSITIVE),
+    _param(
+        LONG,
+        "maxTemporaryDestinations",
+        1024,
+        ("maximum number of temporary destinations per connection"),
+        check=POSITIVE,
+    ),
+    _param(LONG, "maxTransactions", 256, "maximum number of open transactions per connection", check=POSITIVE),
     _param(
         LONG,
         "maxTransactionBytes",
         104857600,
-        "most bytes in the open transactions of a connection",
+        "maximum bytes in the open transactions of a connection",
         unit="bytes",
         check=POSITIVE,
     ),
@@ -154,31 +181,30 @@ _LIMITS: Final = (
         LONG,
         "maxTransactionOperations",
         10_000,
-        "most messages sent, acknowledged and refused in the open transactions of a connection: a COMMIT is one piece"
-        " of work, for which all other clients wait",
+        "maximum number of messages sent, acknowledged and refused in the open transactions of a connection; a "
+        "COMMIT runs in one piece, and all other clients wait for it",
         check=POSITIVE,
     ),
     _param(
         LONG,
         "maxTransactionPlaces",
         250_000,
-        "how many queues the messages of a transaction may meet, each counted for itself (eight count as one for"
-        " messages that stand behind each other, where no queue has a filter): COMMIT decides about all of them in one"
-        " piece",
+        "maximum number of queues that the messages of a transaction go to, counted per message (eight count as one "
+        "for consecutive messages where no queue has a filter); COMMIT decides about all of them in one piece",
         check=POSITIVE,
     ),
 )
 
 _SOCKET: Final = (
-    _param(LONG, "backlog", 128, "connections that wait to be accepted", check=POSITIVE),
+    _param(LONG, "backlog", 128, "maximum number of connections waiting to be accepted", check=POSITIVE),
     _param(BOOLEAN, "autoStart", True, "open the port at start"),
-    _param(BOOLEAN, "tcpNoDelay", True, "send small packets at once"),
-    _param(BOOLEAN, "tcpKeepAlive", True, "let the system find clients that are gone: within 2 minutes"),
+    _param(BOOLEAN, "tcpNoDelay", True, "send small packets without delay"),
+    _param(BOOLEAN, "tcpKeepAlive", True, "let the operating system detect vanished clients, within 2 minutes"),
     _param(
         BOOLEAN,
         "sslEnabled",
         False,
-        "TLS; the port is not opened, because it would speak plain text",
+        "TLS; the port is not opened, because it would use plain text",
         refused=NO_TLS,
     ),
     _param(
@@ -195,7 +221,7 @@ _WITHOUT: Final = (
         LONG,
         "webSocketMaxFramePayloadLength",
         65536,
-        "longest WebSocket frame",
+        "maximum length of a WebSocket frame",
         unit="bytes",
         aliases=("stompMaxFramePayloadLength",),
         ignored=_NO_WEBSOCKET,
@@ -204,9 +230,9 @@ _WITHOUT: Final = (
     _param(BOOLEAN, "webSocketCompressionSupported", False, "compressed WebSocket frames", ignored=_NO_WEBSOCKET),
     _param(LONG, "tcpSendBufferSize", 1048576, "send buffer of the socket", unit="bytes", tuning=_KERNEL),
     _param(LONG, "tcpReceiveBufferSize", 1048576, "receive buffer of the socket", unit="bytes", tuning=_KERNEL),
-    _param(TEXT, "securityDomain", None, "realm that users log in to", ignored=NOT_ENFORCED),
-    _param(TEXT, "saslMechanisms", None, "ways to log in", ignored=NOT_ENFORCED),
-    _param(TEXT, "saslLoginConfigScope", None, "realm for these", ignored=NOT_ENFORCED),
+    _param(TEXT, "securityDomain", None, "login realm of users", ignored=NOT_ENFORCED),
+    _param(TEXT, "saslMechanisms", None, "login mechanisms", ignored=NOT_ENFORCED),
+    _param(TEXT, "saslLoginConfigScope", None, "realm of these mechanisms", ignored=NOT_ENFORCED),
     _param(TEXT, "router", None, "connection router", ignored=SINGLE_NODE),
     _param(TEXT, "clusterConnection", None, "cluster connection", ignored=SINGLE_NODE),
 )

@@ -1,6 +1,6 @@
-"""The element ``address-setting``: what holds for every address that its ``match`` applies to.
+"""The element ``address-setting``: settings for every address that its ``match`` applies to.
 
-Several address-settings apply to one address; :mod:`artemis_py.config.merging` folds them into one
+Several address-settings may apply to one address; :mod:`artemis_py.config.merging` merges them into one
 :class:`AddressSettings`.
 """
 
@@ -57,82 +57,87 @@ DERIVED: Final = -(2**63) - 1
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddressSettings:
-    """The settings of one address, as they count: merged, with every default filled in.
+    """The effective settings of one address: merged, with every default filled in.
 
-    Times are in ms unless the table says otherwise. None means "not set" where absence has a meaning of its own.
+    Times are in ms unless the table says otherwise. None means "not set" where that has a meaning of its own.
     """
 
     # Dead letters and redelivery
-    dead_letter_address: str | None = text(None, "where undeliverable messages go; without it they are discarded")
+    dead_letter_address: str | None = text(None, "address for undeliverable messages; without it they are discarded")
     auto_create_dead_letter_resources: bool = boolean(
-        False, "create, on first use, a queue on the dead-letter address for each source address"
+        False, "create a queue per source address on the dead-letter address, on first use"
     )
-    dead_letter_queue_prefix: str = text("DLQ.", "what the names of these queues begin with")
-    dead_letter_queue_suffix: str = text("", "what the names of these queues end with", shown="empty")
-    redelivery_delay: int = int64(0, "wait before a message is delivered again", unit="ms")
-    redelivery_delay_multiplier: float = double(1.0, "factor on the delay for each further attempt")
+    dead_letter_queue_prefix: str = text("DLQ.", "prefix of the names of these queues")
+    dead_letter_queue_suffix: str = text("", "suffix of the names of these queues", shown="empty")
+    redelivery_delay: int = int64(0, "delay before a message is redelivered", unit="ms")
+    redelivery_delay_multiplier: float = double(1.0, "factor applied to the delay for each further attempt")
     redelivery_collision_avoidance_factor: float = double(
-        0.0, "share of the delay that is added or taken away at random", check=SHARE
+        0.0, "share of the delay that is randomly added or subtracted", check=SHARE
     )
     max_redelivery_delay: int = int64(
-        DERIVED, "the longest delay between attempts", unit="ms", shown="10 × redelivery-delay"
+        DERIVED, "maximum delay between attempts", unit="ms", shown="10 × redelivery-delay"
     )
     max_delivery_attempts: int = int32(
-        10, "attempts before a message goes to the dead-letter address; 0 and less: no limit"
+        10, "delivery attempts before a message goes to the dead-letter address; 0 or less: no limit"
     )
     send_to_dla_on_no_route: bool = boolean(False, "send messages that reach no queue to the dead-letter address")
 
     # Expiry
-    expiry_address: str | None = text(None, "where expired messages go; without it they are discarded")
+    expiry_address: str | None = text(None, "address for expired messages; without it they are discarded")
     auto_create_expiry_resources: bool = boolean(
-        False, "create, on first use, a queue on the expiry address for each source address"
+        False, "create a queue per source address on the expiry address, on first use"
     )
-    expiry_queue_prefix: str = text("EXP.", "what the names of these queues begin with")
-    expiry_queue_suffix: str = text("", "what the names of these queues end with", shown="empty")
-    no_expiry: bool = boolean(False, "take the expiration off every message")
-    expiry_delay: int = int64(-1, "expiration for messages that have none; -1: leave them so", unit="ms")
-    min_expiry_delay: int = int64(-1, "the shortest time to live; counts only where expiry-delay is not set", unit="ms")
-    max_expiry_delay: int = int64(-1, "the longest time to live; counts only where expiry-delay is not set", unit="ms")
+    expiry_queue_prefix: str = text("EXP.", "prefix of the names of these queues")
+    expiry_queue_suffix: str = text("", "suffix of the names of these queues", shown="empty")
+    no_expiry: bool = boolean(False, "remove the expiration from every message")
+    expiry_delay: int = int64(-1, "time to live of messages without an expiration; -1: none", unit="ms")
+    min_expiry_delay: int = int64(-1, "minimum time to live; used only if expiry-delay is not set", unit="ms")
+    max_expiry_delay: int = int64(-1, "maximum time to live; used only if expiry-delay is not set", unit="ms")
 
     # Full addresses and paging
-    max_size_bytes: int = size(-1, "the address is full above this; -1: no limit")
-    max_size_messages: int = int32(-1, "the address is full above this; -1: no limit", unit="messages")
+    max_size_bytes: int = size(-1, "the address is full beyond this limit; -1: no limit")
+    max_size_messages: int = int32(-1, "the address is full beyond this limit; -1: no limit", unit="messages")
     address_full_policy: str = choice(
         "PAGE",
         FULL_POLICIES,
-        "what happens to messages for a full address",
+        "what happens to messages sent to a full address",
     )
     max_size_bytes_reject_threshold: int = int64(
-        -1, "AMQP senders are refused above this", unit="bytes", ignored=NOT_SPOKEN
+        -1, "AMQP senders are refused beyond this limit", unit="bytes", ignored=NOT_SPOKEN
     )
     page_size_bytes: int = size(10 * 1024**2, "size of a page file", check=INT_SIZE)
-    page_limit_bytes: int | None = size(None, "limit of a paging address, in whole pages", check=OFF_OR_POSITIVE)
+    page_limit_bytes: int | None = size(
+        None, ("maximum size of a paging address' pages, in whole pages"), check=OFF_OR_POSITIVE
+    )
     page_limit_messages: int | None = int64(
-        None, "limit of a paging address, for the queue that has most", unit="messages", check=OFF_OR_POSITIVE
+        None,
+        ("maximum number of messages in pages, for the address' deepest queue"),
+        unit="messages",
+        check=OFF_OR_POSITIVE,
     )
     page_full_policy: str | None = choice(None, ("DROP", "FAIL"), "what happens when the page limit is reached")
     page_max_cache_size: int = int32(5, "page files kept in memory", tuning=NO_EFFECT)
     max_read_page_messages: int = int32(
         -1,
-        "what a queue may have in memory of its pages, ready or with consumers",
+        "limit on a queue's paged messages in memory, ready or with consumers",
         unit="messages",
         check=OFF_OR_INT_SIZE,
     )
     max_read_page_bytes: int = size(
         DERIVED,
-        "what a queue may have in memory of its pages, ready or with consumers",
+        "limit on a queue's paged messages in memory, ready or with consumers",
         check=OFF_OR_INT_SIZE,
         shown="2 × page-size-bytes",
     )
     prefetch_page_messages: int = int32(
         DERIVED,
-        "what a queue may have ready of its pages",
+        "limit on a queue's paged messages that are in memory and ready",
         check=OFF_OR_INT_SIZE,
         shown="max-read-page-messages",
     )
     prefetch_page_bytes: int = size(
         DERIVED,
-        "what a queue may have ready of its pages",
+        "limit on a queue's paged messages that are in memory and ready",
         check=OFF_OR_INT_SIZE,
         shown="max-read-page-bytes",
     )
@@ -140,109 +145,113 @@ class AddressSettings:
 
     # What is created and deleted by itself
     auto_create_queues: bool = boolean(True, "create a queue when a client sends to it or subscribes")
-    auto_delete_queues: bool = boolean(True, "delete such a queue when it is empty and nobody uses it")
-    auto_delete_created_queues: bool = boolean(False, "delete declared queues in the same way")
-    auto_delete_queues_delay: int = int64(0, "how long such a queue must have been idle", unit="ms", check=NOT_NEGATIVE)
+    auto_delete_queues: bool = boolean(True, "delete such a queue when it is empty and unused")
+    auto_delete_created_queues: bool = boolean(False, "also delete declared queues in this way")
+    auto_delete_queues_delay: int = int64(0, "how long such a queue must be idle first", unit="ms", check=NOT_NEGATIVE)
     auto_delete_queues_message_count: int = int64(
         0,
-        "delete with this many messages at most; -1: with any number",
+        "delete with at most this many messages; -1: any number",
         unit="messages",
         check=OFF_OR_NOT_NEGATIVE,
     )
-    auto_delete_queues_skip_usage_check: bool = boolean(False, "delete also queues that were never used")
+    auto_delete_queues_skip_usage_check: bool = boolean(False, "also delete queues that were never used")
     auto_create_addresses: bool = boolean(True, "create an address when a client sends to it or subscribes")
     auto_delete_addresses: bool = boolean(True, "delete such an address when it has no queue left")
     auto_delete_addresses_delay: int = int64(
-        0, "how long such an address must have been without queues", unit="ms", check=NOT_NEGATIVE
+        0, "how long such an address must be without queues first", unit="ms", check=NOT_NEGATIVE
     )
-    auto_delete_addresses_skip_usage_check: bool = boolean(False, "delete also addresses that were never used")
-    default_queue_routing_type: str = choice("MULTICAST", ROUTING_TYPES, "routing type of queues created by themselves")
-    default_address_routing_type: str = choice(
-        "MULTICAST", ROUTING_TYPES, "routing type of addresses created by themselves"
-    )
+    auto_delete_addresses_skip_usage_check: bool = boolean(False, "also delete addresses that were never used")
+    default_queue_routing_type: str = choice("MULTICAST", ROUTING_TYPES, "routing type of auto-created queues")
+    default_address_routing_type: str = choice("MULTICAST", ROUTING_TYPES, "routing type of auto-created addresses")
 
     # Defaults for queues
-    default_max_consumers: int = int32(-1, "consumers a queue allows; -1: any number", unit="consumers")
+    default_max_consumers: int = int32(-1, "maximum number of consumers of a queue; -1: no limit", unit="consumers")
     default_purge_on_no_consumers: bool = boolean(
-        False, "empty a queue when its last consumer leaves; declared queues do not ask for this default"
+        False, "empty a queue when its last consumer leaves; declared queues do not use this default"
     )
     default_exclusive_queue: bool = boolean(False, "one consumer at a time gets all messages")
     default_non_destructive: bool = boolean(False, "acknowledged messages stay in the queue")
     default_consumers_before_dispatch: int = int32(
-        0, "consumers that must be there before delivery begins", unit="consumers"
+        0, "consumers that must be attached before delivery begins", unit="consumers"
     )
-    default_delay_before_dispatch: int = int64(
-        -1, "how long to wait for these consumers at most; -1: for ever", unit="ms"
+    default_delay_before_dispatch: int = int64(-1, "maximum time to wait for these consumers; -1: no limit", unit="ms")
+    default_ring_size: int = int64(
+        -1, ("number of messages a ring queue keeps; -1: no ring"), unit="messages", check=RING
     )
-    default_ring_size: int = int64(-1, "messages a ring queue keeps; -1: no ring", unit="messages", check=RING)
     default_last_value_queue: bool = boolean(
         False, "keep only the last message of each key", aliases=("last-value-queue",)
     )
     default_last_value_key: str | None = text(
-        None, "the header that is the key; it makes last-value queues by itself", shown="_AMQ_LVQ_NAME"
+        None, "header with the key; setting it also makes queues last-value queues", shown="_AMQ_LVQ_NAME"
     )
-    default_group_rebalance: bool = boolean(False, "hand message groups out anew when a consumer joins")
-    default_group_rebalance_pause_dispatch: bool = boolean(False, "before that, wait until what was sent is settled")
-    default_group_buckets: int = int32(-1, "buckets that groups share, by hash; 0: no groups, -1: each group by itself")
-    default_group_first_key: str | None = text(None, "header (true) on the message that brings a group to a consumer")
+    default_group_rebalance: bool = boolean(False, "reassign message groups when a consumer joins")
+    default_group_rebalance_pause_dispatch: bool = boolean(
+        False, ("before reassigning, wait until delivered messages are settled")
+    )
+    default_group_buckets: int = int32(
+        -1, ("number of buckets that groups are hashed into; 0: no groups, -1: one per group")
+    )
+    default_group_first_key: str | None = text(
+        None, ("header (true) on the first message of a group that a consumer gets")
+    )
     default_consumer_window_size: int = int32(1024**2, "window of Core consumers", unit="bytes", ignored=NOT_SPOKEN)
 
     # Defaults for queues: what Qpid's queues can do beyond Artemis'
     default_queue_type: str | None = choice(
         None,
         QUEUE_TYPES,
-        "order and kind of a queue (docs/queues.md); lvq is last-value; none: what the settings below say",
+        "type of a queue (docs/queues.md); lvq is last-value; none: as the settings below say",
     )
     default_priority_levels: int | None = int32(
-        None, "levels of a priority queue, to which the ten priorities are mapped", check=LEVELS
+        None, "levels of a priority queue; the ten priorities are mapped to them", check=LEVELS
     )
-    default_sort_key: str | None = text(None, "the header whose text a sorted queue is sorted by", check=NOT_EMPTY)
+    default_sort_key: str | None = text(None, "header whose text a sorted queue sorts by", check=NOT_EMPTY)
     default_group_type: str = choice("STANDARD", _GROUP_TYPES, "how long a group stays with its consumer")
     default_group_key: str | None = text(
         None,
-        "the header that names the group",
+        "header with the name of the group",
         check=NOT_EMPTY,
         shown="JMSXGroupID",
     )
     default_fallback_group: str = text(
-        "qpid.no-group", "group of messages that name none, in shared groups", check=NOT_EMPTY
+        "qpid.no-group", "group for messages without one, in shared groups", check=NOT_EMPTY
     )
     default_min_message_ttl: int = int64(
-        0, "messages that expire live at least so long; 0: no such limit", unit="ms", check=NOT_NEGATIVE
+        0, "minimum time to live of messages that expire; 0: no limit", unit="ms", check=NOT_NEGATIVE
     )
     default_max_message_ttl: int = int64(
-        0, "messages live no longer than this; 0: no such limit", unit="ms", check=NOT_NEGATIVE
+        0, "maximum time to live of all messages; 0: no limit", unit="ms", check=NOT_NEGATIVE
     )
     default_consumer_replay_period: int | None = int64(
         None,
-        "consumers get what arrived so long before them, and what comes; none: everything",
+        "new consumers get messages that arrived up to this long ago, and later ones; none: all messages",
         unit="s",
         check=NOT_NEGATIVE,
     )
-    default_consumer_selector: str | None = text(None, "selector of consumers that bring none", check=NOT_EMPTY)
+    default_consumer_selector: str | None = text(None, "selector of consumers that set none", check=NOT_EMPTY)
     default_hold_on_publish: bool = boolean(
         False, "hold a message until the time in its header x-qpid-not-valid-before"
     )
     default_expiry_policy: str | None = choice(
         None,
         _EXPIRY_POLICIES,
-        "what becomes of expired messages: they go, or to the expiry-address or else the dead-letter-address; "
-        "none: to the expiry-address if there is one",
+        "what happens to expired messages: discard, or send to the expiry-address or else the dead-letter-address; "
+        "none: send to the expiry-address if there is one",
     )
-    default_overflow_policy: str = choice("NONE", _OVERFLOW_POLICIES, "what a queue above its depth does")
+    default_overflow_policy: str = choice("NONE", _OVERFLOW_POLICIES, "what a queue beyond its maximum depth does")
     default_max_depth_messages: int = int64(
-        -1, "depth of a queue; -1: no limit", unit="messages", check=OFF_OR_NOT_NEGATIVE
+        -1, "maximum depth of a queue; -1: no limit", unit="messages", check=OFF_OR_NOT_NEGATIVE
     )
-    default_max_depth_bytes: int = size(-1, "depth of a queue; -1: no limit", check=OFF_OR_NOT_NEGATIVE)
+    default_max_depth_bytes: int = size(-1, "maximum depth of a queue; -1: no limit", check=OFF_OR_NOT_NEGATIVE)
     default_flow_resume_percent: float = double(
-        80.0, "senders go on when the depth is at this share of its limits", unit="%", check=PERCENT
+        80.0, "senders resume when the depth falls to this share of its limits", unit="%", check=PERCENT
     )
     default_exclusivity_policy: str = choice(
-        "NONE", _EXCLUSIVITY_POLICIES, "whose consumers a queue admits: those of its first consumer"
+        "NONE", _EXCLUSIVITY_POLICIES, "which consumers a queue admits: only those with the owner of the first one"
     )
     default_max_live_consumers: int = int32(
         0,
-        "consumers that get messages, the others wait in line; 0: all of them",
+        "number of consumers that get messages while the others wait; 0: all",
         unit="consumers",
         check=NOT_NEGATIVE,
     )
@@ -250,32 +259,32 @@ class AddressSettings:
         0, "alert when a message is older than this; 0: never", unit="ms", check=NOT_NEGATIVE
     )
     default_alert_threshold_message_size: int = size(
-        0, "alert for a message of this size; 0: never", check=NOT_NEGATIVE
+        0, "alert for a message of this size or more; 0: never", check=NOT_NEGATIVE
     )
     default_alert_threshold_depth_messages: int = int64(
-        0, "alert at this depth; 0: never", unit="messages", check=NOT_NEGATIVE
+        0, "alert at this depth or more; 0: never", unit="messages", check=NOT_NEGATIVE
     )
-    default_alert_threshold_depth_bytes: int = size(0, "alert at this depth; 0: never", check=NOT_NEGATIVE)
+    default_alert_threshold_depth_bytes: int = size(0, "alert at this depth or more; 0: never", check=NOT_NEGATIVE)
     default_alert_repeat_gap: int = int64(
-        30_000, "the same alert comes not more often than this", unit="ms", check=NOT_NEGATIVE
+        30_000, "minimum time between two equal alerts", unit="ms", check=NOT_NEGATIVE
     )
 
     # Queues of later
     retroactive_message_count: int = int64(
-        0, "messages kept for queues created later, of each routing type", unit="messages", check=NOT_NEGATIVE
+        0, "messages kept for queues created later, per routing type", unit="messages", check=NOT_NEGATIVE
     )
 
     # Duplicates, metrics, time stamps
     id_cache_size: int | None = int32(
-        None, "duplicate ids remembered", check=NOT_NEGATIVE, shown="id-cache-size of core"
+        None, "number of duplicate ids remembered", check=NOT_NEGATIVE, shown="id-cache-size of core"
     )
     enable_metrics: bool = boolean(True, "export metrics of the address and its queues")
     enable_ingress_timestamp: bool = boolean(False, "add the time of arrival as header ingress-timestamp")
 
     # What this version does without
-    redistribution_delay: int = int64(-1, "wait before messages move in the cluster", ignored=SINGLE_NODE)
+    redistribution_delay: int = int64(-1, "delay before messages are redistributed in the cluster", ignored=SINGLE_NODE)
     slow_consumer_threshold: int = int64(
-        -1, "rate under which a consumer is slow", check=OFF_OR_POSITIVE, ignored=NO_SLOW_CONSUMERS
+        -1, "rate below which a consumer counts as slow", check=OFF_OR_POSITIVE, ignored=NO_SLOW_CONSUMERS
     )
     slow_consumer_threshold_measurement_unit: str = choice(
         "MESSAGES_PER_SECOND", _RATES, "unit of this rate", ignored=NO_SLOW_CONSUMERS
@@ -284,25 +293,27 @@ class AddressSettings:
         "NOTIFY", ("KILL", "NOTIFY"), "what happens to slow consumers", ignored=NO_SLOW_CONSUMERS
     )
     slow_consumer_check_period: int = int64(
-        5, "how often consumers are looked at", unit="s", check=POSITIVE, ignored=NO_SLOW_CONSUMERS
+        5, "how often consumers are checked", unit="s", check=POSITIVE, ignored=NO_SLOW_CONSUMERS
     )
-    config_delete_queues: str = choice("OFF", _DELETION, "delete queues that are gone from the file", ignored=NO_RELOAD)
+    config_delete_queues: str = choice(
+        "OFF", _DELETION, ("delete queues that were removed from the file"), ignored=NO_RELOAD
+    )
     config_delete_addresses: str = choice(
-        "OFF", _DELETION, "delete addresses that are gone from the file", ignored=NO_RELOAD
+        "OFF", _DELETION, "delete addresses that were removed from the file", ignored=NO_RELOAD
     )
     config_delete_diverts: str = choice(
-        "OFF", _DELETION, "delete diverts that are gone from the file", ignored=NO_RELOAD
+        "OFF", _DELETION, "delete diverts that were removed from the file", ignored=NO_RELOAD
     )
     message_counter_history_day_limit: int = int32(0, "days of message counters", unit="days", tuning=NO_MANAGEMENT)
     management_browse_page_size: int = int32(200, "messages per page of management", ignored=NO_MANAGEMENT)
     management_message_attribute_size_limit: int = int32(
-        256, "longest attribute that management shows", ignored=NO_MANAGEMENT
+        256, "maximum length of an attribute shown by management", ignored=NO_MANAGEMENT
     )
-    auto_create_jms_queues: bool = boolean(True, "old name of an old setting", tuning=NO_EFFECT)
-    auto_delete_jms_queues: bool = boolean(True, "old name of an old setting", tuning=NO_EFFECT)
-    auto_create_jms_topics: bool = boolean(True, "old name of an old setting", tuning=NO_EFFECT)
-    auto_delete_jms_topics: bool = boolean(True, "old name of an old setting", tuning=NO_EFFECT)
-    initial_queue_buffer_size: int = int32(8192, "room made for a queue at first", check=POWER_OF_TWO, tuning=JAVA)
+    auto_create_jms_queues: bool = boolean(True, "old name of a deprecated setting", tuning=NO_EFFECT)
+    auto_delete_jms_queues: bool = boolean(True, "old name of a deprecated setting", tuning=NO_EFFECT)
+    auto_create_jms_topics: bool = boolean(True, "old name of a deprecated setting", tuning=NO_EFFECT)
+    auto_delete_jms_topics: bool = boolean(True, "old name of a deprecated setting", tuning=NO_EFFECT)
+    initial_queue_buffer_size: int = int32(8192, "initial capacity of a queue", check=POWER_OF_TWO, tuning=JAVA)
 
     def __post_init__(self) -> None:
         """Fill in the defaults that follow from other settings."""

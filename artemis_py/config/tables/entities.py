@@ -1,4 +1,4 @@
-"""What ``addresses`` and ``diverts`` declare: addresses, queues, diverts, each with the place where it stands."""
+"""What ``addresses`` and ``diverts`` declare: addresses, queues and diverts, each with its place in the file."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NOWHERE: Final = Origin("default", 0)
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionConfig:
-    """``journal-retention-directory``: where closed journal files are kept, and how long or how much of them; None: no
+    """``journal-retention-directory``: where closed journal files are kept, and how long or how many bytes; None: no
     such limit.
     """
 
@@ -52,13 +52,13 @@ class RetentionConfig:
     period_ms: int | None
     storage_limit: int | None
     cursor_ttl_s: int
-    """How long a cursor that is not moved holds files back, when it does not say itself."""
+    """How long a cursor that is not moved holds files back, unless it sets a time itself."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserLimits:
-    """``resource-limit-setting``: what one login may have at once; -1: any number."""
+    """``resource-limit-setting``: what one login may have at once; -1: no limit."""
 
     connections_max: int = -1
     queues_max: int = -1
@@ -67,16 +67,16 @@ class UserLimits:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueConfig:
-    """A queue as it was declared. None: the attribute is absent, and the address-setting's default counts."""
+    """A queue as declared. None: the attribute is absent, and the address-setting's default applies."""
 
     name: str
     address: str
     routing_type: str
-    durable: bool = boolean(True, "a restart keeps the queue's persistent messages")
+    durable: bool = boolean(True, "the queue's persistent messages survive a restart")
     filter: str | None = text(None, "selector (in filter's attribute string) that messages must match")
     user: str | None = text(None, "owner of the queue", ignored=NOT_ENFORCED)
     max_consumers: int | None = int32(
-        None, "consumers the queue allows; -1: any number", check=OFF_OR_NOT_NEGATIVE, shown="default-max-consumers"
+        None, "maximum number of consumers; -1: no limit", check=OFF_OR_NOT_NEGATIVE, shown="default-max-consumers"
     )
     purge_on_no_consumers: bool | None = boolean(None, "empty the queue when its last consumer leaves", shown="false")
     exclusive: bool | None = boolean(None, "one consumer at a time gets all messages", shown="default-exclusive-queue")
@@ -84,13 +84,13 @@ class QueueConfig:
         None, "acknowledged messages stay in the queue", shown="default-non-destructive"
     )
     consumers_before_dispatch: int | None = int32(
-        None, "consumers that must be there before delivery begins", shown="default-consumers-before-dispatch"
+        None, "consumers that must be attached before delivery begins", shown="default-consumers-before-dispatch"
     )
     delay_before_dispatch: int | None = int64(
-        None, "how long to wait for them at most; -1: for ever", unit="ms", shown="default-delay-before-dispatch"
+        None, "maximum time to wait for them; -1: no limit", unit="ms", shown="default-delay-before-dispatch"
     )
     ring_size: int | None = int64(
-        None, "messages the ring keeps; -1: no ring", unit="messages", check=RING, shown="default-ring-size"
+        None, "number of messages the ring keeps; -1: no ring", unit="messages", check=RING, shown="default-ring-size"
     )
     enabled: bool | None = boolean(None, "messages are routed to the queue", shown="true")
     last_value: bool | None = inherited(_SETTINGS["default-last-value-queue"])
@@ -128,7 +128,7 @@ class QueueConfig:
     origins: tuple[tuple[str, Origin], ...] = ()
 
     def origin_of(self, attribute: str) -> Origin:
-        """Return where ``attribute`` was written, the queue's own place if it was not written at all."""
+        """Return the place of ``attribute``, or of the queue if the attribute is not set."""
         return dict(self.origins).get(attribute, self.origin)
 
 
@@ -180,7 +180,7 @@ QUEUE_CONSTANTS: Final = {"purge_on_no_consumers": False, "enabled": True}
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddressConfig:
-    """An address as it was declared, with its queues in the order of the file."""
+    """An address as declared, with its queues in the order of the file."""
 
     name: str
     routing_types: tuple[str, ...] = ()
@@ -191,19 +191,19 @@ class AddressConfig:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DivertConfig:
-    """A divert: copies (or, when exclusive, moves) what is sent to ``address`` to ``forwarding_addresses``."""
+    """A divert: copies (or, if exclusive, moves) messages sent to ``address`` to ``forwarding_addresses``."""
 
     name: str
     address: str = text("", "the address whose messages are diverted", shown="required")
     forwarding_addresses: tuple[str, ...] = texts(
-        (), "where they go; several addresses with commas between", name="forwarding-address", shown="required"
+        (), "address to forward to; several are separated by commas", name="forwarding-address", shown="required"
     )
     routing_name: str = text("", "name of the divert in routing", shown="the divert's name")
-    exclusive: bool = boolean(False, "messages go to the forwarding address only, not to the address's queues")
+    exclusive: bool = boolean(False, "forward only: messages do not go to the address's own queues")
     filter: str | None = text(None, "selector (in filter's attribute string) that messages must match")
     routing_type: str = choice(
         "STRIP",
         DIVERT_ROUTING_TYPES,
-        "routing type of what is forwarded: none (STRIP), the message's own (PASS), or the one named",
+        "routing type of forwarded messages: none (STRIP), the message's own (PASS), or the one named",
     )
     origin: Origin = NOWHERE

@@ -1,8 +1,8 @@
-"""What stands beside each field of the settings: default, unit, meaning, limits, and how far it is honoured.
+"""Describes each field of the settings: default, unit, meaning, limits, and how far it is honoured.
 
-A dataclass of settings is a table: its fields are made by :func:`boolean`, :func:`number` and their like, and
+A dataclass of settings is a table: :func:`boolean`, :func:`number` and similar functions make its fields, and
 :func:`settings_of` returns the table of a class. The reader, the reference documentation, ``artemis-py check`` and
-``artemis-py explain`` all work from it, so nothing is said twice.
+``artemis-py explain`` all use it, so nothing is said twice.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ REFUSED: Final = "refused"
 
 # Why an element of Artemis has no effect here. Each is the end of a sentence "… is ignored: …".
 SINGLE_NODE: Final = "this broker is a single node"
-JAVA: Final = "it concerns the Java virtual machine or Java classes"
-NOT_SPOKEN: Final = "it concerns a protocol that this broker does not speak"
+JAVA: Final = "it is about the Java virtual machine or Java classes"
+NOT_SPOKEN: Final = "it is about a protocol that this broker does not support"
 NOT_ENFORCED: Final = "this version checks no users, passwords or permissions"
 NO_EFFECT: Final = "it has no effect in Artemis either"
-NO_MANAGEMENT: Final = "this version has no management by messages or JMX"
-NO_RELOAD: Final = "this version reads its configuration once, at start"
-NO_SLOW_CONSUMERS: Final = "this version does not watch for slow consumers; maxUnsentBytes of the acceptor limits them"
+NO_MANAGEMENT: Final = "this version has no management through messages or JMX"
+NO_RELOAD: Final = "this version reads its configuration only at start"
+NO_SLOW_CONSUMERS: Final = "this version does not detect slow consumers; the acceptor's maxUnsentBytes limits them"
 NO_TLS: Final = "this version has no TLS"
 
 BOOLEAN: Final = "boolean"
@@ -40,16 +40,16 @@ LIST: Final = "list"
 
 
 class Check(NamedTuple):
-    """A limit on a number: the text says what is allowed, the function whether a value is."""
+    """A limit on a number: the text says what is allowed, the function checks a value."""
 
     allowed: str
     accepts: Callable[[float], bool]
 
 
 POSITIVE: Final = Check("a number greater than 0", lambda value: value > 0)
-NOT_NEGATIVE: Final = Check("0 or a greater number", lambda value: value >= 0)
+NOT_NEGATIVE: Final = Check("0 or more", lambda value: value >= 0)
 OFF_OR_POSITIVE: Final = Check("-1 or a number greater than 0", lambda value: value == -1 or value > 0)
-OFF_OR_NOT_NEGATIVE: Final = Check("-1, 0 or a greater number", lambda value: value >= -1)
+OFF_OR_NOT_NEGATIVE: Final = Check("-1, 0 or more", lambda value: value >= -1)
 PERCENT: Final = Check("0 to 100", lambda value: 0 <= value <= 100)
 OFF_OR_PERCENT: Final = Check("-1 or 0 to 100", lambda value: value == -1 or 0 <= value <= 100)
 INT_SIZE: Final = Check("1 to 2147483647", lambda value: 1 <= value <= INT_MAX)
@@ -57,19 +57,19 @@ OFF_OR_INT_SIZE: Final = Check("-1 or 1 to 2147483647", lambda value: value == -
 SHARE: Final = Check("0 to 1", lambda value: 0 <= value <= 1)
 RING: Final = Check("-1 (no ring), 0 (keeps nothing) or more", lambda value: value >= -1)
 POWER_OF_TWO: Final = Check("a power of two", lambda value: value > 0 and int(value) & (int(value) - 1) == 0)
-NOT_EMPTY: Final = Check("a text that is not blank", lambda length: length > 0)
+NOT_EMPTY: Final = Check("a non-blank text", lambda length: length > 0)
 LEVELS: Final = Check("1 to 10", lambda value: 1 <= value <= 10)
 PORT: Final = Check("0 to 65535", lambda value: 0 <= value <= 65535)
 
 
 class Options(TypedDict, total=False):
-    """What may be said of a setting besides kind, default and meaning.
+    """Further properties of a setting, besides kind, default and meaning.
 
-    ``name`` is the element or attribute, where it is not the field's name with dashes; ``unit`` is ms, s, bytes, …;
-    ``check`` limits numbers, and for texts the length without blanks around them; ``shown`` replaces the default in
-    texts for people; ``ignored``, ``tuning`` and ``refused`` carry the reason (``tuning`` where only the inside of
-    Artemis is concerned); ``silent`` keeps an ignored setting out of the notices, because another notice says the same;
-    ``aliases`` are old names of the same element.
+    ``name`` is the element or attribute, if it is not the field's name with dashes. ``unit`` is ms, s, bytes, ….
+    ``check`` limits a number, or the length of a text without the blanks around it. ``shown`` replaces the default in
+    texts for people. ``ignored``, ``tuning`` and ``refused`` hold the reason (``tuning`` for what only concerns the
+    internals of Artemis). ``silent`` keeps an ignored setting out of the notices because another notice says the same.
+    ``aliases`` are old names of the element.
     """
 
     name: str
@@ -105,14 +105,14 @@ class Setting(NamedTuple):
 
     @property
     def default_text(self) -> str:
-        """The default as a person would write it in the file."""
+        """The default as one would write it in the file."""
         if self.shown is not None:
             return self.shown
         return show(self.default)
 
 
 def show(value: object) -> str:
-    """Write a value as it would stand in the file; None as ``none``."""
+    """Return a value as written in the file; None as ``none``."""
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -123,7 +123,7 @@ def show(value: object) -> str:
 
 
 def make_setting(kind: str, attribute: str, default: object, meaning: str, **options: Unpack[Options]) -> Setting:
-    """Build a row; for tables whose settings are no fields of a dataclass."""
+    """Build a row for a table whose settings are not fields of a dataclass."""
     tuning, refused = options.get("tuning", ""), options.get("refused", "")
     ignored = tuning or options.get("ignored", "")
     return Setting(
@@ -180,7 +180,7 @@ def text(default: str | None, meaning: str, **options: Unpack[Options]) -> Any:
 
 
 def texts(default: tuple[str, ...], meaning: str, **options: Unpack[Options]) -> Any:
-    """A field that is a list of texts, written with commas between."""
+    """A field that is a comma-separated list of texts."""
     return _field(LIST, default, meaning, options)
 
 
@@ -191,8 +191,8 @@ def choice(default: str | None, words: tuple[str, ...], meaning: str, **options:
 
 
 def inherited(row: Setting, *, refused: str = "") -> Any:
-    """A field that takes the value of another setting where it is absent; everything else is said in that row, but
-    that it may be refused here only.
+    """A field that takes the value of another setting when absent. That setting's row says everything else, except that
+    the field may be refused only here.
     """
     options = Options(unit=row.unit, shown=row.name, choices=row.choices)
     if row.check is not None:
@@ -210,7 +210,7 @@ def inherited(row: Setting, *, refused: str = "") -> Any:
 def settings_of(table: type) -> Mapping[str, Setting]:
     """Return the rows of a dataclass of settings by element name, in the order of its fields.
 
-    Fields that are no settings (a name, an origin) have no row.
+    Fields that are not settings (a name, an origin) have no row.
     """
     rows: dict[str, Setting] = {}
     for each in dataclasses.fields(table):
@@ -223,7 +223,7 @@ def settings_of(table: type) -> Mapping[str, Setting]:
 
 @functools.cache
 def names_of(table: type) -> Mapping[str, Setting]:
-    """Like :func:`settings_of`, with the old names too."""
+    """Like :func:`settings_of`, including old names."""
     rows = dict(settings_of(table))
     for row in settings_of(table).values():
         rows.update(dict.fromkeys(row.aliases, row))

@@ -1,7 +1,7 @@
-"""What holds for one queue: each attribute as it counts.
+"""The effective attributes of one queue.
 
-The queue's own attribute beats the address-setting, which beats the default. This is what the recipe composes a queue
-from, and what ``explain`` shows.
+The queue's own attribute overrides the address-setting, which overrides the default. The recipe composes a queue from
+these values, and ``explain`` shows them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _APART: Final = ("durable", "filter", "user")
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueSettings:
-    """The attributes of one queue, with every default filled in; :class:`QueueConfig` says what each means, and in
-    which unit it is. Those of the type say what follows from all of them together
+    """The attributes of one queue, with every default filled in. :class:`QueueConfig` gives their meaning and unit.
+    Those of the queue type follow from all of them together
     (:class:`~artemis_py.config.tables.queue_types.QueueType`).
     """
 
@@ -72,14 +72,14 @@ class QueueSettings:
 
     @property
     def limits_depth(self) -> bool:
-        """Is there a limit to the depth? Without one an overflow-policy has no effect."""
+        """Is there a maximum depth? Without one an overflow-policy has no effect."""
         return max(self.max_depth_messages, self.max_depth_bytes) >= 0
 
 
 def source_of(attribute: str, *, declared: bool) -> str | None:
-    """Return the address-setting that counts where a queue does not set ``attribute``; None when there is none.
+    """Return the address-setting that applies if a queue does not set ``attribute``, or None.
 
-    A declared queue does not ask for ``default-purge-on-no-consumers`` (Artemis).
+    A declared queue does not use ``default-purge-on-no-consumers`` (as in Artemis).
     """
     if attribute == "purge_on_no_consumers" and not declared:
         return "default_purge_on_no_consumers"
@@ -87,8 +87,8 @@ def source_of(attribute: str, *, declared: bool) -> str | None:
 
 
 def queue_settings(config: QueueConfig, settings: AddressSettings, *, declared: bool = True) -> QueueSettings:
-    """Return what counts for a queue; ``settings`` are those of its address, and ``declared`` says that the queue was
-    not created by itself.
+    """Return the effective settings of a queue. ``settings`` are those of its address; ``declared`` means not
+    auto-created.
     """
     chosen = type_of(said_by(config), said_by(settings, default=True))
     values: dict[str, Any] = {
@@ -108,8 +108,8 @@ def queue_settings(config: QueueConfig, settings: AddressSettings, *, declared: 
 
 
 def written_attributes(config: QueueConfig) -> dict[str, Any]:
-    """Return what a queue says of itself beside name, place, filter and durability: what a restart must know to make
-    the same queue when the file no longer declares it.
+    """Return the queue's own attributes except name, address, filter and durability: what a restart needs to recreate
+    the queue if the file no longer declares it.
     """
     values = {attribute: getattr(config, attribute) for attribute in _ATTRIBUTES}
     return {attribute: value for attribute, value in values.items() if value is not None and attribute not in _APART}

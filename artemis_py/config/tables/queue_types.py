@@ -1,7 +1,7 @@
-"""Which type a queue is of: what the queue and its address-setting say about it, and when they contradict themselves.
+"""The type of a queue: what the queue and its address-setting say about it, and when they contradict themselves.
 
-A queue that names a type, or one of a type's attributes, has that type; if it names none, the address-setting counts in
-the same way; if that names none either, it is Artemis' plain queue. A type's attributes that the queue leaves out come
+A queue that names a type or one of a type's attributes has that type. If it names none, the address-setting decides in
+the same way; if that names none either, it is Artemis' plain queue. Attributes of the type that the queue omits come
 from the address-setting.
 """
 
@@ -17,7 +17,7 @@ SORTED: Final = "sorted"
 LAST_VALUE: Final = "last-value"
 
 QUEUE_TYPES: Final = (STANDARD, PRIORITY, SORTED, LAST_VALUE, "lvq")
-"""The words of ``queue-type``; the last one is Qpid's for ``last-value``."""
+"""The values of ``queue-type``; the last one is Qpid's name for ``last-value``."""
 
 ARTEMIS_KEY: Final = "_AMQ_LVQ_NAME"
 QPID_KEY: Final = "qpid.LVQ_key"
@@ -42,8 +42,8 @@ _TYPE_OF: Final = {
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueType:
-    """The type of a queue. ``name`` is None for Artemis' order, by all ten priorities; a last-value queue may have
-    either that order (Artemis) or that of arrival (Qpid, with a name).
+    """The type of a queue. ``name`` is None for Artemis' order by all ten priorities. A last-value queue may have that
+    order (Artemis) or arrival order (Qpid, with a name).
     """
 
     name: str | None = None
@@ -53,7 +53,7 @@ class QueueType:
 
 
 def said_by(holder: object, *, default: bool = False) -> dict[str, Any]:
-    """What a queue (or with ``default`` an address-setting) says of the type: attributes of queues to values."""
+    """What a queue (or, with ``default``, an address-setting) says about the type: queue attributes to values."""
     values = {name: getattr(holder, other if default else name) for name, other in TYPE_ATTRIBUTES.items()}
     if default and not values["last_value"]:
         del values["last_value"]  # false is what an address-setting says when it says nothing
@@ -61,7 +61,7 @@ def said_by(holder: object, *, default: bool = False) -> dict[str, Any]:
 
 
 def what_is_said(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Of values by attribute of queues, those that say something of the type."""
+    """The queue attributes that say something about the type."""
     return {name: values[name] for name in TYPE_ATTRIBUTES if values.get(name) not in (None, "")}
 
 
@@ -81,7 +81,7 @@ def named_type(said: Mapping[str, Any]) -> str | None:
 
 
 def contradiction(said: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Two attributes of one place that ask for different types, or None."""
+    """Two attributes at one place that ask for different types, or None."""
     meant = types_meant(said)
     name = named_type(said)
     if said.get("last_value") is False and "last_value_key" in said:
@@ -94,8 +94,8 @@ def contradiction(said: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def type_of(own: Mapping[str, Any], default: Mapping[str, Any]) -> QueueType:
-    """The type of a queue about which the queue and its address-setting say this. ``sort_key`` is None if nobody names
-    the key of a sorted queue.
+    """The type that follows from what the queue and its address-setting say. ``sort_key`` is None if neither names the
+    key of a sorted queue.
     """
     for said in (own, default):
         name = named_type(said)

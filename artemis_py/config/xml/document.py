@@ -26,7 +26,7 @@ _EXPECTED: Final = (
 
 
 def read_file(path: str, properties: Mapping[str, str], problems: Problems) -> Source:
-    """Read a file with everything it includes. What is wrong is added to ``problems``; OSError is not raised."""
+    """Read a file with everything it includes. Problems are added to ``problems``; OSError is not raised."""
     source = Source(path)
     text = load_text(path, Origin(path, 0), problems)
     if text is not None:
@@ -37,7 +37,7 @@ def read_file(path: str, properties: Mapping[str, str], problems: Problems) -> S
 
 
 def read_text(text: str, file: str, properties: Mapping[str, str], problems: Problems) -> Source:
-    """Like :func:`read_file` for a text that is already at hand; ``file`` is its name in messages and for includes."""
+    """Like :func:`read_file` for a given text; ``file`` is its name in messages and for includes."""
     source = Source(file)
     source.root = parse(text, file, properties, source, problems)
     if source.root is not None:
@@ -46,12 +46,12 @@ def read_text(text: str, file: str, properties: Mapping[str, str], problems: Pro
 
 
 def core_of(source: Source, problems: Problems) -> Element | None:
-    """Return the element ``core``, or None after saying what stands in its place. Of several the first counts."""
+    """Return the element ``core``, or None after reporting what is there instead. Of several, the first counts."""
     root: Any = source.root
     if root is None:
         return None
     if root.tag not in _ROOTS:
-        problems.error(source.origin(root), f"the outermost element is not right; {_EXPECTED}", value=root.tag)
+        problems.error(source.origin(root), f"wrong root element; {_EXPECTED}", value=root.tag)
         return None
     cores = list(root.iter(f"{{{CORE_NAMESPACE}}}core"))
     if not cores:
@@ -59,13 +59,13 @@ def core_of(source: Source, problems: Problems) -> Element | None:
         return None
     for jms in root.iterchildren("{*}jms"):
         problems.warning(
-            "not-read", source.origin(jms), "the element jms is not read; declare its queues and topics in addresses"
+            "not-read", source.origin(jms), "the element jms is ignored; declare its queues and topics in addresses"
         )
     for another in cores[1:]:
         problems.warning(
             "not-read",
             source.origin(another),
-            f"a second core is not read, as in Artemis; move what it holds into the one at {source.origin(cores[0])}",
+            f"a second core is ignored, as in Artemis; move its content into the one at {source.origin(cores[0])}",
         )
     first: Element = cores[0]
     return first

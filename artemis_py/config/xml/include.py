@@ -1,8 +1,8 @@
 """``<xi:include href="…"/>``: other files as parts of a configuration.
 
-A relative ``href`` is resolved against the file that includes. Artemis resolves it against the working directory of
-its process; where a file stands there too, a note says so. Includes may be nested and have a fallback; they read files
-only, never the network.
+A relative ``href`` is resolved against the including file. Artemis resolves it against the working directory of its
+process; if a file exists there too, a note says so. Includes may be nested and have a fallback. They read only files,
+never the network.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ NAMESPACE: Final = "http://www.w3.org/2001/XInclude"
 DEPTH_MAX: Final = 16
 INCLUDES_MAX: Final = 1000
 INCLUDED_LENGTH_MAX: Final = 16 * 1024 * 1024
-"""What all included files may hold together, in characters."""
+"""Maximum length of all included files together, in characters."""
 
 
 def include_all(root: Element, source: Source, properties: Mapping[str, str], problems: Problems) -> None:
-    """Replace every ``xi:include`` below ``root``, which is in ``source``; what is wrong is added to ``problems``."""
+    """Replace every ``xi:include`` below ``root``, which is in ``source``; problems are added to ``problems``."""
     _Includer(source, properties, problems).expand(root, (os.path.realpath(source.file),), source.file)
 
 
@@ -39,7 +39,7 @@ class _Includer:
         self._length = 0
 
     def expand(self, root: Element, opened: tuple[str, ...], file: str) -> None:
-        """Replace the includes below ``root``; ``opened`` are the real paths of the files on the way to it."""
+        """Replace the includes below ``root``; ``opened`` are the real paths of the files that lead to it."""
         for include in list(root.iter(f"{{{NAMESPACE}}}include")):
             if _inside_fallback(include, root):
                 continue
@@ -73,7 +73,9 @@ class _Includer:
     def _path(self, include: Element, origin: Origin, file: str) -> str | None:
         href = include.get("href", "")
         if include.get("parse", "xml") != "xml" or include.get("xpointer"):
-            self._problems.error(origin, "xi:include takes whole XML files only, without parse or xpointer")
+            self._problems.error(
+                origin, ("xi:include includes whole XML files only; parse and xpointer are not supported")
+            )
             return None
         parts = urlsplit(href)
         if parts.scheme not in ("", "file") or parts.netloc not in ("", "localhost"):
@@ -91,8 +93,8 @@ class _Includer:
         self._problems.note(
             "include-place",
             origin,
-            f"{href} also stands in the working directory {os.getcwd()}, where Artemis would read it; here {path} "
-            "counts, because a path is relative to the file that includes",
+            f"{href} also exists in the working directory {os.getcwd()}, where Artemis would read it; this broker "
+            f"reads {path}, because a path is relative to the including file",
         )
 
     def _read(self, path: str, origin: Origin, opened: tuple[str, ...]) -> Element | None:
@@ -101,7 +103,7 @@ class _Includer:
             return None
         self._length += len(text)
         if self._length > INCLUDED_LENGTH_MAX:
-            self._problems.error(origin, f"the included files are together longer than {INCLUDED_LENGTH_MAX} bytes")
+            self._problems.error(origin, f"the included files together exceed {INCLUDED_LENGTH_MAX} bytes")
             return None
         root = parse(text, path, self._properties, self._source, self._problems)
         if root is None:
@@ -109,7 +111,7 @@ class _Includer:
         if etree.QName(root).namespace != CORE_NAMESPACE:
             self._problems.error(
                 self._source.origin(root),
-                f'an included file must have xmlns="{CORE_NAMESPACE}" on its outermost element',
+                f'an included file must have xmlns="{CORE_NAMESPACE}" on its root element',
                 value=root.tag,
             )
             return None
@@ -128,7 +130,7 @@ def _inside_fallback(element: Element, root: Element) -> bool:
 
 
 def _put(include: Element, elements: list[Element]) -> None:
-    """Put elements in the place of an include; what follows the include stays."""
+    """Replace an include by elements; the text after the include stays."""
     parent = include.getparent()
     if parent is None:
         return

@@ -1,4 +1,4 @@
-"""Validation against the XSD: a fast yes or no, and, when it is no, everything that is wrong in plain words."""
+"""Validates against the XSD: a fast yes or no, and if no, everything that is wrong in plain words."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def fast_schema() -> etree.XMLSchema:
 
 
 def validate(source: Source, core: Element, problems: Problems) -> set[tuple[Element, str]]:
-    """Validate the element ``core`` of ``source``; what stands around it is free. Returns what is wrong: elements, each
-    with the name of an attribute where it is only that, else with an empty text.
+    """Validate the element ``core`` of ``source``; what surrounds it is not checked. Returns what is wrong: elements,
+    each with the name of the wrong attribute, or an empty text for the element itself.
     """
     if _follows(core):
         return set()
@@ -30,15 +30,13 @@ def validate(source: Source, core: Element, problems: Problems) -> set[tuple[Ele
     check.run()
     if not check.flagged:
         # The slow check disagrees with the fast one. Its own words say more than nothing, but they are not ours.
-        problems.error(
-            source.origin(core), "core does not follow the schema, but the place is not found; please report it"
-        )
+        problems.error(source.origin(core), "core violates the schema, but the place was not found; please report this")
     return check.flagged
 
 
 def _follows(core: Element) -> bool:
-    """Is it as the schema wants it? Asked while its text is parsed again: of a tree libxml2 tells each error with its
-    path, for which it counts all siblings before, so forty thousand errors would take half a minute.
+    """Does it follow the schema? The text is parsed again for this: when validating a tree, libxml2 counts all
+    preceding siblings for the path of each error, so forty thousand errors would take half a minute.
     """
     text = BytesIO(etree.tostring(core, with_tail=False))
     try:

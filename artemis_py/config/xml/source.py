@@ -1,4 +1,4 @@
-"""From a configuration file and the files it includes to one tree, each element with the place where it was written."""
+"""Reads a configuration file and its includes into one tree, in which each element knows its place in the files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from artemis_py.config.xml.syntax_errors import in_our_words
 
 FILE_LENGTH_MAX: Final = 16 * 1024 * 1024
 _TAG_LENGTH_MAX: Final = 65536
-"""How far back the beginning of a start tag is looked for."""
+"""How far back to search for the beginning of a start tag."""
 CORE_NAMESPACE: Final = "urn:activemq:core"
 
 Element = etree._Element
@@ -37,7 +37,7 @@ class SourceFile:
         self._line_starts: array[int] | None = None
 
     def line_of(self, element: Element) -> int:
-        """Return the line on which the element's start tag begins (the parser knows only the one on which it ends)."""
+        """Return the line where the element's start tag begins (the parser knows only where it ends)."""
         line = source_line(element)
         if element.attrib:
             line = self._first_line(element, line)
@@ -57,7 +57,7 @@ class SourceFile:
 
 @final
 class Source:
-    """The whole tree. ``root`` is None when the main file could not be parsed."""
+    """The whole tree. ``root`` is None if the main file could not be parsed."""
 
     __slots__ = ("file", "files", "root")
 
@@ -78,7 +78,7 @@ class Source:
 
 
 def source_line(element: Any) -> int:
-    """Return the line that the parser noted for an element: the one on which its start tag ends."""
+    """Return the line that the parser noted for an element: where its start tag ends."""
     return int(element.sourceline or 1)
 
 
@@ -95,22 +95,22 @@ def load_text(path: str, asked_at: Origin, problems: Problems) -> str | None:
         problems.error(asked_at, f"{path} cannot be read: {error.strerror or error}")
         return None
     if data is None:
-        problems.error(asked_at, f"{path} is no regular file: pipes, devices and folders are not read")
+        problems.error(asked_at, f"{path} is not a regular file; pipes, devices and folders are not read")
         return None
     if len(data) > FILE_LENGTH_MAX:
-        problems.error(asked_at, f"{path} is longer than {FILE_LENGTH_MAX // 1024**2} MiB; split it, or check its name")
+        problems.error(asked_at, f"{path} is larger than {FILE_LENGTH_MAX // 1024**2} MiB; split it, or check its name")
         return None
     encoding = declared_encoding(data)
     try:
         return data.decode(encoding).replace("\r\n", "\n")
     except LookupError:
-        problems.error(Origin(path, 1), f"{path} says that its encoding is one that nobody knows", value=encoding)
+        problems.error(Origin(path, 1), f"{path} declares an unknown encoding", value=encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         wrong = " ".join(f"0x{byte:02x}" for byte in data[error.start : error.end][:4])
         problems.error(
             Origin(path, line),
-            f"this line is not {encoding}: {error.reason}",
+            f"this line is not valid {encoding}: {error.reason}",
             value=wrong,
             allowed=f"text in {encoding}",
         )
@@ -118,7 +118,7 @@ def load_text(path: str, asked_at: Origin, problems: Problems) -> str | None:
 
 
 def _read_regular_file(path: str) -> bytes | None:
-    """Return at most one byte more than a file may have; None for what is no regular file (a pipe would never end).
+    """Return at most one byte more than a file may have; None if it is not a regular file (a pipe would never end).
     Raises OSError.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -129,7 +129,7 @@ def _read_regular_file(path: str) -> bytes | None:
 
 
 def declared_encoding(data: bytes) -> str:
-    """Return the encoding that a byte-order mark or the XML declaration names; UTF-8 where there is neither."""
+    """Return the encoding that a byte-order mark or the XML declaration names; UTF-8 if there is neither."""
     for mark, encoding in ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
         if data.startswith(mark):
             return encoding
@@ -152,7 +152,7 @@ def parse(text: str, file: str, properties: Mapping[str, str], source: Source, p
     if doctype_line:
         problems.error(
             Origin(file, substituted.original_line(doctype_line)),
-            "a document type (<!DOCTYPE …>) is not allowed: entities could grow without end or read other files",
+            "a document type (<!DOCTYPE …>) is not allowed: entities could expand without limit or read other files",
         )
     if substituted.errors or doctype_line:
         return None
@@ -178,15 +178,15 @@ def _add_syntax_errors(
     error: etree.XMLSyntaxError, parser: Any, file: str, substituted: Substituted, problems: Problems
 ) -> None:
     entries = [(entry.line, in_our_words(entry.type_name, entry.message)) for entry in parser.error_log]
-    for line, message in entries or [(error.lineno or 0, "there is no XML in it")]:
+    for line, message in entries or [(error.lineno or 0, "it contains no XML")]:
         name = substituted.marked_up.get(line)
-        hint = f" (the value of ${{{name}}}, with '&' or '<' in it, stands on this line)" if name else ""
+        hint = f" (the value of ${{{name}}}, which contains '&' or '<', is on this line)" if name else ""
         origin = Origin(file, substituted.original_line(line))
         problems.error(origin, f"not well-formed XML: {message}{hint}")
 
 
 def find_doctype(text: str) -> int:
-    """Return the line of a document type declaration, 0 when there is none. It can only stand before the root."""
+    """Return the line of a document type declaration, or 0. It can only precede the root element."""
     place = 0
     while True:
         place = text.find("<", place)
@@ -204,5 +204,5 @@ def find_doctype(text: str) -> int:
 
 
 def relative_to(including_file: str, href: str) -> str:
-    """Return the path of an included file as seen from the file that includes it."""
+    """Return the path of an included file, relative to the including file."""
     return os.path.normpath(os.path.join(os.path.dirname(including_file), href))

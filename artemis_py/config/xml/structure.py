@@ -1,8 +1,8 @@
-"""What is wrong with a tree that the XSD refuses: every finding, with the nearest right name.
+"""Explains why the XSD refuses a tree: every finding, with the nearest valid name.
 
-libxml2 stops at the first wrong child of an element and xmlschema passes over repeated ones, so this module walks the
-tree itself, with the declarations that xmlschema reads from the XSD. Only a wrong order is left to xmlschema.
-Imported only when something is wrong.
+libxml2 stops at the first wrong child of an element, and xmlschema skips repeated ones. So this module walks the tree
+itself, with the declarations that xmlschema reads from the XSD; only a wrong order is left to xmlschema. Imported only
+when something is wrong.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TYPES: Final = {
     "long": "a whole number of 64 bits, without a unit",
     "integer": "a whole number, without a unit",
     "double": "a number such as 1.5",
-    "NCName": "a name that begins with a letter, without blanks and colons",
+    "NCName": "a name that begins with a letter, without spaces and colons",
 }
 
 _NUMBERS: Final = ("int", "long", "integer", "double")
@@ -50,8 +50,8 @@ def explaining_schema() -> Any:
 
 @final
 class StructureCheck:
-    """Compares a tree with the XSD. ``flagged`` is what was found wrong: elements, each with the name of an attribute
-    where it is only that, else with an empty text.
+    """Compares a tree with the XSD. ``flagged`` holds what is wrong: elements, each with the name of the wrong
+    attribute, or an empty text for the element itself.
     """
 
     def __init__(self, source: Source, core: Element, problems: Problems) -> None:
@@ -100,7 +100,7 @@ class StructureCheck:
                 if not _is_valid(known[name].type, value):
                     self._flag(
                         element,
-                        f"attribute {name} of {tag} is wrong",
+                        f"attribute {name} of {tag} has a wrong value",
                         name,
                         value=value,
                         **_allowed(known[name].type, value),
@@ -127,13 +127,18 @@ class StructureCheck:
             return
         kind = declaration.type if declaration.type.is_simple() else declaration.type.content
         if not _is_valid(kind, text):
-            self._flag(element, f"{tag} is wrong", value=text, **_allowed(kind, text))
+            self._flag(element, f"{tag} has a wrong value", value=text, **_allowed(kind, text))
 
     def _stray_text(self, element: Element) -> None:
         for text in (element.text, *(child.tail for child in element)):
             if text and text.strip():
                 hint = '<filter string="…"/>' if local_name(element) == "filter" else "elements only"
-                self._flag(element, f"text stands loose inside {local_name(element)}", value=text.strip(), allowed=hint)
+                self._flag(
+                    element,
+                    (f"{local_name(element)} must not contain text outside its elements"),
+                    value=text.strip(),
+                    allowed=hint,
+                )
 
     def _children(self, element: Element, known: dict[str, Any], kind: Any) -> None:
         names = [etree.QName(tag).localname for tag in known]
@@ -147,7 +152,7 @@ class StructureCheck:
             elif first is not child and _once(known[child.tag], kind):
                 where = self._source.origin(first)
                 self._flag(
-                    child, f"{local_name(child)} stands more than once in {local_name(element)}; the first is {where}"
+                    child, f"{local_name(child)} appears more than once in {local_name(element)}; the first is {where}"
                 )
         for tag, declaration in known.items():
             if tag not in firsts and _required(declaration, kind):
@@ -167,7 +172,7 @@ class StructureCheck:
         self._flag(child, message, allowed=_listed(names, "no element at all"), suggestion=suggestion)
 
     def _learn_parents(self, declaration: Any, seen: set[int]) -> None:
-        """Note for each element name in which elements it may stand."""
+        """Note for each element name which elements may contain it."""
         if id(declaration.type) in seen:
             return
         seen.add(id(declaration.type))
@@ -176,7 +181,7 @@ class StructureCheck:
             self._learn_parents(child, seen)
 
     def _order(self, core: Element, declaration: Any) -> None:
-        """Report a wrong order or choice of children where nothing else was found wrong with them."""
+        """Report a wrong order or choice of children, if nothing else is wrong with them."""
         flagged = {element for element, _ in self.flagged}
         wrong_parents = {each.getparent() for each in flagged} | flagged
         for error in declaration.iter_errors(core):
@@ -185,18 +190,18 @@ class StructureCheck:
                 continue
             child: Any = error.invalid_child
             if child is None:
-                self._flag(element, f"{local_name(element)} is not complete", allowed=_expected(error))
+                self._flag(element, f"{local_name(element)} is incomplete", allowed=_expected(error))
             else:
                 self._flag(
                     child,
-                    f"{local_name(child)} may not stand here in {local_name(element)}: wrong order, or beside an "
-                    "element that excludes it",
+                    f"{local_name(child)} is not allowed here in {local_name(element)}: wrong order, or another "
+                    "element excludes it",
                     allowed=_expected(error),
                 )
 
 
 def _listed(names: list[str], nothing: str) -> str | None:
-    """Return the names for a message; None when they are too many to help."""
+    """Return the names for a message; None if there are too many to help."""
     return (", ".join(names) or nothing) if len(names) <= _LIST_LENGTH_MAX else None
 
 
@@ -208,7 +213,7 @@ def _children_of(declaration: Any) -> dict[str, Any]:
 
 
 def _once(declaration: Any, kind: Any) -> bool:
-    """Say whether an element may stand only once: it and every group around it may."""
+    """Return whether an element may appear only once: it and every group around it."""
     outer = (kind.content, *_groups_between(declaration, kind))
     return declaration.max_occurs == 1 and all(group.max_occurs == 1 for group in outer)
 
@@ -240,7 +245,7 @@ def _expected(error: Any) -> str | None:
 
 
 def _base_name(kind: Any) -> str | None:
-    """Return the name of the type of :data:`_TYPES` that a simple type is made from."""
+    """Return the name of the type in :data:`_TYPES` that a simple type is derived from."""
     base: Any = kind
     while base is not None:
         if str(base.local_name) in _TYPES:
@@ -250,14 +255,16 @@ def _base_name(kind: Any) -> str | None:
 
 
 def _is_valid(kind: Any, text: str) -> bool:
-    """Ask xmlschema, which takes Python's ``1_000`` and digits of any script for numbers; the XSD does not."""
+    """Ask xmlschema, but refuse ``1_000`` and digits of other scripts, which it accepts as numbers and the XSD does
+    not.
+    """
     if _base_name(kind) in _NUMBERS and ("_" in text or not text.isascii()):
         return False
     return bool(kind.is_valid(text))
 
 
 def _allowed(kind: Any, value: str) -> dict[str, str | None]:
-    """Return what a simple type allows, and the nearest of its words."""
+    """Return what a simple type allows, and the nearest of its values."""
     words = [str(word) for word in kind.enumeration or ()]
     if words:
         return {"allowed": ", ".join(words), "suggestion": nearest(value, words)}

@@ -1,9 +1,9 @@
 """``${name:default}`` in the text of a configuration file, before it is parsed.
 
-As in Artemis: the name ends at the first colon, the placeholder at the first ``}``, both halves are trimmed; the value
-is pasted as it is and scanned again, so ``${a:${b}}`` works; without value and default nothing is pasted. Unlike
-Artemis, a value that leads back to its own name is reported instead of being pasted for ever, and the number of an
-original line is kept for each line of the result.
+As in Artemis, the name ends at the first colon and the placeholder at the first ``}``, and both halves are trimmed. The
+value is inserted as it is and scanned again, so ``${a:${b}}`` works. Without a value and a default, nothing is
+inserted. Unlike in Artemis, a value that refers to its own name is an error instead of an endless loop, and each line
+of the result keeps its original line number.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ RESCANS_MAX: Final = 10_000
 class Substituted:
     """The text after substitution.
 
-    ``lines[n]`` is the original line of line n + 1: no list of numbers, for a file may have millions. ``errors`` and
-    ``warnings`` are pairs of original line and text.
-    ``marked_up`` maps a line of the result to the name whose value brought ``&`` or ``<`` into it.
+    ``lines[n]`` is the original line of line n + 1; it is no list, because a file may have millions of lines.
+    ``errors`` and ``warnings`` are pairs of original line and text. ``marked_up`` maps a line of the result to the name
+    whose value inserted ``&`` or ``<``.
     """
 
     text: str
@@ -39,7 +39,7 @@ class Substituted:
 
 
 def substitute(text: str, properties: Mapping[str, str]) -> Substituted:
-    """Replace every placeholder of ``text``. Never raises: what went wrong is in the result."""
+    """Replace every placeholder in ``text``. Never raises; errors are in the result."""
     if "${" not in text:
         return Substituted(text, range(1, text.count("\n") + 2))
     return _Substitution(text, properties).run()
@@ -49,8 +49,8 @@ def substitute(text: str, properties: Mapping[str, str]) -> Substituted:
 class _Substitution:
     """One run over a text.
 
-    What stands before ``_own_start`` was pasted, what stands behind it is of the file. Both that border and the end of
-    a value that is being scanned are kept as distances from the end of the text, which pasting in front leaves alone.
+    Text before ``_own_start`` was inserted; text after it is from the file. This border and the end of the value being
+    scanned are stored as distances from the end of the text, which insertions before them do not change.
     """
 
     def __init__(self, text: str, properties: Mapping[str, str]) -> None:
@@ -73,7 +73,7 @@ class _Substitution:
             end = self._text.find("}", start + 2)
             self._emit_until(start)
             if end < 0:
-                self._result.warnings.append((self._line, "'${' without '}': nothing is replaced from here on"))
+                self._result.warnings.append((self._line, "'${' without '}': nothing after it is replaced"))
                 break
             if not self._replace(self._text[start + 2 : end], end + 1):
                 break
@@ -94,10 +94,10 @@ class _Substitution:
             if ":" not in inside and not self._in_comment and name not in self._unset:
                 self._unset.add(name)
                 self._result.warnings.append(
-                    (self._line, f"${{{name}}} is set nowhere and has no default: nothing stands in its place")
+                    (self._line, f"${{{name}}} is not set and has no default; it is replaced by nothing")
                 )
         elif any(open_name == name for open_name, _ in self._open_names):
-            self._result.errors.append((self._line, f"${{{name}}} leads back to itself"))
+            self._result.errors.append((self._line, f"${{{name}}} refers to itself"))
             value = ""
         self._line += self._text.count("\n", max(self._place, self._own_start), after)
         self._place = after
@@ -109,7 +109,7 @@ class _Substitution:
         return self._within_limits()
 
     def _rescan(self, value: str, found_name: str | None) -> bool:
-        """Put the value in front of what is left and go on there; False: give up."""
+        """Insert the value before the rest and continue there; False: give up."""
         self._rescans += 1
         rest = self._text[self._place :]
         self._own_length = min(self._own_length, len(rest))
@@ -135,7 +135,7 @@ class _Substitution:
         self._place = end
 
     def _append(self, text: str, *, own_length: int) -> None:
-        """Append to the result; the last ``own_length`` characters are of the file, those before were pasted."""
+        """Append to the result; the last ``own_length`` characters are from the file, those before were inserted."""
         if not text:
             return
         self._parts.append(text)

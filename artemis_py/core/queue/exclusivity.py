@@ -38,7 +38,8 @@ class Exclusivity:
         """A consumer wants to attach. Raises LimitError when it may not; else it may have become the owner."""
         if others and (consumer.exclusive or others[0].exclusive):
             raise LimitError(
-                f"Queue {queue_name} has a consumer already, and one of the two asked to be alone (header exclusive)"
+                f"Queue {queue_name} already has a consumer, and one of the two asked to be exclusive (header "
+                "exclusive)"
             )
         if self.policy in (NONE, _SHARED_SUBSCRIPTION):
             return
@@ -69,7 +70,7 @@ class Exclusivity:
         if who is None:
             needed = "client-id" if self.policy == _CONTAINER else "login"
             raise LimitError(
-                f"Queue {queue_name} admits the consumers of one {self._owner_is} (exclusivity-policy {self.policy}): "
-                f"CONNECT with a {needed} header"
+                f"Queue {queue_name} admits consumers of one {self._owner_is} only (exclusivity-policy "
+                f"{self.policy}); send a {needed} header in CONNECT"
             )
         return who

@@ -56,14 +56,14 @@ class HttpConnection(asyncio.Protocol):
             self._site.crowd.admit(self)
 
     def data_received(self, data: bytes) -> None:
-        """Takes bytes of the client."""
+        """Takes bytes from the client."""
         if self._channel.transport is None:
             return
         self._incoming.receive(data)
         self.guard(self._read_events)
 
     def eof_received(self) -> bool:
-        """The client sends no more; what it asked before is still answered."""
+        """The client sends no more; earlier requests are still answered."""
         if self._channel.transport is None:
             return False
         self._machine.receive_data(b"")
@@ -77,17 +77,17 @@ class HttpConnection(asyncio.Protocol):
         self._site.crowd.forget(self)
 
     def pause_writing(self) -> None:
-        """The client does not read fast enough: no further piece and no further request until it has."""
+        """The client reads too slowly: send no further piece and read no further request until it catches up."""
         self._channel.may_write = False
 
     def resume_writing(self) -> None:
-        """The client has read."""
+        """The client has caught up."""
         self._channel.may_write = True
         self._channel.note_activity()
         self._step_soon()
 
     def guard(self, step: Callable[..., None], *arguments: object) -> None:
-        """Do a step of this connection; when it breaks off, nobody else's ends with it."""
+        """Run a step of this connection; if it fails, no other connection is affected."""
         try:
             step(*arguments)
         except Exception as error:
@@ -115,7 +115,7 @@ class HttpConnection(asyncio.Protocol):
         self._give_up()
 
     def abort(self) -> None:
-        """Ends the connection at once, unsent bytes too."""
+        """Ends the connection at once and drops unsent bytes."""
         self._channel.abort()
         self._give_up()
 
@@ -128,13 +128,13 @@ class HttpConnection(asyncio.Protocol):
         """Ends the connection when nothing happens on it, or its request takes too long to come."""
         self._outgoing.note_progress(now_ms)
         if self._incoming.takes_too_long(now_ms):
-            late = Refusal(HTTPStatus.REQUEST_TIMEOUT, "the request took too long to come")
+            late = Refusal(HTTPStatus.REQUEST_TIMEOUT, "the request took too long to arrive")
             self.guard(self._refuse, late)
         elif now_ms - self._channel.last_activity_ms >= self._site.limits.idle_ms_max:
             self.guard(self.abort)
 
     def _give_up(self) -> None:
-        """Nobody is there for the rest of the answer."""
+        """The client is gone: drop the rest of the response."""
         if self._awaited is not None:
             self._awaited.cancel()
             self._awaited = None
@@ -143,7 +143,7 @@ class HttpConnection(asyncio.Protocol):
     # --- requests ---
 
     def _read_events(self) -> None:
-        """Goes on until h11 needs more bytes, or a request is whole."""
+        """Continues until h11 needs more bytes or a request is complete."""
         try:
             while self._channel.transport is not None and self._outgoing.pieces is None:
                 event = self._machine.next_event()
@@ -177,12 +177,12 @@ class HttpConnection(asyncio.Protocol):
         request, route = incoming.request, incoming.route
         if request is not None and route is not None:
             if not site.crowd.may_have(route, self):
-                return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections read the log; try again later")
+                return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections are reading the log; try again later")
             reason = None if route.is_open else site.hosts.refusal(request)
             if reason is not None:
                 return Refusal(HTTPStatus.FORBIDDEN, reason)
         if self._machine.they_are_waiting_for_100_continue and not incoming.takes_body:
-            return Refusal(HTTPStatus.EXPECTATION_FAILED, "bodies are not read here")
+            return Refusal(HTTPStatus.EXPECTATION_FAILED, "this path takes no request body")
         return None
 
     def _answer(self) -> None:
@@ -195,7 +195,7 @@ class HttpConnection(asyncio.Protocol):
         answer.add_done_callback(partial(self.guard, self._answered))
 
     def _answered(self, awaited: asyncio.Future[Response]) -> None:
-        """The answer that was waited for is there."""
+        """The awaited response is ready."""
         if self._awaited is not awaited or self._incoming.request is None:
             if not awaited.cancelled() and awaited.exception() is None:
                 close_body(awaited.result())
@@ -224,7 +224,7 @@ class HttpConnection(asyncio.Protocol):
             self._site.call_soon(partial(self.guard, self._step))
 
     def _step(self) -> None:
-        """Sends the next piece; after the last one, turns to the next request."""
+        """Sends the next piece; after the last one, continues with the next request."""
         self._step_is_due = False
         machine, outgoing, transport = self._machine, self._outgoing, self._channel.transport
         if transport is None or not self._channel.may_write or outgoing.is_transferring:
@@ -253,7 +253,7 @@ class HttpConnection(asyncio.Protocol):
 
 
 def shown_peer(transport: asyncio.Transport) -> str:
-    """The client's address as host:port; empty where the socket does not tell."""
+    """The client's address as host:port; empty if the socket does not know."""
     with suppress(Exception):
         host, port = transport.get_extra_info("peername")[:2]
         return f"{host}:{port}"

@@ -16,7 +16,7 @@ Durably = Callable[[int, Callable[[], Response]], "asyncio.Future[Response]"]
 
 
 def cursor_routes(desk: CursorDesk, durably: Durably) -> list[Route]:
-    """``/log/cursors`` and ``/log/cursors/NAME``. ``durably`` gives an answer when everything up to an lsn survives a
+    """``/log/cursors`` and ``/log/cursors/NAME``. ``durably`` responds when everything up to an lsn survives a
     crash.
     """
     routes = _CursorRoutes(desk, durably)
@@ -42,7 +42,7 @@ class _CursorRoutes:
         try:
             lsn = self._desk.put(name, parse_json(request.body))
         except ValueError as error:
-            return text_response(HTTPStatus.BAD_REQUEST, f"the body is no JSON that is read here: {error}")
+            return text_response(HTTPStatus.BAD_REQUEST, f"the request body is not valid JSON: {error}")
         except CursorError as error:
             return text_response(HTTPStatus.BAD_REQUEST, str(error))
         except CursorRefusedError as error:

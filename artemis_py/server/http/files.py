@@ -1,9 +1,9 @@
-"""Parts of files to sockets: one thread for all of them, and no byte of it passes through the interpreter.
+"""Sends parts of files to sockets: one thread serves all, and no byte passes through the interpreter.
 
-The event loop only begins a transfer and hears of its end. A disk that is slow, and a client that reads slowly or as
-fast as it can, cost the broker's turns nothing but the moments in which the thread needs the interpreter: two for a
-chunk. Because these and the work of the kernel add up, all transfers together have a speed limit. Those to the same
-machine have a lower one while the broker is busy: whoever reads there takes the processors that it needs.
+The event loop only starts a transfer and learns of its end. A slow disk, and a slow or fast reader, cost the broker's
+turns only the moments in which the thread needs the interpreter: two per chunk. These and the kernel's work add up, so
+all transfers together have a speed limit. Transfers to the same machine have a lower one while the broker is busy,
+because their readers use the processors that it needs.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ CHUNK_BYTES: Final = 1 << 20
 
 
 class Transfer:
-    """One body on its way, ``is_near``: to somebody on this machine. ``sent_bytes`` tells how far it is. The ends:
-    everything sent, failed, or cancelled.
+    """One body being sent. ``is_near``: the client is on this machine. ``sent_bytes`` is the progress. A transfer ends
+    when everything is sent, when it fails, or when it is cancelled.
     """
 
     __slots__ = ("body", "done", "is_cancelled", "is_near", "sent_bytes", "sent_s", "socket_fd")
@@ -39,13 +39,13 @@ class Transfer:
         self.done = done
         self.sent_bytes = 0
         self.sent_s = 0.0
-        """When its last chunk left."""
+        """When its last chunk was sent."""
         self.is_cancelled = False
 
 
 class FileSender:
-    """``send`` and ``cancel`` are for the event loop's thread, and so are the calls of ``done``: ``call_threadsafe``
-    brings them there. The thread begins with the first transfer, and asks ``is_busy``. The speed is that of ``limits``.
+    """``send`` and ``cancel`` are for the event loop's thread. ``done`` is called there, too, through
+    ``call_threadsafe``. The thread starts with the first transfer, and asks ``is_busy``. ``limits`` sets the speed.
     """
 
     def __init__(
@@ -58,19 +58,19 @@ class FileSender:
         self._limits = limits
         self._is_busy = is_busy
         self._due_s = 0.0
-        """When the next chunk may leave."""
+        """When the next chunk may be sent."""
         self._near_due_s = 0.0
-        """When the next chunk to this machine may leave."""
+        """When the next chunk to this machine may be sent."""
         self._new: deque[Transfer] = deque()
         self._under_way: set[Transfer] = set()
         self._paused: set[Transfer] = set()
-        """Those to this machine that wait for ``_near_due_s``. The selector has the others."""
+        """Transfers to this machine that wait for ``_near_due_s``. The selector has the others."""
         self._is_stopping = False
         self._thread: threading.Thread | None = None
 
     def send(self, socket_fd: int, body: FileBody, is_near: bool, done: Callable[[OSError | None], None]) -> Transfer:
-        """Begin to send a body, which is the thread's from now on. ``socket_fd`` is not blocking, and nobody else
-        writes to it until ``done`` is called: with None, or with what went wrong.
+        """Start to send a body, which now belongs to the thread. ``socket_fd`` must be non-blocking, and nothing else
+        may write to it until ``done`` is called with None or the failure.
         """
         transfer = Transfer(os.dup(socket_fd), body, is_near, done)
         self._new.append(transfer)
@@ -95,13 +95,13 @@ class FileSender:
         return thread
 
     def cancel(self, transfer: Transfer) -> None:
-        """Give a transfer up; ``done`` is not called."""
+        """Cancel a transfer; ``done`` is not called."""
         transfer.is_cancelled = True
         if self._thread is not None:
             self._wake()
 
     def stop(self) -> None:
-        """Give everything up and end the thread."""
+        """Cancel all transfers and end the thread."""
         if self._thread is None:
             return
         self._is_stopping = True
@@ -138,7 +138,7 @@ class FileSender:
             self._release(transfer)
 
     def _go_on(self) -> float | None:
-        """Paused transfers go on when it is time; returns the seconds until then, None when none is paused."""
+        """Resume paused transfers when it is time; returns the seconds until then, or None if none is paused."""
         if not self._paused:
             return None
         early_s = self._near_due_s - time.monotonic()
@@ -150,11 +150,11 @@ class FileSender:
         return None
 
     def _watch(self, transfer: Transfer) -> None:
-        """Wait until the socket takes more; one that cannot be waited for fails alone."""
+        """Wait until the socket accepts more; if it cannot be watched, only this transfer fails."""
         try:
             self._selector.register(transfer.socket_fd, selectors.EVENT_WRITE, transfer)
         except (OSError, ValueError, KeyError) as error:
-            failure = OSError(f"the socket cannot be waited for: {error}")
+            failure = OSError(f"cannot wait for the socket: {error}")
             self._paused.add(transfer)  # where the selector does not look for it
             self._release(transfer)
             self._call_threadsafe(lambda: self._tell(transfer, failure))
@@ -164,7 +164,7 @@ class FileSender:
         self._paused.add(transfer)
 
     def _take_in(self) -> None:
-        """Somebody woke us: for new transfers, or because of given up ones."""
+        """The thread was woken for new or cancelled transfers."""
         self._wake_out.recv(4096)
         while self._new:
             transfer = self._new.popleft()
@@ -187,7 +187,7 @@ class FileSender:
                 transfer.socket_fd, body.descriptor, body.offset + transfer.sent_bytes, min(left, CHUNK_BYTES)
             )
             if not sent and left:
-                failure = OSError("the file is shorter than it was said to be")
+                failure = OSError("the file is shorter than announced")
             transfer.sent_bytes += sent
             transfer.sent_s = time.monotonic()
             self._note_sent(transfer, sent)
@@ -200,7 +200,7 @@ class FileSender:
             self._call_threadsafe(lambda: self._tell(transfer, failure))
 
     def _note_sent(self, transfer: Transfer, sent_bytes: int) -> None:
-        """When may the next chunk leave?"""
+        """Work out when the next chunk may be sent."""
         limits = self._limits
         if limits.file_bytes_per_second_max > 0:
             self._due_s = max(self._due_s, transfer.sent_s) + sent_bytes / limits.file_bytes_per_second_max
@@ -209,7 +209,7 @@ class FileSender:
 
     @staticmethod
     def _tell(transfer: Transfer, failure: OSError | None) -> None:
-        """In the event loop's thread: it may have been given up since."""
+        """In the event loop's thread: the transfer may have been cancelled meanwhile."""
         if not transfer.is_cancelled:
             transfer.done(failure)
 

@@ -1,8 +1,8 @@
-"""Under which names an acceptor is spoken to, and for which web pages.
+"""The host names and web pages by which an acceptor may be used.
 
-A page in a browser on the broker's machine may have its own name point to the broker's address ("DNS rebinding"): the
-browser then takes the broker's answers for the page's own and lets it read them. Such a request has the page's name in
-``Host``; that is what is looked at. Addresses written as numbers are no names, and nobody else gives out ``localhost``.
+A web page may let its own host name resolve to the broker's address ("DNS rebinding"): a browser on the broker's
+machine then takes the broker's responses for the page's own and lets the page read them. Such a request has the page's
+name in ``Host``, so that header is checked. IP addresses are not names, and no one else controls ``localhost``.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _HTTP_PORT: Final = "80"
 
 @final
 class Hosts:
-    """``names`` may stand in ``Host`` beside ``localhost`` and ``own``, the acceptor's host, without ports; pages of
-    them may read, too. ``*``: every name.
+    """``Host`` may contain ``names``, ``localhost`` and ``own``, the acceptor's host, without ports; pages of these
+    hosts may read, too. ``*``: any name.
     """
 
     __slots__ = ("_names", "_origins")
@@ -30,19 +30,20 @@ class Hosts:
         self._names = self._origins | {"localhost", _split(own)[0]}
 
     def refusal(self, request: Request) -> str | None:
-        """Why a request that concerns the log is not answered, None when it is. ``Host`` may be missing (HTTP/1.0), but
-        browsers always send it. A target with a host in it names that one, too.
+        """Why a request about the log is refused, or None. ``Host`` may be missing (HTTP/1.0), but browsers always send
+        it. A host in the target is checked, too.
         """
         for authority in (request.headers.get("host"), request.authority):
             if authority is not None and not self._allows(authority):
                 return (
-                    f"the log and /memory are not read under the name {authority[:100]!r}: use localhost or the"
-                    " broker's address as numbers, or write allowedHosts=NAME into the URI of the acceptor"
+                    f"the host name {authority[:100]!r} may not be used for the log and /memory; use localhost or the "
+                    "broker's IP address, or add allowedHosts=NAME to the acceptor's URI"
                 )
         origin = request.headers.get("origin")
         if origin is not None and not self._allows_origin(origin, request.headers.get("host", "")):
             return (
-                f"web pages of {origin[:100]!r} may not read the broker's log; allowedHosts of the acceptor names hosts"
+                f"web pages of {origin[:100]!r} may not read the broker's log; the acceptor's allowedHosts lists the "
+                "hosts that may"
             )
         return None
 
@@ -51,7 +52,9 @@ class Hosts:
         return name in self._names or ANY in self._names or _is_number(name)
 
     def _allows_origin(self, origin: str, host: str) -> bool:
-        """Pages of the broker's own host and port, and of hosts that were named; an address as numbers is anybody's."""
+        """Pages of the broker's own host and port, and of the listed hosts, are allowed; an IP address may belong to
+        anyone.
+        """
         scheme, separator, authority = origin.partition("://")
         if not separator:
             return False
@@ -61,7 +64,7 @@ class Hosts:
 
 
 def _split(authority: str) -> tuple[str, str]:
-    """The host, in small letters, without brackets and a dot at its end; and the port, 80 when there is none."""
+    """The host in lower case, without brackets and a final dot, and the port, 80 if there is none."""
     text = authority.strip().lower()
     if text.startswith("["):
         host, _, rest = text[1:].partition("]")

@@ -1,4 +1,4 @@
-"""JSON that a client sends: read with bounds, so that nothing it says is more than a refusal."""
+"""Reads a client's JSON within limits, so that the worst it can cause is a refusal."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ _DEPTH_MAX: Final = 32
 
 
 def parse_json(body: bytes) -> object:
-    """The value. Raises ValueError, which says why it is none that anything here takes: no JSON, nested too deeply, a
-    text that is no Unicode.
-    """
+    """The value. Raises ValueError with the reason: not JSON, nested too deeply, or text that is not Unicode."""
     try:
         value: object = json.loads(body)
     except RecursionError:
@@ -20,7 +18,7 @@ def parse_json(body: bytes) -> object:
     except (json.JSONDecodeError, UnicodeDecodeError):
         raise
     except ValueError:  # Python's own words are about Python
-        raise ValueError(f"a number in it has more than {sys.get_int_max_str_digits()} digits") from None
+        raise ValueError(f"a number has more than {sys.get_int_max_str_digits()} digits") from None
     level = [value]
     for _ in range(_DEPTH_MAX):
         inner: list[object] = []
@@ -30,14 +28,14 @@ def parse_json(body: bytes) -> object:
             elif isinstance(one, list):
                 inner += one
             elif isinstance(one, str) and not _is_text(one):
-                raise ValueError("a text in it holds half of a surrogate pair")
+                raise ValueError("a string has half of a surrogate pair")
         if not inner:
             return value
         level = inner
     raise ValueError(_TOO_DEEP)
 
 
-_TOO_DEEP: Final = f"it is nested more than {_DEPTH_MAX} deep"
+_TOO_DEEP: Final = f"it is nested more than {_DEPTH_MAX} levels deep"
 
 
 def _is_text(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""The routes of the log: which segments there are, their bytes and those of large bodies."""
+"""The routes of the log: its segments, their bytes, and large bodies."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ InThread = Callable[[Callable[[], Response]], "asyncio.Future[Response]"]
 
 
 def log_routes(view: LogView | None, broker_name: str, now_ms: Callable[[], int], in_thread: InThread) -> list[Route]:
-    """``/log`` and what is below it. Without a ``view`` (no journal) they answer 404 and say why. ``in_thread`` has
-    another thread make an answer, because files are read for it.
+    """``/log`` and the paths below it. Without a ``view`` (no journal) they respond 404 with the reason. ``in_thread``
+    lets another thread make a response, because it reads files.
     """
     if view is None:
         paths = ("/log", "/log/{part}", "/log/{part}/{name}", "/log/{part}/{name}/{file}")
@@ -46,14 +46,14 @@ class _LogFiles:
     def listing(self, request: Request) -> Answer:
         given = parse_qs(request.query).get("after_lsn", ["-1"])[-1]
         if given != "-1" and not _is_number(given):
-            return text_response(HTTPStatus.BAD_REQUEST, f"after_lsn has to be a number, not {given!r}")
+            return text_response(HTTPStatus.BAD_REQUEST, f"after_lsn must be a number, not {given!r}")
         build = self._view.listing(self._broker_name, self._now_ms(), int(given))
         return self._in_thread(lambda: Response(HTTPStatus.OK, "application/json", iter(build())))
 
     def segment(self, request: Request) -> Answer:
         number = request.parameters["number"]
         if not _is_number(number):
-            return text_response(HTTPStatus.NOT_FOUND, f"{number!r} is no number of a segment")
+            return text_response(HTTPStatus.NOT_FOUND, f"{number!r} is not a segment number")
         try:
             opening = self._view.opening(int(number))
         except NotInLogError as error:
@@ -63,13 +63,13 @@ class _LogFiles:
     def places(self, request: Request) -> Answer:
         number = request.parameters["number"]
         if not _is_number(number):
-            return text_response(HTTPStatus.NOT_FOUND, f"{number!r} is no number of a segment")
+            return text_response(HTTPStatus.NOT_FOUND, f"{number!r} is not a segment number")
         return self._in_thread(partial(_sent, request, self._view.opening_places(int(number))))
 
     def body(self, request: Request) -> Answer:
         number = request.parameters["number"]
         if not _is_number(number):
-            return text_response(HTTPStatus.NOT_FOUND, f"{number!r} is no number of a body")
+            return text_response(HTTPStatus.NOT_FOUND, f"{number!r} is not the number of a body")
         return self._in_thread(partial(_sent, request, partial(self._view.open_body, int(number))))
 
 
@@ -78,7 +78,7 @@ def _is_number(text: str) -> bool:
 
 
 def _sent(request: Request, opening: Callable[[], tuple[int, int]]) -> Response:
-    """In another thread."""
+    """Runs in another thread."""
     try:
         return file_response(request, *opening())
     except NotInLogError as error:

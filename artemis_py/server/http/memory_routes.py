@@ -1,4 +1,4 @@
-"""The route that says who makes the broker hold what in memory."""
+"""The route that shows for whom the broker holds memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CONNECTIONS_SHOWN: Final = 20
 
 
 def memory_routes(guard: MemoryGuard) -> list[Route]:
-    """``/memory``: bytes by kind, the limit, and the connections that hold most."""
+    """``/memory``: bytes by kind, the limit, and the connections with the most memory."""
 
     def memory(_request: Request) -> Response:
         holdings = guard.holdings

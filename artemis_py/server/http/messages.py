@@ -1,4 +1,4 @@
-"""What a route gets and gives, and how much a client may send."""
+"""Requests, responses and the limits on both."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any, TypeAlias, final
 class Request:
     """One request. ``path`` and ``query`` are as sent, not percent-decoded; header names are in lower case.
 
-    Of a header that is repeated the values are joined by ``, ``. ``parameters`` are the parts of the path that the
-    route names, percent-decoded. ``body`` is empty for methods that have none.
+    Values of a repeated header are joined by ``, ``. ``parameters`` are the named parts of the path, percent-decoded.
+    ``body`` is empty for methods without one.
     """
 
     method: str
@@ -25,13 +25,13 @@ class Request:
     parameters: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     authority: str | None = None
-    """The host and port of a target that has them, as sent to proxies."""
+    """The host and port of the target, if it has them (as sent to proxies)."""
 
 
 @final
 class FileBody:
-    """A part of an open file as the body of an answer. Whoever has it closes it when it is sent or given up; when
-    nobody has it any more (the client left while the file was being opened) it closes itself.
+    """A part of an open file as the body of a response. Its owner closes it when it is sent or given up. If it has no
+    owner left (the client left while the file was being opened), it closes itself.
     """
 
     __slots__ = ("descriptor", "offset", "size_bytes")
@@ -45,7 +45,7 @@ class FileBody:
         return self.size_bytes
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
@@ -56,8 +56,8 @@ class FileBody:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One answer. A body of several pieces is taken and sent piece by piece; other work runs between two of them. A
-    part of a file is sent by a thread.
+    """One response. A body of several pieces is produced and sent piece by piece, with other work between them. A
+    thread sends parts of files.
     """
 
     status: int
@@ -72,20 +72,20 @@ Handler = Callable[[Request], Answer]
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """Limits of one acceptor; what goes beyond is refused and the connection closed."""
+    """Limits of one acceptor; a request beyond them is refused and the connection closed."""
 
     head_bytes_max: int = 16 * 1024
     body_bytes_max: int = 64 * 1024
     connections_max: int = 100
     spare_connections: int = 20
-    """So many more may come, for what is answered at any time: metrics and health."""
+    """Additional connections for what is always answered: metrics and health."""
     idle_ms_max: int = 60_000
     request_ms_max: int = 10_000
-    """So long may a request take from its first byte to its last."""
+    """How long a request may take from its first byte to its last."""
     file_bytes_per_second_max: int = -1
-    """Of parts of files, over all connections; -1: any speed."""
+    """Speed limit for parts of files, over all connections; -1: none."""
     near_bytes_per_second_max: int = -1
-    """Of parts of files to clients on the same machine, while the broker is busy; -1: as to all."""
+    """Speed limit for parts of files to clients on this machine while the broker is busy; -1: none of its own."""
 
 
 def text_response(status: int, text: str, headers: tuple[tuple[str, str], ...] = ()) -> Response:

@@ -83,7 +83,7 @@ class Outgoing:
         try:
             piece = next(pieces, None)
         except Exception:
-            log.exception("an answer broke off")
+            log.exception("a response failed")
             return False
         if piece is None:
             self.pieces = None

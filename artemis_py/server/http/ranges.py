@@ -1,4 +1,4 @@
-"""The header Range of RFC 9110, section 14: one range of bytes. Several, and what is no range, count as none."""
+"""The header Range of RFC 9110, section 14: one range of bytes. Several ranges, and invalid ones, are ignored."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ BYTES: Final = "application/octet-stream"
 
 
 def wanted_range(header: str | None, size_bytes: int) -> tuple[int, int] | None:
-    """Where the wanted part begins, and how long it is; the whole when nothing else is asked for, None when nothing of
-    what is asked for is there.
+    """The start and length of the wanted part: the whole if no range is given, None if the range is outside the
+    file.
     """
     match = _RANGE.fullmatch(header or "")
     if match is None or not (match["first"] or match["last"]):
@@ -30,7 +30,7 @@ def wanted_range(header: str | None, size_bytes: int) -> tuple[int, int] | None:
 
 
 def file_response(request: Request, descriptor: int, size_bytes: int) -> Response:
-    """The answer with what a request wants of an open file of which ``size_bytes`` may be read."""
+    """The response with the wanted part of an open file of which ``size_bytes`` may be read."""
     body = FileBody(descriptor, 0, size_bytes)
     header = request.headers.get("range")
     wanted = wanted_range(header, size_bytes)
@@ -48,7 +48,7 @@ def file_response(request: Request, descriptor: int, size_bytes: int) -> Respons
 
 
 def _is_range(header: str | None) -> bool:
-    """Was a range asked for that counts? Then the answer says so, also when it is the whole."""
+    """Was a valid range asked for? Then the response says so, even if it is the whole."""
     match = _RANGE.fullmatch(header or "")
     if match is None or not (match["first"] or match["last"]):
         return False

@@ -1,4 +1,4 @@
-"""The routes of the broker: metrics for Prometheus, health for whoever supervises the process."""
+"""The broker's routes: metrics for Prometheus, and health checks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from artemis_py.server.http.routing import Route
 
 
 def metrics_routes(exporter: MetricsExporter) -> list[Route]:
-    """``/metrics``, also with a slash at the end as Artemis has it."""
+    """``/metrics``, also with a slash at the end as in Artemis."""
 
     def metrics(request: Request) -> Response:
         content_type, pieces = exporter.scrape(request.headers.get("accept", ""))
@@ -21,7 +21,7 @@ def metrics_routes(exporter: MetricsExporter) -> list[Route]:
 
 
 def health_routes(not_ready_because: Callable[[], str | None]) -> list[Route]:
-    """``/health/live``: the process answers. ``/health/ready``: 200 when it takes messages, else 503 with the reason.
+    """``/health/live``: the process responds. ``/health/ready``: 200 if it accepts messages, else 503 with the reason.
 
     ``not_ready_because`` returns None when the broker is ready.
     """

@@ -1,4 +1,4 @@
-"""Which route answers a path, and which methods it knows."""
+"""Finds the route of a path, and the methods it accepts."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A path and its handlers by method; that of GET also answers HEAD. A part ``{name}`` of the path stands for any
-    text without a slash, which the handler finds among the request's parameters.
+    """A path and its handlers by method; the handler of GET also answers HEAD. A part ``{name}`` of the path matches
+    any text without a slash, which the handler finds in the request's parameters.
     """
 
     path: str
     handlers: Mapping[str, Handler]
     is_open: bool = False
-    """Is it answered whoever asks, under whichever name, also while all regular connections are taken?"""
+    """Is it answered for any client and host name, even while all regular connections are in use?"""
 
     def handler(self, method: str) -> Handler | None:
-        """Who answers a method."""
+        """The handler of a method."""
         return self.handlers.get("GET" if method == "HEAD" else method)
 
     def takes_body(self, method: str) -> bool:
-        """Is the body of such a request read? Others are passed over."""
+        """Is the body of such a request read? Otherwise it is skipped."""
         return method in _WITH_BODY and method in self.handlers
 
     @property
     def allowed(self) -> str:
-        """The methods, as the header Allow lists them."""
+        """The methods for the header Allow."""
         return ", ".join(name for one in self.handlers for name in (("GET", "HEAD") if one == "GET" else (one,)))
 
 
@@ -50,7 +50,7 @@ class Routes:
                 self._plain[route.path] = route
 
     def find(self, path: str) -> tuple[Route, dict[str, str]] | None:
-        """The route of a path as it was sent, with the parameters that it holds; None when there is none."""
+        """The route of a path as sent, with its parameters; None if there is none."""
         route = self._plain.get(path)
         if route is not None:
             return route, {}

@@ -18,12 +18,12 @@ from artemis_py.server.http.site import Site
 
 @final
 class HttpService:
-    """Give ``connect`` to ``loop.create_server``; call ``tick`` now and then, and ``stop`` at the end.
+    """Pass ``connect`` to ``loop.create_server``, call ``tick`` regularly, and ``stop`` at the end.
 
-    ``now_ms`` is a clock that nobody sets, in milliseconds. ``call_soon`` runs a function in the next round of the
-    event loop, and ``call_threadsafe`` does so from other threads. ``is_busy`` is asked by other threads whether those
-    who read on this machine have to wait for others. ``holdings`` counts what connections take. Nothing here knows what
-    the routes do. What breaks off in a connection's step ends that connection alone and is told to ``faults``.
+    ``now_ms`` is a steady clock in milliseconds. ``call_soon`` runs a function in the next round of the event loop;
+    ``call_threadsafe`` does so from other threads. Other threads call ``is_busy`` to find out whether readers on this
+    machine must wait. ``holdings`` counts the memory of connections. Nothing here knows what the routes do. A failure
+    in a connection's step ends only that connection and is reported to ``faults``.
     """
 
     def __init__(
@@ -59,7 +59,9 @@ class HttpService:
         return self._crowd.accepted_count
 
     def connect(self) -> asyncio.Protocol:
-        """A protocol for a new socket; the first one imports h11, which the start of the broker need not wait for."""
+        """Return the protocol of a new socket. The first one imports h11, so that the broker's start does not wait for
+        it.
+        """
         from artemis_py.server.http.connection import HttpConnection
 
         return HttpConnection(self._site)

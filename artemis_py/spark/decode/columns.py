@@ -1,4 +1,4 @@
-"""From bytes to columns with no work per value in Python: fields gathered by numpy, texts copied by Arrow."""
+"""Turns bytes into columns without Python work per value: numpy gathers fields, Arrow copies texts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _US_PER_MS: Final = 1000
 
 
 def gather(data: bytes, places: Numbers, fields: np.dtype[Any]) -> NDArray[Any]:
-    """What stands at each place, of a type that may begin anywhere; every place must have all its bytes in ``data``."""
+    """The fields of a type at each place, which need not be aligned; ``data`` must contain all their bytes."""
     count = len(data) - fields.itemsize + 1
     if count <= 0:
         return np.empty(0, fields)
@@ -27,12 +27,12 @@ def gather(data: bytes, places: Numbers, fields: np.dtype[Any]) -> NDArray[Any]:
 
 
 def field_numbers(found: NDArray[Any]) -> Numbers:
-    """One field of what was gathered as signed numbers of 64 bits."""
+    """One gathered field as signed 64-bit numbers."""
     return found.astype(np.int64)
 
 
 def slices(data: bytes, begins: Numbers, ends: Numbers) -> pa.BinaryArray:
-    """``data[begin:end]`` for each pair; the pairs stand in order and do not overlap.
+    """``data[begin:end]`` for each pair; the pairs are in order and do not overlap.
 
     Arrow sees the data as values and gaps in turn, without a copy, and takes every other one.
     """
@@ -48,7 +48,7 @@ def slices(data: bytes, begins: Numbers, ends: Numbers) -> pa.BinaryArray:
 
 
 def encoded(values: pa.Array) -> tuple[Numbers, list[Any]]:
-    """For each value its place in the list of those that differ, and that list."""
+    """For each value its index in the list of distinct values, and that list."""
     found = values.dictionary_encode()
     return found.indices.to_numpy(zero_copy_only=False).astype(np.int64), found.dictionary.to_pylist()
 
@@ -82,14 +82,14 @@ def constant(value: Any, count: int, kind: pa.DataType) -> pa.Array:
 
 
 def runs(counts: Numbers) -> tuple[Numbers, Numbers]:
-    """For lists of these lengths, laid end to end: of each item, which list it is in and its place there."""
+    """For consecutive lists of these lengths: the list of each item and its index there."""
     owner = np.repeat(np.arange(len(counts)), counts)
     first = np.cumsum(counts) - counts
     return owner, np.arange(len(owner)) - first[owner]
 
 
 def lists(counts: Numbers, items: pa.Array, kind: pa.ListType) -> pa.ListArray:
-    """Lists of these lengths out of items laid end to end."""
+    """Lists of these lengths from consecutive items."""
     offsets = np.zeros(len(counts) + 1, np.int32)
     np.cumsum(counts, out=offsets[1:])
     return pa.ListArray.from_arrays(pa.array(offsets), items, type=kind)

@@ -1,9 +1,8 @@
-"""What a stretch of the log leaves behind for whoever adds the log up: which messages came to queues and are there at
-its end, what happened to those that had come before, and what came and went.
+"""Sums up a stretch of the log: the messages that arrived and are still queued at its end, events of earlier messages,
+and counts.
 
-Two stretches that follow each other are one, and what came in the first and went in the second drops out of it. So a
-log is added up in parts, by anybody, and the parts one behind the other: each is as large as what the queues hold at
-its ends.
+Two consecutive stretches can be joined; messages that arrived in the first and left in the second drop out. So parts of
+a log can be summed up separately and then joined in order: each is as large as the queues' content at its ends.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ ACKED, REPLACED, EXPIRED, SUPERSEDED = (
     SETTLED + codec.REASONS.index(name) for name in ("acked", "replaced", "expired", "superseded")
 )
 ID_BITS: Final = 44
-"""The key of a message in a queue: the queue's number, and behind it so many bits of the message's."""
+"""The key of a message in a queue: the queue's number, followed by this many bits of the message's number."""
 NO_PLACE: Final = -1
 _OF_PAGES: Final = (
     codec.PAGE_OPENED, codec.PAGE_GREW, codec.PAGE_SETTLED, codec.PAGE_PURGED, codec.PAGE_PLACES, codec.PAGE_DROPPED
@@ -39,14 +38,14 @@ _Columns = dict[str, Numbers]
 
 @dataclass(slots=True)
 class Counts:
-    """What came to a queue and went."""
+    """Counts of messages that entered and left a queue."""
 
     added: int = 0
     acked: int = 0
     expired: int = 0
     replaced: int = 0
     killed: int = 0
-    """For all other reasons."""
+    """Removed for any other reason."""
 
     def add(self, other: Counts) -> None:
         """Both together."""
@@ -65,42 +64,42 @@ class Counts:
 
 @dataclass(slots=True)
 class Digest:
-    """Columns of numbers; the log's order stands in each of them, but not between them: first all came, then moved, and
-    then went.
+    """Columns of numbers. Each is in log order, but not relative to the others: first all arrivals, then moves, then
+    departures.
     """
 
     copies: _Columns
-    """Messages that compaction wrote again: they count where nothing tells that they came before."""
+    """Messages rewritten by compaction: they count unless an earlier arrival is known."""
     came: _Columns
     moved: _Columns
-    """The last consumer that got it; -1: it came back."""
+    """The last consumer that got it; -1: it returned."""
     fell_due: Numbers
     gone: Numbers
-    """Of those that came before."""
+    """Departures of messages that arrived before."""
     counts: dict[int, Counts]
     pages: list[tuple[bytes, int, int]]
     """Records of pages: payload, kind and time."""
     queues: list[tuple[dict[str, Any], bool]]
-    """Fields of records that tell of queues; was it deleted?"""
+    """Fields of records about queues, and whether the queue was deleted."""
     closed: Numbers
-    """Consumers that are gone: what they held that had come before is with nobody."""
+    """Consumers that are gone: no consumer holds their earlier messages any more."""
     start: int = -1
-    """So are all consumers with lower numbers, as the broker started; -1: it did not."""
+    """All consumers with lower numbers are gone, because the broker restarted; -1: it did not."""
     last_ms: int = 0
 
     def opened_pages(self) -> list[tuple[int, int]]:
-        """Stream and number of each page that it tells of as opened."""
+        """Stream and number of each opened page."""
         told = (codec.decode_fields(payload) for payload, kind, _ in self.pages if kind == codec.PAGE_OPENED)
         return [(fields["stream"], fields["page"]) for fields in told]
 
     def dropped_pages(self) -> list[tuple[int, int]]:
-        """The same of those that every queue is done with."""
+        """Stream and number of each dropped page."""
         dropped = (payload for payload, kind, _ in self.pages if kind == codec.PAGE_DROPPED)
         return [page_codec.decode_page_dropped(payload) for payload in dropped]
 
 
 def digest_of(found: Walk, wanted: Mask) -> Digest:
-    """Of the wanted records of a piece."""
+    """The digest of the wanted records of a piece."""
     facts = facts_of(found, wanted)
     moved = facts.chosen((facts.kind == DELIVERED) | (facts.kind == ATTEMPTED))
     due = facts.chosen(facts.kind == DUE)
@@ -128,14 +127,14 @@ def _take_told(one: Digest, fields: dict[str, Any], kind: int) -> None:
 
 
 def released(holders: Numbers, by: Digest) -> Numbers:
-    """Who holds messages, without consumers that are gone."""
+    """The holders of messages, without consumers that are gone."""
     is_gone = (holders < by.start) | np.isin(holders, by.closed)
     kept: Numbers = np.where(is_gone, _BACK, holders)
     return kept
 
 
 def pages_of(found: Walk, wanted: Mask) -> Digest:
-    """The same, but of pages alone."""
+    """The digest of pages only."""
     one = nothing()
     one.last_ms = int(found.times_ms[wanted].max(initial=0))
     for record in np.flatnonzero(wanted & np.isin(found.kinds, _OF_PAGES)).tolist():
@@ -144,14 +143,14 @@ def pages_of(found: Walk, wanted: Mask) -> Digest:
 
 
 def nothing() -> Digest:
-    """Of a stretch in which nothing happens."""
+    """The digest of an empty stretch."""
     none = np.zeros(0, np.int64)
     copies, came, moved = (dict.fromkeys(names, none) for names in (_CAME, _CAME, _MOVED))
     return Digest(copies, came, moved, none, none, {}, [], [], none)
 
 
 def joined(parts: Sequence[Digest]) -> Digest:
-    """Of stretches that follow each other."""
+    """The digest of consecutive stretches."""
     copies, came = (_laid([getattr(one, name) for one in parts]) for name in ("copies", "came"))
     moved = nothing().moved
     for one in parts:

@@ -1,4 +1,4 @@
-"""What happened to messages in a piece of the log, as columns: one item for each message and thing that happened."""
+"""The events of messages in a piece of the log, as columns: one item per message and event."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from artemis_py.storage.codec import RECORD_HEADER_BYTES
 
 PUBLISHED, ROUTED, SCHEDULED, DUE, DELIVERED, ATTEMPTED, REFUSED = range(7)
 SETTLED: Final = 7
-"""And the place of the reason in the codec's table behind it."""
+"""Followed by the index of the reason in the codec's table."""
 KINDS: Final = (
     "published", "routed", "scheduled", "due", "delivered", "attempted", "refused", *codec.REASONS
 )  # fmt: skip
@@ -26,12 +26,12 @@ _ID: Final = np.dtype("<u8")
 
 @dataclass(frozen=True, slots=True)
 class _Ids:
-    """A record that names many messages of one queue: where its fields stand in the payload."""
+    """The layout of a record that names many messages of one queue."""
 
     kind: int
     header: np.dtype[Any]
     skips: int
-    """How many numbers for each message stand before the ids: of a page, its places."""
+    """How many numbers per message precede the ids: for a page, its places."""
     event: int
 
 
@@ -50,12 +50,12 @@ _LISTING: Final = (
 
 @dataclass
 class Facts:
-    """Columns of equal length. ``record`` is the number of the record in the walk, ``queue`` and ``consumer`` are
-    numbers of the log; 0: none. -1 stands for attempts and bytes that are not known.
+    """Columns of equal length. ``record`` is the index of the record in the walk; ``queue`` and ``consumer`` are the
+    log's numbers, 0 for none. -1 means unknown attempts or bytes.
     """
 
     notes: dict[int, dict[str, Any]]
-    """By record what has no column: the cause of a failure, whom an address refused."""
+    """Values without a column, by record: the cause of a failure, the session that an address refused."""
     record: Numbers
     kind: Numbers
     message: Numbers
@@ -69,7 +69,7 @@ class Facts:
         return len(self.record)
 
     def chosen(self, which: Mask | Numbers) -> Facts:
-        """Some of them, or all in another order."""
+        """Some of the items, or all in another order."""
         return Facts(self.notes, *(getattr(self, name)[which] for name in _COLUMNS))
 
 
@@ -77,7 +77,7 @@ _COLUMNS: Final = ("record", "kind", "message", "queue", "consumer", "attempts",
 
 
 def facts_of(found: Walk, wanted: Mask) -> Facts:
-    """What the wanted records tell, in the order of the log. Raises CodecError for records that are too short."""
+    """The events of the wanted records, in log order. Raises CodecError for truncated records."""
     notes: dict[int, dict[str, Any]] = {}
     parts = [*_of_messages(found, wanted)]
     parts += [_of_ids(found, wanted, one) for one in _LISTING]

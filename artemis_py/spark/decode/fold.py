@@ -1,4 +1,6 @@
-"""What a log adds up to: which messages each queue holds, and how many came and went. Digests are taken in order."""
+"""Sums up a log: the messages in each queue, and the counts of messages that entered and left. Digests are taken in
+order.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from artemis_py.storage import codec, page_codec
 
 @dataclass(slots=True)
 class PageState:
-    """One page file, as the log knows it."""
+    """One page file, as the log describes it."""
 
     address: str
     stream: int
@@ -27,12 +29,12 @@ class PageState:
     size_bytes: int = 0
     dropped_ms: int | None = None
     shares: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """What it holds for each durable queue: messages and bytes."""
+    """Messages and bytes for each durable queue."""
 
 
 @dataclass(slots=True)
 class Held:
-    """What a queue holds of persistent messages."""
+    """The persistent messages in a queue."""
 
     count: int = 0
     size_bytes: int = 0
@@ -42,11 +44,11 @@ class Held:
 
 
 class Fold:
-    """Takes in one broker's log, stretch by stretch."""
+    """Sums up one broker's log, stretch by stretch."""
 
     def __init__(self) -> None:
         self.queues: dict[int, dict[str, Any]] = {}
-        """Those that there are: the fields of their QUEUE records."""
+        """Existing queues: the fields of their QUEUE records."""
         self.pages: dict[tuple[int, int], PageState] = {}
         self.counts: dict[int, Counts] = {}
         self._live: dict[int, tuple[int, int]] = {}
@@ -55,20 +57,20 @@ class Fold:
         self._delivering: dict[int, int] = {}
         """By queue and message the consumer that has it."""
         self._places: dict[int, dict[int, int]] = {}
-        """By queue, for what lives in pages, the key of the message at each place."""
+        """For messages in pages, by queue: the key of the message at each place."""
         self._page_settled: dict[tuple[int, int, int], tuple[int, int]] = {}
         self._retains = False
         self.deleted: set[int] = set()
-        """Queues that were deleted and not made again."""
+        """Queues that were deleted and not recreated."""
         self.is_exact = False
-        """Did the log once tell just the depths that were added up? From then on they are what the queues hold."""
+        """Did the recorded depths match the sum once? From then on the sum is exact."""
         self._is_unsure = False
-        """Was something purged of which only an earlier segment tells what it was?"""
+        """Was something purged that only an earlier segment describes?"""
 
     # ---- stretches of the log --------------------------------------------------------------------
 
     def take(self, one: Digest) -> None:
-        """What the next stretch left behind."""
+        """Add the digest of the next stretch."""
         self._take_copies(one)
         self._take_arrivals(one)
         self._take_deliveries(one)
@@ -180,7 +182,7 @@ class Fold:
     # ---- what there is ---------------------------------------------------------------------------
 
     def compare(self, depths: Sequence[Depth]) -> None:
-        """The log tells how deep the queues are after everything that was taken in, and what may stand before it."""
+        """Compare with the queue depths that the log records after everything taken so far."""
         if self.is_exact or self._is_unsure or len(self._live) != sum(one.count for one in depths):
             return
         told = {one.queue_id: (one.count, one.size_bytes, one.delivering_count, one.scheduled_count) for one in depths}
@@ -190,7 +192,7 @@ class Fold:
         self.is_exact = told == added_up
 
     def held(self) -> dict[int, Held]:
-        """What each queue holds now."""
+        """The current content of each queue."""
         found: dict[int, Held] = {}
         for key, (timestamp_ms, size) in self._live.items():
             one = found.setdefault(key >> ID_BITS, Held())

@@ -1,4 +1,4 @@
-"""The messages in a piece of the log: where their fields stand, and which of them are wanted."""
+"""The messages in a piece of the log: the positions of their fields, and which are wanted."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ MESSAGE_FIELDS: Final = np.dtype(
 )  # fmt: skip
 """The beginning of a MESSAGE payload (docs/journal-format.md)."""
 STATE: Final = np.dtype([("queue", "<u4"), ("attempts", "<u2"), ("due_ms", "<u8"), ("order", "<i8")])
-"""What follows for each queue."""
+"""The layout of the state of each queue."""
 LARGE: Final = np.dtype([("number", "<u8"), ("size_bytes", "<u8")])
-"""What stands in the place of a body that is in a file of its own."""
+"""The layout of the reference to a large body."""
 
 
 def originals(found: Walk) -> Numbers:
-    """The numbers of the records that tell of a publication, not the copies that compaction makes."""
+    """The indexes of records of publications, without copies made by compaction."""
     messages = found.of_kind(codec.MESSAGE, MESSAGE_FIELDS.itemsize)
     fields = gather(found.data, found.places[messages] + RECORD_HEADER_BYTES, MESSAGE_FIELDS)
     kept: Numbers = messages[field_numbers(fields["lsn"]) == found.lsns[messages]]
@@ -39,18 +39,18 @@ def originals(found: Walk) -> Numbers:
 
 
 def address_places(places: Numbers, fields: NDArray[Any]) -> tuple[Numbers, Numbers]:
-    """Where the addresses of messages begin and end, whose records stand at these places."""
+    """Where the addresses begin and end in message records at these places."""
     begins = places + RECORD_HEADER_BYTES + MESSAGE_FIELDS.itemsize + STATE.itemsize * field_numbers(fields["queues"])
     return begins, begins + field_numbers(fields["address_bytes"])
 
 
 @dataclass
 class Published:
-    """Some MESSAGE records of a walk, as columns."""
+    """MESSAGE records of a walk, as columns."""
 
     found: Walk
     records: Numbers
-    """Their numbers in the walk."""
+    """Their indexes in the walk."""
 
     @cached_property
     def _fields(self) -> NDArray[Any]:
@@ -60,7 +60,7 @@ class Published:
         return len(self.records)
 
     def narrowed(self, mask: Mask) -> Published:
-        """Those of them that a mask selects."""
+        """The records that a mask selects."""
         return self if mask.all() else Published(self.found, self.records[mask])
 
     def number(self, name: str) -> Numbers:
@@ -73,7 +73,7 @@ class Published:
 
     @cached_property
     def addresses(self) -> tuple[Numbers, list[str]]:
-        """For each message the place of its address in the list that follows."""
+        """For each message the index of its address in the second list."""
         codes, texts = encoded(slices(self.found.data, *self._address_places))
         return codes, [text.decode() for text in texts]
 
@@ -81,20 +81,18 @@ class Published:
     def _body_begins(self) -> Numbers:
         begins = self._address_places[1] + self.number("head_bytes")
         if (begins > self.found.ends[self.records]).any():
-            raise CodecError("a message record that is too short")
+            raise CodecError("a truncated message record")
         return begins
 
     @cached_property
     def heads(self) -> tuple[Numbers, pa.BinaryArray]:
-        """For each message the place of its header block in the array that follows; blocks that are equal are there
-        once.
-        """
+        """For each message the index of its header block in the second array, which has equal blocks once."""
         blocks = slices(self.found.data, self._address_places[1], self._body_begins).dictionary_encode()
         return blocks.indices.to_numpy(zero_copy_only=False).astype(np.int64), blocks.dictionary
 
     @cached_property
     def is_large(self) -> Mask:
-        """Which bodies are in files of their own."""
+        """Which bodies are large."""
         large: Mask = (self.number("flags") & codec.FLAG_LARGE) > 0
         return large
 
@@ -117,12 +115,12 @@ class Published:
         return self.number("head_bytes") + self.body_bytes
 
     def bodies(self) -> pa.BinaryArray:
-        """The bodies; of large ones what stands in their place."""
+        """The bodies; for large ones their references."""
         return slices(self.found.data, self._body_begins, self.found.ends[self.records])
 
     @cached_property
     def states(self) -> tuple[Numbers, NDArray[Any]]:
-        """One item for each message and queue it went to: the message's place among these, and its state there."""
+        """One item per message and queue: the message's index, and its state in the queue."""
         counts = self.number("queues")
         owner, place = runs(counts)
         begins = self.found.places[self.records] + RECORD_HEADER_BYTES + MESSAGE_FIELDS.itemsize
@@ -130,7 +128,7 @@ class Published:
 
 
 def header_values(blocks: pa.BinaryArray, names: tuple[bytes, ...]) -> list[str | None]:
-    """The value of a header in each block, under the first of some names that it has; None where it is not there.
+    """The value of a header in each block, by the first of some names that it has; None if it is missing.
 
     Most blocks do not have it, so Arrow looks first.
     """
@@ -151,5 +149,5 @@ def _header(block: bytes, names: tuple[bytes, ...]) -> str | None:
 
 
 def unescaped(text: bytes) -> str:
-    """A header's name or value as it was meant."""
+    """A header's name or value without escapes."""
     return unescape_header(text.decode())

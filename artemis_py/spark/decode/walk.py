@@ -1,7 +1,7 @@
-"""Walks over the records of a piece of a journal file and checks them: the one step with work per record in Python.
+"""Walks over the records of a piece of a journal file and checks them: the only step with Python work per record.
 
-What it finds is what ``storage.scan.whole_records`` finds, damage and torn ends too, but as arrays; the fields of
-payloads are left to those who want them.
+It finds the same as ``storage.scan.whole_records``, including damage and torn ends, but as arrays; it does not decode
+payloads.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _SESSION: Final = np.dtype("<u8")
 
 @dataclass(slots=True)
 class Piece:
-    """Some bytes of a segment that begin where a record does, and end where one does or the file ends.
+    """Bytes of a segment that begin with a record, and end with one or at the end of the file.
 
-    ``offset`` tells where in the file; ``time_ms`` is the time of what stands before the first BATCH (None: it does not
-    count); ``is_last``: no file and no piece follows.
+    ``offset`` is its position in the file; ``time_ms`` is the time of records before the first BATCH (None: they are
+    ignored); ``is_last``: no file and no piece follows.
     """
 
     name: str
@@ -43,18 +43,18 @@ class Piece:
 
 @dataclass
 class Walk:
-    """The whole records of a piece as arrays, one item for each record, BATCH and GROUP and what is inside it too.
+    """The valid records of a piece as arrays, one item per record, including BATCH, GROUP and the records inside it.
 
-    ``places`` are places in ``data``, not in the file.
+    ``places`` are positions in ``data``, not in the file.
     """
 
     data: bytes
     places: Numbers
     groups: list[tuple[int, int, int]]
-    """Of each GROUP the number of its first record and of the one behind its last, and its lsn."""
+    """For each GROUP the index of its first record, the index after its last one, and its lsn."""
     time_before_ms: int | None
     breaks: list[int]
-    """The numbers of the records behind damage: what is lost may have named another sender."""
+    """The indexes of records after damage: a lost record may have named another sender."""
     lsns: Numbers = field(init=False)
     kinds: Numbers = field(init=False)
     ends: Numbers = field(init=False)
@@ -67,7 +67,7 @@ class Walk:
 
     @cached_property
     def times_ms(self) -> Numbers:
-        """When: the time of the batch; -1 for records of which nothing tells it."""
+        """The time of each record's batch; -1 if unknown."""
         batches = np.flatnonzero(self.kinds == codec.BATCH)
         known = field_numbers(gather(self.data, self.places[batches] + RECORD_HEADER_BYTES, _BATCH)["now_ms"])
         before = -1 if self.time_before_ms is None else self.time_before_ms
@@ -76,8 +76,8 @@ class Walk:
 
     @cached_property
     def transaction_lsns(self) -> Numbers:
-        """The lsn of the transaction a record belongs to, 0 for none. Other groups are the broker's own: they keep
-        together what must not be torn.
+        """The lsn of each record's transaction, 0 for none. Other groups are the broker's own, to keep records
+        together.
         """
         found = np.zeros(len(self.places), np.int64)
         marked = np.cumsum(np.append(0, self.kinds == codec.TRANSACTION))
@@ -88,8 +88,8 @@ class Walk:
 
     @cached_property
     def session_ids(self) -> Numbers:
-        """The session from which the messages in a record come, 0 for nobody known: what the last ORIGIN said, up to
-        the next BATCH, the beginning or end of a GROUP, or damage.
+        """The session of each record's messages, 0 if unknown: from the last ORIGIN, valid up to the next BATCH, the
+        beginning or end of a GROUP, or damage.
         """
         origins = np.flatnonzero(self.kinds == codec.ORIGIN)
         if not len(origins):
@@ -107,18 +107,18 @@ class Walk:
         return known
 
     def first(self, count: int) -> Walk:
-        """The same with the first records alone."""
+        """The same with only the first records."""
         groups = [group for group in self.groups if group[0] < count]
         breaks = [number for number in self.breaks if number <= count]
         return Walk(self.data, self.places[:count], groups, self.time_before_ms, breaks)
 
     def of_kind(self, kind: int, payload_bytes_min: int) -> Numbers:
-        """The numbers of the records of one type. Raises CodecError when one is too short for its type."""
+        """The indexes of records of one type. Raises CodecError if one is too short for its type."""
         found = np.flatnonzero(self.kinds == kind)
         short = self.ends[found] - self.places[found] < RECORD_HEADER_BYTES + payload_bytes_min
         if short.any():
             name = codec.RECORD_NAMES[kind]
-            raise CodecError(f"a {name} record that is too short, of lsn {self.lsns[found][short][0]}")
+            raise CodecError(f"a truncated {name} record with lsn {self.lsns[found][short][0]}")
         return found
 
     def payload(self, number: int) -> bytes:
@@ -132,8 +132,8 @@ class Walk:
 
 
 def walk(piece: Piece, damages: list[Damage]) -> Walk:
-    """The whole records of a piece. What is not whole goes to ``damages``, by the rules of ``storage.scan``, with its
-    offset in the file. Raises CodecError for a GROUP whose inner records do not add up, which no broker writes.
+    """The valid records of a piece. Damage goes to ``damages``, by the rules of ``storage.scan``, with its offset in
+    the file. Raises CodecError for a GROUP with inconsistent inner records, which no broker writes.
     """
     places: list[int] = []
     groups: list[tuple[int, int, int]] = []
@@ -176,7 +176,7 @@ def _inside(data: bytes, offset: int, end: int, places: list[int]) -> None:
         places.append(offset)
         offset += RECORD_HEADER_BYTES + int.from_bytes(data[offset + 4 : offset + 8], "little")
     if offset != end:
-        raise CodecError("a group with a record that is cut off")
+        raise CodecError("a group with a truncated record")
 
 
 def _behind(
@@ -188,7 +188,7 @@ def _behind(
     damages: list[Damage],
 ) -> int | None:
     """Where to go on behind what is no whole record; None at the end."""
-    reason = "zeros where more follows"
+    reason = "zeros with more data after them"
     try:
         codec.decode_record(piece.data, offset)
     except CodecError as error:

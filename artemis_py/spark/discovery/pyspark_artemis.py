@@ -1,6 +1,5 @@
-"""By this Spark finds ``format("artemis")`` by itself: it imports every top-level module whose name begins with
-``pyspark_`` and takes its ``DefaultSource``. In an installed package it stands at the top, where Python looks for it
-(``pyproject.toml``).
+"""Lets Spark find ``format("artemis")`` by itself: Spark imports every top-level module whose name begins with
+``pyspark_`` and uses its ``DefaultSource``. An installed package has it at the top level (``pyproject.toml``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The log as Parquet, partitioned by date and address; the broker may drop what is in it."""
+"""Archives the log as Parquet, partitioned by date and address; the broker may then drop it."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ _CONF: Final = {
 
 
 class Feed(ABC):
-    """The log of one broker, to be archived."""
+    """The log of one broker, as input of an archive."""
 
     broker: str
 
     @abstractmethod
     def check(self, lsn: int, mark: Mark | None) -> None:
-        """Is this the log of which everything up to ``lsn`` is in the archive? Raises JobError."""
+        """Check that this is the log archived up to ``lsn``. Raises JobError."""
 
     @abstractmethod
     def mark(self, lsn: int) -> Mark:
-        """What tells the log by this lsn from others."""
+        """The mark that identifies the log at this lsn."""
 
     @abstractmethod
     def step_ends(self, after_lsn: int) -> list[int]:
-        """At which lsns to cut what is durable behind ``after_lsn`` into steps; the last is the end of it."""
+        """The lsns at which to split the durable log after ``after_lsn`` into steps; the last is its end."""
 
     @abstractmethod
     def frame(self, spark: SparkSession, table: str, after_lsn: int, up_to_lsn: int) -> DataFrame:
-        """All columns of the rows with ``after_lsn < offset <= up_to_lsn``: the same whenever it is read."""
+        """All columns of the rows with ``after_lsn < offset <= up_to_lsn``: the same at every read."""
 
     @abstractmethod
     def confirm(self, lsn: int) -> None:
-        """Tells the broker that everything up to here is safe. Called with the state before the first step, too."""
+        """Tells the broker that everything up to here is archived. Also called with the state before the first step."""
 
 
 def archive(
@@ -64,11 +64,11 @@ def archive(
     compact_before: str | None = None,
     on_step: Callable[[str], None] = lambda _text: None,
 ) -> Result:
-    """Brings the archive up to what is durable in each log, step by step, then compacts dates before ``compact_before``
-    (``2026-01-31``; None: none). Each step is in the archive wholly and once, whenever the job is killed and started
-    again; the broker is told of a step when its files are synced. The directory has to be seen by driver and executors.
+    """Adds the durable part of each log to the archive, step by step, then compacts dates before ``compact_before``
+    (``2026-01-31``; None: none). Each step is archived completely and exactly once, even if the job is killed and
+    restarted; the broker learns of a step when its files are synced. Driver and executors must see the directory.
 
-    Raises JobError when another process archives into the directory.
+    Raises JobError if another process archives into the directory.
     """
     rows: list[tuple[str, int, int, int, int, int]] = []
     with Store(directory) as store, _configured(spark):

@@ -1,4 +1,4 @@
-"""What an archive does to a file system, one verb each: a crash can come between any two of them."""
+"""The file-system operations of an archive: a crash can happen between any two of them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _AT_FDCWD: Final = -100
 
 
 class Files:
-    """Renames and small files that are on the disk when the call returns. Raises OSError."""
+    """Renames and small files, durable when the call returns. Raises OSError."""
 
     def write(self, path: Path, value: object) -> None:
-        """Puts JSON in the place of a file: readers see the old or the new, whole."""
+        """Replaces a file by JSON atomically."""
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_name(f"{path.name}.new")
         with beside.open("w", encoding="utf-8") as stream:
@@ -38,14 +38,14 @@ class Files:
             return None
 
     def move(self, old: Path, new: Path) -> None:
-        """Renames a directory to a place where nothing is."""
+        """Renames a directory to an unused name."""
         _make_directory(new.parent)
         old.rename(new)
         sync_directory(new.parent)
 
     def swap(self, made: Path, place: Path) -> None:
-        """Puts a directory in the place of another, which comes to where the first was, or beside it: in one step where
-        the system can do that (Linux), else in two, of which the first may have been done before.
+        """Replaces a directory by another; the old one goes to the place of the new one, or next to it. This is one
+        step if the system supports it (Linux), else two, of which the first may already be done.
         """
         if not place.is_dir() or not _exchanged(made, place):
             if place.is_dir():
@@ -54,8 +54,8 @@ class Files:
         sync_directory(place.parent)
 
     def remove(self, path: Path) -> None:
-        """Removes a file or a directory with all that is in it; nothing happens when it is not there. What somebody
-        still writes into a directory may stay.
+        """Removes a file or a directory with its content, if it exists. Files still being written into a directory may
+        stay.
         """
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""An archive directory, and how it changes so that a kill at any point loses nothing and doubles nothing::
+"""An archive directory, changed so that a kill at any point neither loses nor duplicates anything::
 
     messages/date=2026-01-31/address=orders/batch=<broker>-<from>-<to>/part-….parquet     what readers see
     events/…
@@ -31,7 +31,7 @@ SMALL_BYTES: Final = 64 * 1024**2
 
 
 class Store:
-    """One archive directory, opened for writing. ``open`` finishes or forgets what a killed process left."""
+    """One archive directory, opened for writing. ``open`` finishes or discards the work of a killed process."""
 
     def __init__(self, root: Path, files: Files | None = None) -> None:
         self._root = root
@@ -45,8 +45,8 @@ class Store:
         self._marks: dict[str, Mark] = {}
 
     def open(self) -> None:
-        """Takes the lock and puts the directory in order. Raises JobError when another process archives into it, or
-        when it was made by a later version.
+        """Takes the lock and cleans up the directory. Raises JobError if another process archives into it, or if a
+        later version created it.
         """
         self._own.mkdir(parents=True, exist_ok=True)
         self._lock = (self._own / "lock").open("wb")
@@ -54,10 +54,10 @@ class Store:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self._lock.close()
-            raise JobError(f"{self._root} is being written by another archive job: wait for it to end") from None
+            raise JobError(f"{self._root} is being written by another archive job; wait for it to end") from None
         state = self._files.read(self._own / "state.json") or {"format": FORMAT_VERSION, "brokers": {}}
         if state["format"] != FORMAT_VERSION:
-            raise JobError(f"{self._root} has format {state['format']}; this program writes {FORMAT_VERSION}")
+            raise JobError(f"{self._root} has format {state['format']}, but this program writes {FORMAT_VERSION}")
         self._state = dict(state["brokers"])
         self._marks = dict(state.get("marks", {}))
         move = self._files.read(self._move)
@@ -67,7 +67,7 @@ class Store:
             self._files.remove(staging)
 
     def close(self) -> None:
-        """Lets go of the lock."""
+        """Releases the lock."""
         if self._lock is not None:
             self._lock.close()
 
@@ -79,16 +79,16 @@ class Store:
         self.close()
 
     def archived_lsn(self, broker: str) -> int:
-        """Up to where (included) the log of this broker is in the archive; 0 at first."""
+        """The last archived lsn of this broker's log; 0 at first."""
         return self._state.get(broker, 0)
 
     def mark(self, broker: str) -> Mark | None:
-        """By what the log of this broker is known; None at first, and in archives that older versions made."""
+        """The mark of this broker's log; None at first, and in archives of older versions."""
         return self._marks.get(broker)
 
     def add(self, broker: str, lsn: int, write: Callable[[Path], None], mark: Mark | None = None) -> None:
-        """Archives what lies behind ``archived_lsn(broker)`` up to ``lsn``, by which the log is known by ``mark``.
-        ``write`` puts it into the directory that it is given, as ``<table>/date=…/address=…/*.parquet``.
+        """Archives the log after ``archived_lsn(broker)`` up to ``lsn``, where ``mark`` identifies it. ``write`` writes
+        it into the given directory, as ``<table>/date=…/address=…/*.parquet``.
         """
         first = self.archived_lsn(broker) + 1
         self._files.remove(self._staging)
@@ -102,8 +102,8 @@ class Store:
         self._decide({"moves": moves, "swaps": [], "state": self._state | {broker: lsn}, "marks": marks})
 
     def small_partitions(self, table: str, before: str | None = None) -> dict[str, list[Path]]:
-        """What is worth compacting, by date (``2026-01-31``; only earlier ones than ``before``): directories of one
-        address with several small batches.
+        """Partitions worth compacting, by date (``2026-01-31``; only before ``before``): directories of one address
+        with several small batches.
         """
         found: dict[str, list[Path]] = {}
         for day in sorted((self._root / table).glob("date=*")):
@@ -119,9 +119,8 @@ class Store:
         return found
 
     def compact(self, partitions: Sequence[Path], write: Callable[[Path, Sequence[Path]], None]) -> None:
-        """Puts one batch in the place of the batches of each partition. ``write`` gets a directory that is not there
-        yet and the partitions (``<table>/date=…/address=…``), and puts ``address=…/*.parquet`` of the same names into
-        it.
+        """Replaces the batches of each partition by one batch. ``write`` gets a new directory and the partitions
+        (``<table>/date=…/address=…``), and writes ``address=…/*.parquet`` of the same names into it.
         """
         self._files.remove(self._staging)
         write(self._staging, partitions)

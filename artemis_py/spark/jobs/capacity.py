@@ -1,8 +1,9 @@
-"""From the traffic seen: the memory, page and ring sizes that would have held it, and how long a backlog drains.
+"""Derives from the traffic the memory, page and ring sizes that would have held it, and how long a backlog takes to
+drain.
 
-How it is worked out, per queue and second: *arrivals* and *acknowledged* are counted, the backlog is followed record by
-record. A queue's consumers work at their *service rate*: the median of what was acknowledged in seconds at whose end
-there was more to do; where they always kept up, the most they did in a second, and they may be able to do more.
+Method, per queue and second: *arrivals* and *acknowledged* are counted, and the backlog is tracked record by record.
+The *service rate* of a queue's consumers is the median number of acknowledgements in seconds that ended with a backlog.
+If they always kept up, it is their maximum in a second, and they may be faster.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _COLUMNS: Final = (
     "broker", "address", "queue", "messageId", "offset", "event", "timestamp", "count", "bytes",
 )  # fmt: skip
 _NAMED_MAX: Final = 8
-"""So many queues are named in a note."""
+"""Maximum number of queues named in a note."""
 _ADDRESS: Final = ("broker", "address")
 _DISPLACED: Final = "isDisplaced"
 _QUEUE: Final = ("broker", "address", "queue")
@@ -68,8 +69,8 @@ _QUEUE_SHOWN: Final = (
 
 
 def capacity(spark: SparkSession, source: Source, *, outage_s: int = 600, memory_bytes: int = 64 * MIB) -> Result:
-    """What each address and queue would have needed, an outage of all consumers for ``outage_s`` included, with at most
-    ``memory_bytes`` of memory for each address. Advice as settings is in the text ``broker.xml``.
+    """What each address and queue would have needed, including an outage of all consumers for ``outage_s``, with at
+    most ``memory_bytes`` of memory per address. The text ``broker.xml`` has the advice as settings.
     """
     wanted = (names.PUBLISHED, *names.ARRIVALS, *names.ENDS)
     every = source.table(spark, "events", _COLUMNS).where(F.col("event").isin(*wanted))
@@ -87,7 +88,7 @@ def capacity(spark: SparkSession, source: Source, *, outage_s: int = 600, memory
     texts = [Text("broker.xml", "Settings that would have held it", as_xml(advices))] if advices else []
     facts = [
         (Column("outageS", "outage", SECONDS), outage_s),
-        (Column("memory", "memory in all", BYTES), sum(advice.max_size_bytes for advice in advices)),
+        (Column("memory", "total memory", BYTES), sum(advice.max_size_bytes for advice in advices)),
         (Column("disk", "pages after the outage", BYTES), sum(advice.disk_bytes for advice in advices)),
     ]
     busiest = [row[2] for row in of_queues.rows[:8]]
@@ -135,13 +136,15 @@ def _notes(queues: Sequence[Row]) -> list[str]:
     for row in queues:
         if row.serviceRate and row.drainS is None and row.hadBacklog:
             rates = f"({row.arrivalRate:.1f} per s) than its consumers do ({row.serviceRate:.1f})"
-            notes.append(f"{row.queue}: more comes {rates}: a backlog never drains")
+            notes.append(f"{row.queue}: more messages arrive {rates}; a backlog never drains")
     steady = [row.queue for row in queues if row.serviceRate and row.drainS is None and not row.hadBacklog]
     if steady:
-        notes.append(f"consumers of {_named(steady)} kept up with what came: how fast they would drain is not known")
+        notes.append(
+            f"consumers of {_named(steady)} kept up with all arrivals; how fast they would drain a backlog is not known"
+        )
     idle = [row.queue for row in queues if not row.serviceRate]
     if idle:
-        notes.append(f"nobody acknowledged anything in {_named(idle)}: what comes there stays")
+        notes.append(f"no consumer acknowledged anything in {_named(idle)}; messages stay there")
     return notes
 
 

@@ -1,6 +1,4 @@
-"""Which jobs there are, their arguments on the command line, and how these become calls. Importing this starts no Java
-and needs no pyspark.
-"""
+"""The jobs, their command-line arguments, and their calls. Importing this starts no Java and needs no pyspark."""
 
 from __future__ import annotations
 
@@ -25,14 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a job is called with, beside its own arguments."""
+    """The common arguments of a job's call."""
 
     spark: SparkSession
     source: Source
     say: Callable[[str], None]
-    """Shows on a terminal what is being done."""
+    """Shows progress on a terminal."""
     tell: Callable[[str], None]
-    """Says something that the user needs to keep."""
+    """Prints something that the user needs to keep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,23 +73,26 @@ def _starving_interval(parser: argparse.ArgumentParser) -> None:
         type=_argument(duration_s),
         default=60,
         metavar="TIME",
-        help="who gets nothing for so long, though others do, starves (default 1m)",
+        help="a consumer starves when it gets nothing for this long while others do (default 1m)",
     )
 
 
 def _archive_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("directory", type=Path, metavar="DIR", help="where the archive is, or is to be")
+    parser.add_argument("directory", type=Path, metavar="DIR", help="directory of the archive")
     parser.add_argument("--tables", default="messages,events", metavar="NAMES", help="default: messages,events")
     parser.add_argument(
         "--compact-before",
         metavar="DATE",
         type=date.fromisoformat,
-        help="put the small files of each date before this one (2026-01-31) together",
+        help="merge the small files of each date before this one (2026-01-31)",
     )
     parser.add_argument(
-        "--cursor", default="archive", metavar="NAME", help="under which the broker keeps the log for it (archive)"
+        "--cursor",
+        default="archive",
+        metavar="NAME",
+        help=("the cursor by which the broker keeps the log for it (archive)"),
     )
-    parser.add_argument("--accept-gap", action="store_true", help="go on where the log lacks something already")
+    parser.add_argument("--accept-gap", action="store_true", help="continue although the log already lacks something")
 
 
 def _archive(call: Call, args: argparse.Namespace) -> Result:
@@ -101,7 +102,7 @@ def _archive(call: Call, args: argparse.Namespace) -> Result:
     tables = [name.strip() for name in args.tables.split(",")]
     unknown = [name for name in tables if name not in TABLES]
     if unknown:
-        raise JobError(f"no table {unknown[0]!r} to archive; there are {', '.join(TABLES)}")
+        raise JobError(f"no table {unknown[0]!r} to archive; the tables are {', '.join(TABLES)}")
     feeds = feeds_of(call.source, args.cursor, accepts_gap=args.accept_gap)
     return archive(
         call.spark,
@@ -149,13 +150,13 @@ def _replay_arguments(parser: argparse.ArgumentParser) -> None:
     )
     to = parser.add_mutually_exclusive_group(required=True)
     to.add_argument("--address", metavar="ADDRESS", help="where to publish to")
-    to.add_argument("--original", action="store_true", help="publish each to the address it was sent to first")
-    parser.add_argument("--rate", type=float, metavar="N", help="messages per second (default: as fast as it goes)")
-    parser.add_argument("--publish", action="store_true", help="do it; without this, a dry run")
+    to.add_argument("--original", action="store_true", help="publish each message to its original address")
+    parser.add_argument("--rate", type=float, metavar="N", help="messages per second (default: as fast as possible)")
+    parser.add_argument("--publish", action="store_true", help="publish; without this option, a dry run")
     parser.add_argument("--target", metavar="tcp://HOST:PORT", help="the STOMP acceptor to publish to")
-    parser.add_argument("--target-user", metavar="NAME", help="login there")
-    parser.add_argument("--target-password", metavar="TEXT", help="passcode there")
-    parser.add_argument("--run-id", metavar="TEXT", help="go on with an interrupted replay: the run id that it told")
+    parser.add_argument("--target-user", metavar="NAME", help="login for --target")
+    parser.add_argument("--target-password", metavar="TEXT", help="passcode for --target")
+    parser.add_argument("--run-id", metavar="TEXT", help="continue an interrupted replay: the run id that it printed")
 
 
 def _replay(call: Call, args: argparse.Namespace) -> Result:
@@ -164,12 +165,12 @@ def _replay(call: Call, args: argparse.Namespace) -> Result:
     if args.publish and not args.target:
         raise JobError("--publish needs --target tcp://HOST:PORT, the STOMP acceptor to publish to")
     if args.rate is not None and not 0 < args.rate < float("inf"):
-        raise JobError(f"--rate {args.rate:g} is no number of messages per second")
+        raise JobError(f"--rate {args.rate:g} is not a number of messages per second")
     options = {"url": args.target, "user": args.target_user, "password": args.target_password}
     target = Target(args.address, {name: value for name, value in options.items() if value})
     run_id = (args.run_id or f"replay-{uuid.uuid4().hex[:12]}") if args.publish else None
     if run_id is not None:
-        call.tell(f"run id {run_id}: if this is interrupted, the same with --run-id {run_id} goes on")
+        call.tell(f"run id {run_id}: if this is interrupted, run it again with --run-id {run_id} to continue")
     return replay(call.spark, call.source, target, where=args.where, rate=args.rate, run_id=run_id, on_step=call.say)
 
 
@@ -186,9 +187,9 @@ def _capacity_arguments(parser: argparse.ArgumentParser) -> None:
         type=_argument(parse_bytes),
         default=64 * 1024**2,
         metavar="SIZE",
-        help="memory for one address at most; the rest goes to pages (default 64MiB)",
+        help="maximum memory for one address; the rest goes to pages (default 64MiB)",
     )
-    parser.add_argument("--xml", type=Path, metavar="FILE", help="write the advice as a broker.xml, too")
+    parser.add_argument("--xml", type=Path, metavar="FILE", help="also write the advice as a broker.xml")
 
 
 def _capacity(call: Call, args: argparse.Namespace) -> Result:
@@ -202,8 +203,10 @@ def _capacity(call: Call, args: argparse.Namespace) -> Result:
 
 
 def _trace_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("message", metavar="MESSAGE-ID", help="as in a MESSAGE frame (12-345), or its number (345)")
-    parser.add_argument("--broker", metavar="NAME", help="in which broker's log, when there are several")
+    parser.add_argument(
+        "message", metavar="MESSAGE-ID", help=("message id as in a MESSAGE frame (12-345), or its number (345)")
+    )
+    parser.add_argument("--broker", metavar="NAME", help="the broker's log to look in, when there are several")
 
 
 def _trace(call: Call, args: argparse.Namespace) -> Result:
@@ -214,16 +217,16 @@ def _trace(call: Call, args: argparse.Namespace) -> Result:
 
 JOBS: Final[dict[str, Job]] = {
     "archive": Job(
-        "the log as Parquet by date and address; the broker may drop what is in it", _archive_arguments, _archive
+        "write the log as Parquet by date and address; the broker may then drop it", _archive_arguments, _archive
     ),
     "latency": Job("publish → deliver → acknowledge, percentiles per queue and interval", _interval, _latency),
     "throughput": Job("messages per second in and out, and the busiest second", _interval, _throughput),
-    "fairness": Job("how a queue's messages were shared out among its consumers", _starving_interval, _fairness),
+    "fairness": Job("how a queue's messages were distributed among its consumers", _starving_interval, _fairness),
     "losses": Job(
-        "what rings, full addresses, expiry and failed deliveries removed: whose, when, why", _interval, _losses
+        "messages removed by rings, full addresses, expiry and failed deliveries: whose, when, why", _interval, _losses
     ),
     "dead-letters": Job("dead and expired messages by cause, origin, headers and body", _no_arguments, _dead_letters),
-    "replay": Job("publish a selection of the log again; a dry run first", _replay_arguments, _replay),
+    "replay": Job("publish a selection of the log again; a dry run by default", _replay_arguments, _replay),
     "capacity": Job("memory, page and ring sizes that would have held the traffic", _capacity_arguments, _capacity),
-    "trace": Job("the biography of one message", _trace_arguments, _trace),
+    "trace": Job("the history of one message", _trace_arguments, _trace),
 }

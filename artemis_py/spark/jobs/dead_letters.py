@@ -1,4 +1,4 @@
-"""What is among dead and expired messages: grouped by cause, origin, headers and body, with examples."""
+"""Groups dead and expired messages by cause, origin, headers and body, with examples."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COLUMNS: Final = (
     "originalQueue", "originalMessageId",
 )  # fmt: skip
 _OWN_HEADERS: Final = ("reason", "_AMQ_ORIG_%", "destination", "priority", "persistent", "expires", "delivery-count")
-"""Headers that say nothing on what the sender meant: patterns of LIKE."""
+"""Headers that say nothing about the sender's intention: LIKE patterns."""
 _GROUP: Final = ("broker", "reason", "originalAddress", "originalQueue", "origin", "headerNames", "shape")
 _SHOWN: Final = (
     Column("broker", "broker"), Column("reason", "cause"), Column("originalAddress", "address"),
@@ -31,11 +31,11 @@ _SHOWN: Final = (
 _EXAMPLE: Final = ("messageId", "originalMessageId", "address")
 _GROUPS_SHOWN: Final = 50
 _ORIGINALS_MAX: Final = 10_000
-"""So many originals are looked for by their numbers; of more all messages are looked at."""
+"""Up to this many originals are searched by number; beyond that, all messages are read."""
 
 
 def dead_letters(spark: SparkSession, source: Source, *, examples: int = 2) -> Result:
-    """Groups, the largest first, and of each the first and the last example (``examples`` 0: none, 1: the first)."""
+    """Groups, the largest first, each with its first and last example (``examples`` 0: none, 1: the first)."""
     shaped = _shaped(spark, source).cache()
     groups = _groups(_with_senders(spark, source, shaped)).cache()
     table = collected("groups", "Dead and expired messages", _SHOWN, groups)

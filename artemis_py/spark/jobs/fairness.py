@@ -1,4 +1,4 @@
-"""How the messages of a queue were shared out among its consumers."""
+"""Shows how the messages of a queue were distributed among its consumers."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _INTERVAL_S_DEFAULT: Final = 60
 
 
 def fairness(spark: SparkSession, source: Source, *, interval_s: int = _INTERVAL_S_DEFAULT) -> Result:
-    """Shares of each consumer, and Jain's index of each queue: (Σx)² / (n · Σx²) over what each of n consumers was
-    delivered, which is 1 when all got the same and 1/n when one got everything (null where this time span has only
-    acknowledgements). A consumer starves in an interval in which others of its queue were served and it was not,
-    although it had been before and was again later.
+    """Shares of each consumer, and Jain's index of each queue: (Σx)² / (n · Σx²) over the deliveries of n consumers,
+    which is 1 if all got the same and 1/n if one got everything (null if this time span has only acknowledgements). A
+    consumer starves in an interval in which it got nothing while others of its queue did, although it got messages
+    before and after.
     """
     seen = source.table(spark, "events", _COLUMNS).where(
         F.col("event").isin(names.DELIVERED, names.ACKED) & F.col("consumer").isNotNull()
@@ -51,7 +51,7 @@ def fairness(spark: SparkSession, source: Source, *, interval_s: int = _INTERVAL
     frames = {"fairness_queues": queues, "fairness_consumers": consumers}
     bars = [(f"{row[2]} · {row[3]}", float(row[4])) for row in tables[1].rows[:24]]
     plots = [Plot("Delivered per consumer", COUNT, bars=bars)] if bars else []
-    notes = ["a consumer that never got anything is not in the log, and does not count"] if tables[1].rows else []
+    notes = ["consumers that never got a message are not in the log and do not count"] if tables[1].rows else []
     return Result("fairness", "Fairness between consumers", tables=tables, plots=plots, notes=notes, frames=frames)
 
 

@@ -1,4 +1,4 @@
-"""The logs of brokers, cut into steps for an archive."""
+"""The logs of brokers, split into steps for an archive."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from artemis_py.spark.log.log import Log
 
 STEP_BYTES: Final = 256 * 1024**2
-"""So much log is archived at once: what is done again when the job is killed."""
+"""How many bytes are archived at once, and repeated if the job is killed."""
 CURSOR_TTL_S: Final = 7 * 86_400
-"""So long an archive that does not move holds back the broker's retention."""
+"""How long an inactive archive holds back the broker's retention."""
 
 
 class LogFeed(Feed):
@@ -36,36 +36,36 @@ class LogFeed(Feed):
         self._accepts_gap = accepts_gap
         self._step_bytes = step_bytes
         self._log_id: str | None = None
-        """That of the log when it was looked at first."""
+        """The log's id at the first look."""
 
     def check(self, lsn: int, mark: Mark | None) -> None:
-        """Raises JobError for a log that was replaced, before this run or during it, or restored from an older copy."""
+        """Raises JobError if the log was replaced before or during this run, or restored from an older copy."""
         listing = self._log.listing(max(0, lsn - 1))
         self._log_id = self._log_id or listing.log_id
         if listing.log_id != self._log_id:
             raise JobError(
-                f"the log of {self.broker} was replaced by another one while it was archived: its id is"
-                f" {listing.log_id}, and was {self._log_id}. The archive has what was there before; archive the new log"
-                " into another directory"
+                f"the log of {self.broker} was replaced while it was archived: its id is {listing.log_id} and was "
+                f"{self._log_id}. The archive has the old log; archive the new log into another directory"
             )
         what = difference(listing, lsn, mark)
         if what is not None:
             raise JobError(
-                f"the log of {self.broker} is another one than that in the archive, or an older copy: {what}. Archive"
-                " it into another directory"
+                f"the log of {self.broker} is not the one in the archive, or an older copy of it: {what}. Archive it "
+                "into another directory"
             )
 
     def mark(self, lsn: int) -> Mark:
-        """The id of the log, and in which segment the lsn is."""
+        """The id of the log, and the segment of the lsn."""
         return mark_of(self._log.listing(max(0, lsn - 1)), lsn)
 
     def step_ends(self, after_lsn: int) -> list[int]:
-        """Ends of segments, and of what is durable. Raises JobError when retention has removed what would be next."""
+        """The ends of segments and of the durable log. Raises JobError if retention has removed the next records."""
         listing = self._log.listing(after_lsn)
         if 0 < after_lsn < listing.first_lsn - 1 and not self._accepts_gap:
             raise JobError(
-                f"the log of {self.broker} begins at lsn {listing.first_lsn} and the archive ends at {after_lsn}:"
-                " what was between is gone. Run archive more often, or keep more of the log; --accept-gap goes on"
+                f"the log of {self.broker} begins at lsn {listing.first_lsn}, but the archive ends at {after_lsn}: "
+                "the log between them is gone. Run archive more often, or keep more of the log; --accept-gap "
+                "continues without it"
             )
         ends: list[int] = []
         filled = 0
@@ -77,7 +77,7 @@ class LogFeed(Feed):
         return [*ends, listing.end_lsn] if listing.end_lsn > after_lsn else []
 
     def frame(self, spark: SparkSession, table: str, after_lsn: int, up_to_lsn: int) -> DataFrame:
-        """Read by the data source, which leaves out other segments and other brokers."""
+        """Reads with the data source, which skips other segments and other brokers."""
         options = {
             **self._options,
             "table": table,
@@ -89,19 +89,21 @@ class LogFeed(Feed):
         return frame.where(frame["broker"] == self.broker)
 
     def confirm(self, lsn: int) -> None:
-        """Moves the cursor, which holds retention back from then on. Files have no cursor: a broker keeps them."""
+        """Moves the cursor, which then holds back retention. Directories have no cursor: only a broker keeps
+        cursors.
+        """
         if not isinstance(self._log, DirectoryLog):
             self._log.set_cursor(self._cursor, lsn, CURSOR_TTL_S)
 
 
 def feeds_of(source: Source, cursor: str, *, accepts_gap: bool = False) -> list[LogFeed]:
-    """A feed for each broker of a source. Raises JobError for sources that are no log."""
+    """A feed for each broker of a source. Raises JobError if the source is not a log."""
     if not isinstance(source, LogTables):
-        raise JobError("an archive is made of a log: give --journal DIR or --url URL")
+        raise JobError("an archive is made from a log; give --journal DIR or --url URL")
     if source.span != Span() or "subscribe" in source.options:
         raise JobError(
-            "an archive has the whole log, as the broker drops what it is told is archived: leave out --from, --to and"
-            " --addresses, and give them to the jobs that read the archive"
+            "an archive needs the whole log, because the broker drops what is archived. Leave out --from, --to and "
+            "--addresses, and give them to the jobs that read the archive"
         )
     logs = opened(read_options(source.options))
     return [LogFeed(log, source.options, cursor, accepts_gap=accepts_gap) for _, log in logs.values()]

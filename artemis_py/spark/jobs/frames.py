@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 ACCURACY: Final = 10_000
-"""Of percentiles: exact up to so many values, and wrong by at most one rank in so many beyond."""
+"""Accuracy of percentiles: exact up to this many values, beyond that off by at most one rank in this many."""
 
 
 def at(event: str | Sequence[str], column: str | Column = "timestamp") -> Column:
-    """The column's value in rows of these events, and null in others: to be aggregated."""
+    """The column's value in rows of these events, and null in others, for aggregation."""
     names = [event] if isinstance(event, str) else list(event)
     value = F.col(column) if isinstance(column, str) else column
     return F.when(F.col("event").isin(names), value)
@@ -28,10 +28,10 @@ def ms_between(earlier: str, later: str) -> Column:
 
 
 def bucket(column: str, seconds: int) -> Column:
-    """The beginning of the interval of so many seconds in which a timestamp lies."""
+    """The beginning of a timestamp's interval of this many seconds."""
     return F.timestamp_seconds(F.floor(F.unix_seconds(F.col(column)) / seconds) * seconds)
 
 
 def percentiles(column: str, shares: Sequence[float]) -> Column:
-    """The values below or at which these shares of a column's values lie; null when there are none."""
+    """The percentiles of a column at these shares; null if it has no values."""
     return F.percentile_approx(column, [float(share) for share in shares], ACCURACY)

@@ -1,4 +1,4 @@
-"""How long an interval is, where nobody says: as the span of the log asks for, so that a short one is no single bar."""
+"""Chooses the default length of intervals by the span of the log, so that a short log is not a single bar."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ if TYPE_CHECKING:
     from artemis_py.spark.jobs.source import Source
 
 INTERVALS_MAX: Final = 120
-"""So many in a plot at most: more are no longer told apart."""
+"""The maximum number of intervals in a plot: more cannot be distinguished."""
 DEFAULT_S: Final = 60
-"""Where a source does not know its span."""
+"""The default if a source does not know its span."""
 _STEPS_S: Final = (
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400,
 )  # fmt: skip
 
 
 def interval_for(span_s: float) -> int:
-    """The shortest round interval, in seconds, of which at most ``INTERVALS_MAX`` cover so many seconds."""
+    """The shortest round interval, in seconds, of which at most ``INTERVALS_MAX`` cover this span."""
     return next((step for step in _STEPS_S if span_s <= step * INTERVALS_MAX), _days(span_s))
 
 
 def interval_of(source: Source, interval_s: int | None) -> int:
-    """What was asked for, else what suits the times in which the source has something."""
+    """The requested interval, else one that suits the source's time range."""
     if interval_s is not None:
         return interval_s
     times = source.times_ms()

@@ -1,4 +1,4 @@
-"""How long messages wait: publish → deliver → acknowledge, per queue, and per queue and interval."""
+"""Measures how long messages wait: publish → deliver → acknowledge, per queue, and per queue and interval."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _EVENTS: Final = (*names.ARRIVALS, names.DUE, names.DELIVERED, names.ACKED)
 
 
 def latency(spark: SparkSession, source: Source, *, interval_s: int | None = None) -> Result:
-    """Percentiles of three times, in ms. A scheduled message begins when it falls due; the first delivery ends its
-    wait, and the last one before the acknowledgement begins its hold. An interval has the messages that began in it;
-    ``interval_s`` None: as long as suits the span of the log.
+    """Percentiles of three times, in ms. A scheduled message starts when it is due. The first delivery ends its wait;
+    the last one before the acknowledgement starts its hold. An interval has the messages that started in it.
+    ``interval_s`` None: chosen by the span of the log.
     """
     interval_s = interval_of(source, interval_s)
     lives = _lives(source.table(spark, "events", _COLUMNS), interval_s)
@@ -54,7 +54,7 @@ def latency(spark: SparkSession, source: Source, *, interval_s: int | None = Non
     notes = []
     earlier, waiting = queues.agg(F.sum("earlier"), F.sum(F.col("messages") - F.col("delivered"))).collect()[0]
     if earlier:
-        notes.append(f"{earlier:,} messages came to their queues before this time span and are left out")
+        notes.append(f"{earlier:,} messages that reached their queues before this time span are not counted")
     if waiting:
         notes.append(f"{waiting:,} messages were not delivered in this time span")
     frames = {"latency_queues": queues, "latency_intervals": times}

@@ -1,4 +1,4 @@
-"""What left queues without having been consumed, and what was refused: whose it was, when, and why."""
+"""Shows messages that left queues without being consumed, and refused messages: whose, when, and why."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _SHOWN: Final = (
 
 
 def losses(spark: SparkSession, source: Source, *, interval_s: int | None = None) -> Result:
-    """Groups of what rings, DROP and FAIL, expiry, dead letters, purges and deletions removed, the largest first. Of a
-    message that went on to a dead-letter or expiry address as a copy it is said where: that one is kept, not lost.
-    ``interval_s`` None: as long as suits the span of the log.
+    """Groups of what rings, DROP and FAIL, expiry, dead letters, purges and deletions removed, the largest first. A
+    message with a copy in a dead-letter or expiry address is shown as kept there, not lost. ``interval_s`` None: chosen
+    by the span of the log.
     """
     interval_s = interval_of(source, interval_s)
     lost = _lost(spark, source).cache()

@@ -1,4 +1,4 @@
-"""Points in time as people write them on a command line."""
+"""Parses points in time and durations on a command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FORMS: Final = "2026-01-31T10:00, 2026-01-31, 10:00 (today), 2h (before now) or 
 
 
 def moment_ms(text: str, now_ms: int) -> int:
-    """Epoch milliseconds of a text in one of these forms; raises ValueError for others."""
+    """The epoch milliseconds of a text in one of these forms. Raises ValueError for others."""
     text = text.strip()
     ago = _SPAN.fullmatch(text)
     if ago is not None:
@@ -29,17 +29,17 @@ def moment_ms(text: str, now_ms: int) -> int:
             today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
             moment = datetime.combine(today, time.fromisoformat(text))
         except ValueError:
-            raise ValueError(f"{text!r} is no time: write {FORMS}") from None
+            raise ValueError(f"{text!r} is not a time; write {FORMS}") from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return round(moment.timestamp() * 1000)
 
 
 def duration_s(text: str) -> int:
-    """Seconds of ``90``, ``90s``, ``10m``, ``2h``, ``1d``; raises ValueError for others."""
+    """The seconds of ``90``, ``90s``, ``10m``, ``2h``, ``1d``. Raises ValueError for others."""
     found = _SPAN.fullmatch(text.strip()) or _SPAN.fullmatch(f"{text.strip()}s")
     if found is None or not _span_ms(found):
-        raise ValueError(f"{text!r} is no duration: write 90s, 10m, 2h or 1d")
+        raise ValueError(f"{text!r} is not a duration; write 90s, 10m, 2h or 1d")
     return max(1, round(_span_ms(found) / 1000))
 
 

@@ -1,4 +1,4 @@
-"""The names of events in the table ``events``, and what they mean to whoever lost a message."""
+"""The names of events in the table ``events``, and their meaning for losses."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ REPLACED: Final = "replaced"
 REFUSED: Final = "refused"
 
 ARRIVALS: Final = (ROUTED, SCHEDULED)
-"""A message came to a queue."""
+"""A message arrived in a queue."""
 LOSSES: Final = {
-    REPLACED: "a ring was full: the oldest message gave way",
-    "superseded": "a newer value with the same key took its place",
-    "expired": "its time to live ended before anybody took it",
-    "dead": "delivered as often as allowed, and never acknowledged",
-    "cancelled": "a consumer or an operator gave it up",
+    REPLACED: "a full ring dropped its oldest message",
+    "superseded": "a newer value with the same key replaced it",
+    "expired": "it expired before a consumer took it",
+    "dead": "it reached the limit of delivery attempts without an ACK",
+    "cancelled": "a consumer or an operator discarded it",
     "purged": "an operator emptied the queue",
     "deleted": "the queue was deleted with messages in it",
     "abandoned": "the last consumer left a queue with purge-on-no-consumers",
-    "damaged": "what was written of it cannot be read",
-    "killed": "dead, purged or deleted: an older log does not tell these apart",
-    REFUSED: "the address was full: what came was not taken",
+    "damaged": "its record cannot be read",
+    "killed": "dead, purged or deleted; an older log does not distinguish these",
+    REFUSED: "the address was full and refused new messages",
 }
-"""Events by which a message is gone without having been consumed, and why that happens (the reasons of the journal's
-SETTLED records, docs/journal-format.md, and REFUSED).
+"""Events in which a message is lost without being consumed, and why (the reasons of the journal's SETTLED records,
+docs/journal-format.md, and REFUSED).
 """
 ENDS: Final = (ACKED, *(name for name in LOSSES if name != REFUSED))
 """A queue was done with a message."""

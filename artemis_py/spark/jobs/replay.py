@@ -1,4 +1,4 @@
-"""Messages of the log, published again: any selection, to any address, at a given rate; first as a dry run."""
+"""Publishes messages of the log again: any selection, to any address, at a given rate; by default as a dry run."""
 
 from __future__ import annotations
 
@@ -29,18 +29,20 @@ _NOT_REPEATED: Final = (
     "_AMQ_ORIG_%", "_AMQ_DUPL_ID", "reason", "destination", "priority", "persistent", "expires", "destination-type",
     "AMQ_SCHEDULED_%", "content-length", "x-replay-of",
 )  # fmt: skip
-"""Headers of the first publication that would be wrong, or a second time there, on a new one: patterns of LIKE."""
+"""Headers of the original that would be wrong or duplicated on the new message: LIKE patterns."""
 REPLAY_HEADER: Final = "x-replay-of"
-"""On each message that was published again: broker and message id of the first one."""
+"""A header on each replayed message: broker and message id of the original."""
 _CHUNK_ROWS_MAX: Final = 50_000
 _CHUNK_SECONDS: Final = 2
-"""At a given rate, so many seconds' worth is published at once."""
+"""At a given rate, how many seconds' worth of messages is published at once."""
 _EXAMPLES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to: ``address`` (None: where each message was sent first), and options of the sink, ``url`` among them."""
+    """The destination: ``address`` (None: each message's original address), and options of the sink, including
+    ``url``.
+    """
 
     address: str | None
     options: dict[str, str]
@@ -66,13 +68,12 @@ def replay(
     on_step: Callable[[str], None] = lambda _text: None,
     sleep_until: Callable[[float], None] = lambda at_s: time.sleep(max(0.0, at_s - time.monotonic())),
 ) -> Result:
-    """Publishes what the SQL condition ``where`` selects, oldest first, at most ``rate`` messages per second on
-    average. Without a ``run_id`` nothing is published: the result tells what would be.
+    """Publishes the messages selected by the SQL condition ``where``, oldest first, at most ``rate`` per second on
+    average. Without a ``run_id`` nothing is published: the result shows what would be.
 
     The condition may use every column of the table ``messages``, ``header['name']`` and ``text`` (the body). Each chunk
-    has a name of ``run_id`` and what it holds: a replay that was interrupted and is started again with the same
-    ``run_id`` does not publish twice what the broker still remembers. Raises JobError for a condition that Spark
-    refuses.
+    is named by ``run_id`` and its content: a replay restarted with the same ``run_id`` after an interruption does not
+    publish again what the broker still remembers. Raises JobError for a condition that Spark refuses.
     """
     chosen = _chosen(source.table(spark, "messages", _COLUMNS), where)
     if target.address is None:
@@ -82,7 +83,7 @@ def replay(
     facts = _facts(places, rate)
     notes = []
     if run_id is None:
-        notes.append("nothing was published: this was a dry run. To publish, say so with --publish")
+        notes.append("nothing was published: this was a dry run. To publish, add --publish")
     else:
         size = _chunk_rows(rate)
         chunks = _chunks(places, size)
@@ -107,8 +108,8 @@ def _chosen(messages: DataFrame, where: str | None) -> DataFrame:
     except (AnalysisException, ParseException) as problem:
         line = str(problem).strip().splitlines()[0]
         raise JobError(
-            f"the condition {where!r} is not understood: {line}. Columns are those of the table messages,"
-            " header['name'] and text (docs/pipeline.md)"
+            f"the condition {where!r} is not valid: {line}. The columns are those of the table messages, "
+            "header['name'] and text (docs/pipeline.md)"
         ) from None
 
 
@@ -137,7 +138,7 @@ def _numbered(chosen: DataFrame) -> DataFrame:
 
 
 def summary_frame(places: DataFrame) -> DataFrame:
-    """A row per address from which and to which messages go."""
+    """A row per pair of source and target address."""
     return (
         places.groupBy("broker", "address", "to")
         .agg(
@@ -156,7 +157,7 @@ def _summary(places: DataFrame) -> Table:
         Column("messages", "messages", COUNT), Column("bytes", "bytes", BYTES), Column("firstAt", "first", TIME),
         Column("lastAt", "last", TIME),
     )  # fmt: skip
-    return collected("selection", "What is selected", columns, summary_frame(places))
+    return collected("selection", "The selection", columns, summary_frame(places))
 
 
 def _facts(places: DataFrame, rate: float | None) -> list[tuple[Column, Any]]:
@@ -184,7 +185,7 @@ def _examples(chosen: DataFrame, places: DataFrame) -> Table:
     cut = chosen.where(wanted).withColumn("value", F.substring("value", 1, 512)).orderBy("broker", "offset")
     rows = [in_utc(row) for row in cut.select(*(column.name for column in columns)).take(_EXAMPLES)]
     shown = [(str(row["messageId"]), row["address"], row["publishedAt"], preview(_bytes(row["value"]))) for row in rows]
-    return Table("examples", "The first of them", columns, shown)
+    return Table("examples", "The first messages", columns, shown)
 
 
 def _bytes(value: bytearray | None) -> bytes | None:

@@ -1,4 +1,4 @@
-"""What a job answers: a few rows that fit on a screen, plots, and DataFrames with all of it."""
+"""The result of a job: a few rows that fit on a screen, plots, and DataFrames with everything."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ TIME: Final = "time"
 ZERO: Final = "zero"
 GAP: Final = "gap"
 JOINED: Final = "joined"
-"""What a plot shows where a series has no point for an interval: nothing came, nobody can say, or a straight line."""
+"""What a plot shows for an interval without a point: zero, a gap, or a straight line."""
 
 ROWS_SHOWN_MAX: Final = 1000
-"""So many rows of a table are collected; the DataFrame has the rest."""
+"""The maximum number of collected rows of a table; the DataFrame has the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its name in the DataFrame, what stands above it, and in which unit its values are."""
+    """One column: its name in the DataFrame, its heading, and the unit of its values."""
 
     name: str
     title: str
@@ -42,7 +42,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows for people. ``count`` is how many there are in all; None: those that are here."""
+    """Rows for people. ``count`` is the total number; None: only these."""
 
     name: str
     title: str
@@ -66,7 +66,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Lines over time, or bars with a name each."""
+    """Lines over time, or named bars."""
 
     title: str
     kind: str
@@ -74,14 +74,14 @@ class Plot:
     series: Sequence[Series] = ()
     bars: Sequence[tuple[str, float]] = ()
     interval_s: int = 0
-    """From one point of a series to the next; 0: there are no intervals."""
+    """The distance between two points of a series; 0: there are no intervals."""
     between: str = GAP
     """``ZERO``, ``GAP`` or ``JOINED``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Something to read or to copy: a picture of text, a fragment of XML."""
+    """A text to read or copy: a text diagram, a fragment of XML."""
 
     name: str
     title: str
@@ -90,8 +90,8 @@ class Text:
 
 @dataclass(slots=True)
 class Result:
-    """The answer of one job. ``facts`` are single values with a name; ``notes`` are sentences on what the reader has to
-    know to read the rest right.
+    """The result of one job. ``facts`` are single named values; ``notes`` are sentences that the reader needs to
+    interpret the rest.
     """
 
     job: str
@@ -113,7 +113,7 @@ class Result:
 
 
 def in_utc(row: Row) -> dict[str, Any]:
-    """A collected row by column. Spark hands times out as those of the machine's own zone, without saying so."""
+    """A collected row by column, with times in UTC: Spark returns them in the machine's time zone, without a zone."""
     return {name: _value(value) for name, value in row.asDict().items()}
 
 
@@ -122,7 +122,7 @@ def _value(value: Any) -> Any:
 
 
 def collected(name: str, title: str, columns: Sequence[Column], frame: DataFrame) -> Table:
-    """The first rows of a sorted frame as a table; counts the rest when there is more."""
+    """The first rows of a sorted frame as a table; counts the rest if there are more."""
     rows = [
         tuple(map(_value, row)) for row in frame.select(*[column.name for column in columns]).take(ROWS_SHOWN_MAX + 1)
     ]

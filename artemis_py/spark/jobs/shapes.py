@@ -1,4 +1,4 @@
-"""What a body looks like, in a few words: messages that fail for the same reason often look the same.
+"""Describes a body in a few words: messages that fail for the same reason often look alike.
 
 Pure functions, for Spark's workers.
 """
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 _NAMES_MAX: Final = 12
 _PARSED_BYTES_MAX: Final = 1 << 20
-"""Longer texts are not parsed: what a shape costs stays small beside reading the body."""
+"""Longer texts are not parsed, to keep the cost small compared with reading the body."""
 _XML_ROOT: Final = re.compile(
     r"\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*|<!DOCTYPE[^>]*>\s*)*<([A-Za-z_][\w.:-]*)", re.DOTALL
 )

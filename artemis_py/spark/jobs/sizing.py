@@ -1,4 +1,6 @@
-"""What an address needs, and how to write that down in a broker.xml. Plain numbers in, plain numbers out."""
+"""Works out the settings that an address needs, and writes them as a broker.xml. Plain numbers in, plain numbers
+out.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +12,24 @@ from xml.sax.saxutils import escape, quoteattr
 
 MIB: Final = 1024**2
 HEADROOM: Final = 1.25
-"""On top of what was seen."""
+"""The factor on top of the measured values."""
 PAGE_BYTES_MAX: Final = 64 * MIB
 _PAGES_WANTED: Final = 100
-"""Into so many pages a backlog is cut: few enough files, and space that comes back early."""
+"""The number of pages for a backlog: few files, but space is freed early."""
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What one address was seen to need. Bytes are those that the broker counts: body, headers, its own overhead."""
+    """The measured needs of one address. Bytes are those that the broker counts: body, headers and overhead."""
 
     address: str
     peak_messages: int
     peak_bytes: int
     largest_bytes: int
     outage_bytes: int
-    """What would have come in during the outage."""
+    """How many bytes would have arrived during the outage."""
     rings: Mapping[str, int] = field(default_factory=dict)
-    """Of each of its queues that is a ring and lost something: how long that would have had to be to lose nothing."""
+    """For each ring queue that lost messages, the size that would have lost none."""
     is_ring: bool = False
     """Are all of its queues such rings?"""
 
@@ -39,20 +41,20 @@ class Advice:
     need: Need
     max_size_bytes: int
     page_size_bytes: int | None
-    """None: it needs no pages, as its rings bound it."""
+    """None: it needs no pages, because rings limit it."""
     rings: Mapping[str, int]
     disk_bytes: int
-    """What its pages take at the end of the outage; 0: all of it fits into memory."""
+    """The size of its pages at the end of the outage; 0: everything fits into memory."""
 
     @property
     def ring_size(self) -> int | None:
-        """For the whole address; None where that would make rings of queues that are none."""
+        """The ring size for the whole address; None if it would turn other queues into rings."""
         return max(self.rings.values()) if self.need.is_ring else None
 
 
 def advise(need: Need, memory_bytes: int) -> Advice:
-    """Settings that would have held the traffic, an outage included, with headroom. What does not fit into
-    ``memory_bytes`` goes to pages. An address of rings alone is bounded by them, also in an outage.
+    """Settings that would have held the traffic, including an outage, with headroom. Messages beyond ``memory_bytes``
+    go to pages. An address with only rings is limited by them, even in an outage.
     """
     rings = {queue: math.ceil(size * HEADROOM) for queue, size in sorted(need.rings.items())}
     if need.is_ring:
@@ -74,7 +76,7 @@ def _rounded(size_bytes: float) -> int:
 
 
 def as_xml(advices: Sequence[Advice], broker_name: str = "capacity") -> str:
-    """A broker.xml with address-settings alone: to be checked as it is, and to be copied from."""
+    """A broker.xml with only address-settings: valid as it is, and meant to be copied from."""
     lines = [
         '<configuration xmlns="urn:activemq">',
         '  <core xmlns="urn:activemq:core">',

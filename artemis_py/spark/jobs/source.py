@@ -1,4 +1,4 @@
-"""Where a job's rows come from: the log of brokers, an archive made of it, or whatever has the same columns."""
+"""The input of a job: the log of brokers, an archive of it, or anything with the same columns."""
 
 from __future__ import annotations
 
@@ -15,50 +15,50 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 TIME_COLUMNS: Final = {"messages": "publishedAt", "events": "timestamp"}
-"""By which column a table is cut to a time range: the time of the broker's turn."""
+"""The column by which a table is limited to a time range: the time of the broker's turn."""
 BODY_COLUMNS: Final = frozenset({"value"})
 HEADER_COLUMNS: Final = frozenset({"headers"})
 
 
 class JobError(PipelineError):
-    """A job that cannot be done as asked; the text says what to do instead."""
+    """A job cannot run as requested; the text says what to do instead."""
 
 
 class Source(ABC):
-    """A description of rows: picklable, cheap, and without a session of its own."""
+    """A description of rows: picklable, cheap, and without its own session."""
 
     @abstractmethod
     def table(self, spark: SparkSession, name: str, columns: Sequence[str]) -> DataFrame:
         """These columns of ``messages`` or ``events``, as docs/pipeline.md describes them. Bodies and headers are read
-        only when ``value`` and ``headers`` are among the columns. Raises JobError when there is no such table.
+        only if ``value`` and ``headers`` are among the columns. Raises JobError if there is no such table.
         """
 
     @abstractmethod
     def check(self) -> None:
-        """Looks, before Spark is started, whether there is anything to read. Raises PipelineError."""
+        """Checks, before Spark starts, that there is something to read. Raises PipelineError."""
 
     def extent(self) -> str:
-        """In words what there is to be read: for somebody who found nothing in it."""
+        """Describes the available data, for a user who got no results."""
         return "what was read"
 
     def times_ms(self) -> tuple[int, int] | None:
-        """Between which two times, epoch ms, there is something in it; None: nobody knows without reading all of it."""
+        """The first and last time of the data, epoch ms; None: unknown without reading everything."""
         return None
 
     def caveats(self) -> list[str]:
-        """What somebody has to know to read any result of it right."""
+        """Caveats for interpreting any result."""
         return []
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """From when (included) to when (not included), epoch ms; None: no bound."""
+    """A time range: start (inclusive) and end (exclusive), epoch ms; None: no bound."""
 
     from_ms: int | None = None
     to_ms: int | None = None
 
     def within(self, first_ms: int, last_ms: int) -> tuple[int, int]:
-        """The part of a time that is in the span."""
+        """The part of a time range that is in the span."""
         first_ms = first_ms if self.from_ms is None else max(first_ms, self.from_ms)
         last_ms = last_ms if self.to_ms is None else min(last_ms, self.to_ms)
         return first_ms, max(first_ms, last_ms)
@@ -91,7 +91,7 @@ class LogTables(Source):
             log.close()
 
     def extent(self) -> str:
-        """The times of the first and the last thing in the logs."""
+        """The times of the first and last record in the logs."""
         times_ms = self._listed_ms()
         if not times_ms:
             return "the log, which is empty"
@@ -99,7 +99,7 @@ class LogTables(Source):
         return f"the log, which goes from {first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S} UTC"
 
     def times_ms(self) -> tuple[int, int] | None:
-        """As the segments' listings say."""
+        """From the listings of segments."""
         times_ms = self._listed_ms()
         return self.span.within(min(times_ms), max(times_ms)) if times_ms else None
 
@@ -111,7 +111,7 @@ class LogTables(Source):
         return [at_ms for one in segments for at_ms in (one.first_ms, one.last_ms) if at_ms is not None]
 
     def caveats(self) -> list[str]:
-        """Whose logs tell nothing of deliveries and of what is done with."""
+        """Names logs without deliveries and settled messages."""
         from artemis_py.spark.read.options import read_options
         from artemis_py.spark.read.plan import is_retained, opened
         from artemis_py.spark.read.subscription import unknown
@@ -119,14 +119,14 @@ class LogTables(Source):
         options = read_options(self.options)
         listings = {broker: (log, log.listing()) for broker, (_, log) in opened(options).items()}
         return [
-            f"the log of {broker} is kept without journal-retention-directory: it has what the broker still needs, and"
-            " not who got what"
+            f"the log of {broker} is kept without journal-retention-directory: it has only what the broker still "
+            "needs, not the deliveries"
             for broker, (log, listing) in listings.items()
             if not is_retained(log, listing)
         ] + unknown(options, [listing for _, listing in listings.values()])
 
     def table(self, spark: SparkSession, name: str, columns: Sequence[str]) -> DataFrame:
-        """Read by the data source ``artemis``, which leaves out segments outside of the time span."""
+        """Reads with the data source ``artemis``, which skips segments outside the time span."""
         wanted = set(columns) | {TIME_COLUMNS[name]}
         options = {
             **self.options,
@@ -146,12 +146,12 @@ class ArchiveTables(Source):
     directory: Path
     span: Span = field(default_factory=Span)
     addresses: tuple[str, ...] = ()
-    """Only these; none: all."""
+    """Only these addresses; empty: all."""
 
     def check(self) -> None:
-        """Is it there?"""
+        """Checks that the archive exists."""
         if not (self.directory / "_archive").is_dir():
-            raise JobError(f"{self.directory} is no archive: artemis-py pipeline archive makes one")
+            raise JobError(f"{self.directory} is not an archive; artemis-py pipeline archive makes one")
 
     def extent(self) -> str:
         """The first and the last date."""
@@ -159,18 +159,18 @@ class ArchiveTables(Source):
         return f"the archive, which goes from {dates[0]} to {dates[-1]}" if dates else "the archive, which is empty"
 
     def times_ms(self) -> tuple[int, int] | None:
-        """As the statistics of the events' files say: of the first and of the last date."""
+        """From the statistics of the events' files of the first and last date."""
         days = sorted((self.directory / "events").glob("date=*"))
         found = [at_ms for day in {*days[:1], *days[-1:]} for at_ms in _statistics_ms(day)]
         return self.span.within(min(found), max(found)) if found else None
 
     def table(self, spark: SparkSession, name: str, columns: Sequence[str]) -> DataFrame:
-        """Read from Parquet; the dates outside of the time span are left out."""
+        """Reads Parquet; dates outside the time span are skipped."""
         from pyspark.sql import functions as F
 
         where = self.directory / name
         if not where.is_dir():
-            raise JobError(f"{self.directory} has no table {name}: artemis-py pipeline archive writes one")
+            raise JobError(f"{self.directory} has no table {name}; artemis-py pipeline archive writes it")
         frame = spark.read.schema(archive_schema(spark, where)).parquet(str(where))
         if self.addresses:
             frame = frame.where(F.col("address").isin(*self.addresses))
@@ -199,7 +199,7 @@ def archive_schema(spark: SparkSession, where: Path) -> str:
     """The columns of an archived table. The address is a text also where all addresses look like numbers."""
     files = next(where.glob("date=*/address=*/batch=*/*.parquet"), None)
     if files is None:
-        raise JobError(f"{where} has no Parquet files yet: let artemis-py pipeline archive run to its end")
+        raise JobError(f"{where} has no Parquet files yet; let artemis-py pipeline archive finish")
     inside = spark.read.parquet(str(files)).schema
     fields = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in inside)
     return f"{fields}, date date, address string, batch string"

@@ -1,4 +1,4 @@
-"""How many messages went in and out: in all, per interval, and in the busiest second."""
+"""Counts messages in and out: in total, per interval, and in the busiest second."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _KEYS: Final = ("broker", "address", "queue")
 
 
 def throughput(spark: SparkSession, source: Source, *, interval_s: int | None = None) -> Result:
-    """Published per address, delivered and acknowledged per queue. A rate over all is taken from the first to the last
-    second of its row, both counted whole, a peak from the fullest second: so no average is above its peak.
-    ``interval_s`` None: as long as suits the span of the log.
+    """Published per address, delivered and acknowledged per queue. An overall rate is the average from the first to the
+    last second of its row, both counted completely; a peak is the busiest second: so no average exceeds its peak.
+    ``interval_s`` None: chosen by the span of the log.
     """
     interval_s = interval_of(source, interval_s)
     events = source.table(spark, "events", _COLUMNS).where(F.col("event").isin(*_EVENTS))

@@ -1,4 +1,4 @@
-"""The biography of one message: who sent it, where it went, who got it when, and what became of its copies."""
+"""The history of one message: who sent it, where it went, who got it when, and what happened to its copies."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _EVENT_COLUMNS: Final = (
     "broker", "messageId", "offset", "timestamp", "event", "queue", "consumer", "reason", "attempts",
 )  # fmt: skip
 _RELATIVES_MAX: Final = 1_000
-"""How far copies of copies are followed."""
+"""The maximum number of related copies to follow."""
 _EVENTS_MAX: Final = 100_000
 _ID: Final = re.compile(r"(?:\d+-)?(?P<number>\d+)", re.ASCII)
 
 
 @dataclass(slots=True)
 class _Story:
-    """One message: its row, and what happened to it, in order."""
+    """One message: its row, and its events in order."""
 
     message: dict[str, Any]
     events: list[dict[str, Any]] = field(default_factory=list)
@@ -47,13 +47,15 @@ def message_number(text: str) -> int:
     """
     found = _ID.fullmatch(text.strip())
     if found is None:
-        raise JobError(f"{text!r} is no message id: give that of a MESSAGE frame, such as 12-345, or of the log, 345")
+        raise JobError(
+            f"{text!r} is not a message id; give the one of a MESSAGE frame, such as 12-345, or of the log, such as 345"
+        )
     return int(found["number"])
 
 
 def trace(spark: SparkSession, source: Source, message_id: str, *, broker: str | None = None) -> Result:
-    """The story of a message and of its relatives: what it is a copy of, and what is a copy of it. Raises JobError when
-    the log does not have it, or when several brokers do and ``broker`` does not say which is meant.
+    """The history of a message, its original and its copies. Raises JobError if the log does not have it, or if several
+    brokers do and ``broker`` does not choose one.
     """
     number = message_number(message_id)
     family, events = _found(spark, source, number, broker)
@@ -85,7 +87,7 @@ def _found(
     """The message and its relatives by number, and what happened to them."""
     family = _family(lambda: source.table(spark, "messages", _MESSAGE_COLUMNS), number, broker)
     if not family:
-        raise JobError(f"message {number} is not in the log: look in an archive, or widen --from and --to")
+        raise JobError(f"message {number} is not in the log; look in an archive, or widen --from and --to")
     named = next(iter(family.values()))["broker"]
     return family, _events(source.table(spark, "events", _EVENT_COLUMNS), named, family)
 
@@ -128,7 +130,7 @@ def _only_broker(found: list[dict[str, Any]], number: int) -> str:
     """Numbers are unique in one broker's log only."""
     brokers = sorted({row["broker"] for row in found})
     if len(brokers) > 1:
-        raise JobError(f"message {number} is in the logs of {', '.join(brokers)}: choose one with --broker")
+        raise JobError(f"message {number} is in the logs of {', '.join(brokers)}; choose one with --broker")
     return brokers[0] if brokers else ""
 
 
@@ -155,7 +157,7 @@ def _stories(family: dict[int, dict[str, Any]], events: list[dict[str, Any]]) ->
 
 
 def picture_of(story: _Story) -> str:
-    """The story as a tree of lines: first the message, then each queue with what happened there."""
+    """The history as a tree of lines: first the message, then each queue with its events."""
     return "\n".join(_picture(story, story.message["publishedAt"]))
 
 
@@ -170,7 +172,7 @@ def _picture(story: _Story, began: datetime) -> list[str]:
         facts.append(f"in the transaction of lsn {message['transaction']}")
     lines.append("│  " + " ".join(facts))
     if message["expiration"]:
-        lines.append(f"│  to expire at {_clock(message['expiration'])}")
+        lines.append(f"│ expires at {_clock(message['expiration'])}")
     if message["deliverAt"]:
         lines.append(f"│  not before {_clock(message['deliverAt'])}")
     queues: dict[str, list[dict[str, Any]]] = {}
@@ -182,7 +184,7 @@ def _picture(story: _Story, began: datetime) -> list[str]:
     rest = [copy for copy in story.copies if id(copy) not in shown]
     branches += [[f"copied as {lines_of[0]}", *lines_of[1:]] for lines_of in (_picture(copy, began) for copy in rest)]
     if not branches:
-        lines.append("└─ no durable queue took it")
+        lines.append("└─ no durable queue got it")
     for place, branch in enumerate(branches):
         is_last = place == len(branches) - 1
         lines.append("│")
@@ -201,11 +203,11 @@ def _branch(queue: str, events: list[dict[str, Any]], copies: list[_Story], bega
     for event in events:
         lines.append(f"  {_later(event['timestamp'] - began)}  {_told(event)}")
     if not any(event["event"] in names.ENDS for event in events):
-        lines.append(f"  {'':>12}  still there at the end of this log")
+        lines.append(f"  {'':>12}  still in the queue at the end of this log")
     for copy in copies:
         if copy.message["originalQueue"] == queue:
             first, *more = _picture(copy, began)
-            lines.append(f"  └─ went on as {first}")
+            lines.append(f"  └─ continued as {first}")
             lines += [f"     {line}" for line in more]
     return lines
 
@@ -215,11 +217,11 @@ def _told(event: dict[str, Any]) -> str:
     who = f" {event['consumer']}" if event["consumer"] else ""
     reason = f" ({event['reason']})" if event["reason"] and event["reason"] != kind else ""
     told = {
-        names.ROUTED: "came to the queue",
-        names.SCHEDULED: "came to the queue, to wait for its time",
-        names.DUE: "its time came",
+        names.ROUTED: "arrived in the queue",
+        names.SCHEDULED: "arrived in the queue, scheduled",
+        names.DUE: "became due",
         names.DELIVERED: f"delivered to{who or ' a consumer'}",
-        names.ATTEMPTED: f"came back: failed delivery {event['attempts']}",
+        names.ATTEMPTED: f"returned: failed delivery {event['attempts']}",
         names.ACKED: f"acknowledged{f' by{who}' if who else ''}",
     }
     return f"{told.get(kind) or f'{kind}: {names.LOSSES.get(kind, kind)}'}{reason}"

@@ -1,7 +1,7 @@
-"""A log in directories: the journal's and the one of what it retained, or copies of them. No broker is needed.
+"""A log in directories: the journal directory and the retention directory, or copies of them. No broker is needed.
 
-While a broker writes there, its last batch may be on its way. It counts when the next one follows, or when the file has
-rested for a second; a running broker's URL tells exactly.
+While a broker writes there, its last batch may be incomplete. It counts once the next one follows or the file was
+unchanged for a second; the URL of a running broker is exact.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _ATTEMPTS: Final = 3
 _FILES_ASKED: Final = 3
 _BEGINNING_BYTES: Final = 1 << 20
 _KNOWN: Final[dict[tuple[Path, ...], dict[str, LogFile]]] = {}
-"""What names in directories stand for. Spark plans one query after the other in the same process."""
+"""Parsed file names by directories. Spark plans one query after the other in the same process."""
 _KNOWN_MAX: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Directories(Place):
-    """Directories that together hold one broker's log."""
+    """Directories that together contain one broker's log."""
 
     broker: str
     paths: tuple[Path, ...]
@@ -54,10 +54,10 @@ class Directories(Place):
 
 
 def find_directories(text: str, broker: str | None, *, fails_on_loss: bool = True) -> list[Directories]:
-    """What the option ``journal`` names. Each directory may hold journal files or folders that do. Those without a name
-    are one broker's, but for those that a pattern matches: each of them is one broker's. A broker is called as said, or
-    as its log calls it, which it does with retention, or after the directory. Raises PipelineError when nothing is
-    there.
+    """The directories in the option ``journal``. Each may contain journal files or folders with them. Directories
+    without a name belong to one broker, but each match of a pattern is a broker of its own. A broker's name is the
+    given one, else the one in its log (with retention), else the directory's. Raises PipelineError if there is no
+    directory.
     """
     found: dict[str, list[Path]] = {}
     said: dict[str, str | None] = {}
@@ -86,7 +86,7 @@ def _named(item: str) -> tuple[str, str]:
 
 
 def _told_name(paths: Sequence[Path]) -> str | None:
-    """What the log says that its broker is called: each segment does at its beginning, if it is retained."""
+    """The broker's name in the log: each segment begins with it if it is retained."""
     for file in _newest(paths):
         try:
             with file.path.open("rb") as stream:
@@ -102,7 +102,7 @@ def _told_name(paths: Sequence[Path]) -> str | None:
 
 
 def _newest(directories: Sequence[Path]) -> list[LogFile]:
-    """Some of the newest files, the newest first. Their names have so many digits that they are in order."""
+    """Some of the newest files, the newest first. Their names have enough digits to sort correctly."""
     found = [
         log_file(directory / name)
         for directory in directories
@@ -112,9 +112,9 @@ def _newest(directories: Sequence[Path]) -> list[LogFile]:
 
 
 def _with_folders(path: Path) -> list[Path]:
-    """A directory, or those below it that hold journal files when it has none itself."""
+    """A directory, or its folders with journal files if it has none itself."""
     if not path.is_dir():
-        raise PipelineError(f"option journal names {path}, which is no directory on this machine")
+        raise PipelineError(f"option journal names {path}, which is not a directory on this machine")
     if _has_journal(path):
         return [path]
     below = [folder for folder in sorted(path.iterdir()) if folder.is_dir()]
@@ -127,7 +127,7 @@ def _has_journal(path: Path) -> bool:
 
 
 class DirectoryLog(Log):
-    """Remembers the indexes of segments that are closed, and how far it has read the current one."""
+    """Caches the indexes of closed segments, and how far the current one was read."""
 
     def __init__(self, broker: str, directories: Sequence[Path], *, fails_on_loss: bool = True) -> None:
         self.broker = broker
@@ -174,7 +174,7 @@ class DirectoryLog(Log):
                 return [segment for segment in [*closed, *last] if segment is not None]
             except FileNotFoundError:  # retired or removed meanwhile
                 continue
-        raise PipelineError(f"the files in {self._shown()} move faster than they can be listed: try again")
+        raise PipelineError(f"the files in {self._shown()} change faster than they can be listed; try again")
 
     def _listed(self) -> list[LogFile]:
         try:
@@ -219,7 +219,7 @@ class DirectoryLog(Log):
         return self._tail.advance(rested=rested)
 
     def settle(self) -> None:
-        """Wait until the last batch is whole: the next one follows, or the file rests. At most a second."""
+        """Wait until the last batch is complete: the next one follows, or the file is unchanged. At most a second."""
         until = time.monotonic() + _REST_S
         while time.monotonic() < until:
             files = self._listed()
@@ -244,7 +244,7 @@ class DirectoryLog(Log):
                 self._files.pop(segment, None)
             except OSError as error:
                 raise PipelineError(f"{file.path}: {error.strerror}") from None
-        raise GoneError(f"segment {segment} is not in {self._shown()} any more: retention has removed it")
+        raise GoneError(f"segment {segment} is no longer in {self._shown()}: retention has removed it")
 
     def _file(self, segment: int, name: str) -> LogFile | None:
         """Where a segment is. A task that knows the name need not list directories with thousands of them."""
@@ -279,7 +279,7 @@ class DirectoryLog(Log):
                 # What stands beside the directories may be another broker's, with numbers of its own.
                 if len(data) == size_bytes:
                     return data
-        raise GoneError(f"the large body {number:016x} of {size_bytes} bytes is not below {self._shown()}")
+        raise GoneError(f"the large body {number:016x} of {size_bytes} bytes is not in {self._shown()}")
 
     def _body_directories(self) -> list[Path]:
         """The directories, and what stands beside them: large bodies in use have a directory of their own."""
@@ -287,16 +287,16 @@ class DirectoryLog(Log):
         return [*self._directories, *sorted(beside)]
 
     def set_cursor(self, name: str, lsn: int, ttl_s: int) -> None:
-        raise PipelineError("a cursor is kept by a running broker: use option url, or leave cursor out")
+        raise PipelineError("only a running broker keeps cursors; use option url, or leave out cursor")
 
     def close(self) -> None:
-        """Files are open only while they are read."""
+        """Does nothing: files are open only while they are read."""
 
     def wait_briefly(self) -> None:
-        """Nobody is waited for here."""
+        """Does nothing: directories do not wait."""
 
     def wait_patiently(self) -> None:
-        """Nobody is waited for here."""
+        """Does nothing: directories do not wait."""
 
     def _shown(self) -> str:
         return " and ".join(str(one) for one in self._directories)
@@ -306,8 +306,8 @@ def _check_same_broker(path: Path, twin: Path) -> None:
     """Directories of two brokers hold different segments of one number."""
     if path.parent != twin.parent and _header(twin) not in (None, _header(path)):
         raise PipelineError(
-            f"{twin} and {path} are of different brokers: name each broker's directories, as in"
-            f" journal='one={path.parent},two={twin.parent}'"
+            f"{twin} and {path} are from different brokers; name each broker's directories, as in "
+            f"journal='one={path.parent},two={twin.parent}'"
         )
 
 

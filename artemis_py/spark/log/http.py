@@ -1,4 +1,4 @@
-"""A log as a running broker's HTTP acceptor gives it: ``GET /log``, segments and bodies in ranges, and cursors."""
+"""A log from a running broker's HTTP acceptor: ``GET /log``, ranges of segments and bodies, and cursors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OK: Final = frozenset({200, 201, 204, 206})
 _NOT_FOUND: Final = 404
 _GONE: Final = frozenset({404, 410})
 _OUT_OF_RANGE: Final = 416
-"""There is nothing of the range: the file is shorter than its index says, as it is when somebody has cut it off."""
+"""The range is past the end: the file is shorter than its index says, as if it was truncated."""
 _BUSY: Final = frozenset({429, 502, 503, 504})
 
 
@@ -46,7 +46,9 @@ class Broker(Place):
 
 
 class HttpLog(Log):
-    """Keeps one connection. A broker that does not answer, because it starts again, is asked for ``wait_s`` seconds."""
+    """Keeps one connection. If a broker does not answer, because it restarts, it is asked again for ``wait_s``
+    seconds.
+    """
 
     def __init__(self, place: Broker) -> None:
         self._place = place
@@ -57,10 +59,10 @@ class HttpLog(Log):
         self._broker: str | None = None
         self._id: str | None = None
         self._owner = f"spark on {socket.gethostname()} ({uuid4().hex[:12]})"
-        """Another one for each reader: two of them that move one cursor are told apart by it."""
+        """Unique for each reader, to detect two readers that move one cursor."""
         self._indexes = Indexes()
         self._cursors: set[str] = set()
-        """Those that this reader has moved."""
+        """Cursors that this reader has moved."""
 
     @property
     def broker(self) -> str:  # type: ignore[override]  # known when first asked for
@@ -87,8 +89,8 @@ class HttpLog(Log):
         name, log_id = fields["broker"], fields["id"]
         if self._broker is not None and (name, log_id) != (self._broker, self._id):
             raise PipelineError(
-                f"{self._place.url} had the log {self._id} of broker {self._broker} and now has {log_id} of {name}: its"
-                " offsets mean something else, so start a new query"
+                f"{self._place.url} had the log {self._id} of broker {self._broker} and now has {log_id} of {name}. "
+                "Its offsets mean something else, so start a new query"
             )
         self._broker, self._id = name, log_id
         return fields
@@ -126,8 +128,8 @@ class HttpLog(Log):
         owner = json.loads(told)["owner"] if told else self._owner
         if owner != self._owner:
             raise PipelineError(
-                f"cursor {name} of {self._place.url} is moved by two queries, {self._owner} and {owner}: what one has"
-                " read the broker may drop before the other reads it. Give each a name of its own with option cursor"
+                f"cursor {name} of {self._place.url} is moved by two queries, {self._owner} and {owner}: the broker "
+                "may drop what one has read before the other reads it. Give each its own name with option cursor"
             )
 
     def _ask(
@@ -146,14 +148,14 @@ class HttpLog(Log):
                 status, answer = self._exchange(method, path, sent, body)
                 if status not in _BUSY:
                     break
-                problem = f"it answers {status}"
+                problem = f"it answers with status {status}"
             except (OSError, http.client.HTTPException) as error:
                 self.close()
                 problem = str(error) or type(error).__name__
             if time.monotonic() >= until:
                 raise AwayError(
-                    f"the broker at {self._place.url} did not answer for {self._place.wait_s} s ({problem}): is it"
-                    " running, and has it an acceptor with protocols=HTTP there?"
+                    f"the broker at {self._place.url} did not answer for {self._place.wait_s} s ({problem}): is it "
+                    "running, and does it have an acceptor with protocols=HTTP there?"
                 )
             time.sleep(_PAUSE_S)
         if status in else_empty:
@@ -195,9 +197,11 @@ class HttpLog(Log):
         said = answer[:300].decode("utf-8", "replace").strip()
         where = f"{self._place.url}{path}"
         if status == 401:
-            return PipelineError(f"{where}: the broker refuses ({status}): give options user and password ({said})")
+            return PipelineError(
+                f"{where}: the broker refuses access ({status}); give options user and password ({said})"
+            )
         if status in _GONE and path.startswith(("/log/segments/", "/log/bodies/")):
-            return GoneError(f"{where} is not there any more: retention has removed it ({said})")
+            return GoneError(f"{where} no longer exists: retention has removed it ({said})")
         if status == 404 and "persistence-enabled" in said:
             said += "; set it to true, and name a journal-retention-directory"
-        return PipelineError(f"{where}: the broker answers {status}: {said}")
+        return PipelineError(f"{where}: the broker answers with status {status}: {said}")

@@ -1,9 +1,9 @@
-"""Is this the log that a query has read from? An lsn alone does not tell: a log that was replaced, or restored from an
-older copy and written on, has the same numbers for other things.
+"""Checks that a log is the one that a query has read. An lsn is not enough: a log that was replaced, or restored from
+an older copy and continued, has the same numbers for different records.
 
-A broker begins a new segment whenever it starts, and writes on in no old one. So two logs that have been one agree up
-to the end of a segment that both have, and from there on differ in when their next segment begins. An offset therefore
-comes with a *mark*: the id of the log, and the number and the beginning of the segment in which the offset lies.
+A broker begins a new segment at every start and never continues an old one. So two logs with a common origin agree up
+to the end of a common segment, and then differ in the time when their next segment begins. An offset therefore comes
+with a *mark*: the id of the log, and the number and begin time of the offset's segment.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Mark = Mapping[str, Any]
 
 
 def mark_of(listing: Listing, lsn: int, before: Mark | None = None) -> Mark:
-    """The mark of an lsn; ``before`` where the listing does not have the segment."""
+    """The mark of an lsn; ``before`` if the listing lacks the segment."""
     for segment in listing.segments:
         begun_ms = _begun_ms(segment)
         if segment.first_lsn <= lsn <= segment.last_lsn and begun_ms is not None:
@@ -31,8 +31,8 @@ def mark_of(listing: Listing, lsn: int, before: Mark | None = None) -> Mark:
 
 
 def check_same_log(broker: str, listing: Listing, lsn: int, mark: Mark | None) -> None:
-    """Does the log have what was read up to ``lsn``? Raises PipelineError for a log that is another one, or an older
-    copy, whatever losses are allowed: there is no saying which of its rows were read.
+    """Check that the log contains what was read up to ``lsn``. Raises PipelineError for another log or an older copy,
+    even if losses are allowed: it is unknown which of its rows were read.
     """
     what = difference(listing, lsn, mark)
     if what is not None:
@@ -40,22 +40,22 @@ def check_same_log(broker: str, listing: Listing, lsn: int, mark: Mark | None) -
 
 
 def difference(listing: Listing, lsn: int, mark: Mark | None) -> str | None:
-    """What tells that the log is another one than that which was read up to ``lsn``; None when nothing does."""
+    """Why the log is not the one that was read up to ``lsn``; None if it is."""
     if lsn > listing.end_lsn:
-        return f"it ends at offset {listing.end_lsn}, and {lsn} was read of it"
+        return f"it ends at offset {listing.end_lsn}, but offset {lsn} was already read"
     if mark is None:
         return None
     known, found = mark.get(ID), listing.log_id
     if known is not None and found is not None and known != found:
-        return f"its id is {found}, and was {known}"
+        return f"its id is {found} and was {known}"
     for segment in listing.segments:
         begun_ms = _begun_ms(segment)
         if not segment.first_lsn <= lsn <= segment.last_lsn or begun_ms is None or SEGMENT not in mark:
             continue
         if (segment.number, begun_ms) != (mark[SEGMENT], mark[BEGUN]):
             return (
-                f"its offset {lsn} is in segment {segment.number}, begun at {begun_ms} ms, and was in segment"
-                f" {mark[SEGMENT]}, begun at {mark[BEGUN]} ms"
+                f"its offset {lsn} is in segment {segment.number}, begun at {begun_ms} ms, but was in segment "
+                f"{mark[SEGMENT]}, begun at {mark[BEGUN]} ms"
             )
     return None
 
@@ -69,6 +69,6 @@ def _begun_ms(segment: Segment) -> int | None:
 
 def _other(broker: str, what: str) -> PipelineError:
     return PipelineError(
-        f"the log of broker {broker} is another one than this query has read, or an older copy: {what}. Offsets mean"
-        " something else in it, so start with a new checkpoint; startingTimestamp names the time from which to read"
+        f"the log of broker {broker} is not the one that this query has read, or an older copy of it: {what}. Offsets "
+        "mean something else in it, so start with a new checkpoint; startingTimestamp sets the time to read from"
     )

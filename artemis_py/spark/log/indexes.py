@@ -1,5 +1,5 @@
-"""Reads the indexes of many segments. What most of them repeat word for word, whom the numbers in a segment mean, is
-decoded once: of a log with thousands of segments that is most of what there is to read.
+"""Reads the indexes of many segments. The names of numbers, which most indexes repeat unchanged, are decoded once: in a
+log with thousands of segments they are most of the data.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _Stamp = tuple[int, int, int]
 
 
 class Indexes:
-    """Makes segments of the texts of indexes. Parts that are the same are shared by them, so nobody may change any."""
+    """Makes segments from the texts of indexes. Segments share equal parts, which must not be changed."""
 
     def __init__(self) -> None:
         self._segments: dict[str, tuple[_Stamp, Segment]] = {}
@@ -40,8 +40,8 @@ class Indexes:
         self._addresses: dict[frozenset[str], frozenset[str]] = {}
 
     def beside(self, path: Path) -> Segment:
-        """That of a segment's file, from beside it, or made from its bytes. Raises OSError, and CodecError when it has
-        no valid header.
+        """The index of a segment's file, from the file next to it or made from its bytes. Raises OSError, and
+        CodecError if it has no valid header.
         """
         beside = f"{path.parent}/{index_name(path.name)}"
         try:
@@ -61,7 +61,7 @@ class Indexes:
         return segment
 
     def segment(self, fields: Mapping[str, Any]) -> Segment:
-        """Of the fields of an index."""
+        """A segment from the fields of an index."""
         addresses = fields["addresses"]
         if addresses is None:
             return Segment.of(fields)
@@ -69,8 +69,8 @@ class Indexes:
         return Segment.of({**fields, "addresses": self._addresses.setdefault(told, told)})
 
     def listed(self, answer: bytes) -> dict[str, Any]:
-        """A broker's listing, its segments decoded like indexes. A broker puts each on a line of its own; of what looks
-        otherwise everything is decoded.
+        """A broker's listing, its segments decoded like indexes. A broker puts each segment on its own line; any other
+        format is decoded as a whole.
         """
         head, *lines = answer.split(b"\n{")
         if not lines or not head.endswith(b'"segments":[') or not lines[-1].endswith(b"\n]}\n"):
@@ -102,24 +102,24 @@ class Indexes:
                 known = self._names[names] = _object(b"{" + names.rstrip(b",") + b"}")
             return {**_object(text[:begin] + text[end:]), **known}
         except ValueError:
-            raise CodecError("the index is not whole") from None
+            raise CodecError("the index is incomplete") from None
 
 
 def _object(text: bytes) -> dict[str, Any]:
     found: object = json.loads(text)
     if not isinstance(found, dict):
-        raise CodecError("the index is not whole")
+        raise CodecError("the index is incomplete")
     return found
 
 
 INDEXES: Final = Indexes()
-"""Of this process: Spark plans one query after the other in the same one, and a job asks its log several times."""
+"""Shared in this process: Spark plans one query after the other in it, and a job asks its log several times."""
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """While very many objects are made of which none goes: to look again and again for some that went takes longer
-    than to make them.
+    """Pause garbage collection while very many lasting objects are created: searching them again and again takes longer
+    than creating them.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -1,7 +1,7 @@
-"""A broker's log as the pipeline sees it: segments with their indexes, bytes of them, large bodies, cursors.
+"""The pipeline's view of a broker's log: segments with their indexes, their bytes, large bodies, cursors.
 
-There are two kinds: directories (``directory_log``) and a running broker (``http_log``). Planning happens in one
-process and reading in others, so what is sent to those is a ``Place``, which each opens for itself.
+There are two kinds: directories (``directory_log``) and a running broker (``http_log``). One process plans and others
+read, so these get a ``Place``, which each opens itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _logger = logging.getLogger(__name__)
 
 
 class GoneError(PipelineError):
-    """What was to be read is not in the log any more: retention has removed it."""
+    """The requested data is no longer in the log: retention removed it."""
 
 
 class AwayError(PipelineError):
@@ -27,7 +27,7 @@ class AwayError(PipelineError):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What the index of a segment says (docs/journal-format.md, "Indexes")."""
+    """The content of a segment's index (docs/journal-format.md, "Indexes")."""
 
     number: int
     first_lsn: int
@@ -36,29 +36,29 @@ class Segment:
     last_ms: int | None
     oldest_ms: int | None
     newest_ms: int | None
-    """Timestamps of messages published in it; None when there are none, or an older index does not tell."""
+    """The newest timestamp of a published message; None if there is none, or the index is too old."""
     size_bytes: int
     messages: int
     addresses: frozenset[str] | None
-    """Where messages were published to; None when there are too many to tell."""
+    """The addresses of published messages; None if there are too many."""
     queues: Sequence[Mapping[str, Any]]
     sessions: Sequence[Mapping[str, Any]]
     consumers: Sequence[Mapping[str, Any]]
     blocks: Sequence[tuple[int, int, int]]
-    """Offset, lowest lsn and time of parts that can be read on their own."""
+    """Offset, lowest lsn and time of independently readable parts."""
     name: str = ""
-    """Of its file when the index was read; it may have moved since."""
+    """The name of its file when the index was read; it may have moved since."""
     ids: Sequence[tuple[int, int]] | None = None
-    """Spans that have the numbers of all messages of which it speaks; None when nothing tells."""
+    """Spans with the numbers of all messages that it mentions; None if unknown."""
     counts: Mapping[str, Sequence[int]] | None = None
-    """By queue what came and went, in the order of ``storage.survey``; None when nothing tells."""
+    """Counts per queue, in the order of ``storage.survey``; None if unknown."""
     copies: int | None = None
-    """How many of its messages may be copies that the broker made; None when nothing tells."""
+    """How many of its messages may be copies made by the broker; None if unknown."""
     places_bytes: int = 0
-    """How large the file is that tells where the messages of each address stand; 0: there is none."""
+    """The size of the file of places; 0: there is none."""
 
     def may_have(self, message: int) -> bool:
-        """Can it speak of a message?"""
+        """May it mention a message?"""
         return self.ids is None or any(low <= message <= high for low, high in self.ids)
 
     @classmethod
@@ -90,8 +90,8 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What of a log there is now. ``first_lsn``: nothing below it is there; ``end_lsn``: all up to it is, and stays
-    as it is. ``segments`` are in order. ``log_id``: which log it is, None when nothing tells.
+    """The current extent of a log. Nothing below ``first_lsn`` is left; everything up to ``end_lsn`` is there and
+    final. ``segments`` are in order. ``log_id`` is None if unknown.
     """
 
     first_lsn: int
@@ -101,48 +101,48 @@ class Listing:
 
 
 class Log(ABC):
-    """One broker's log. Every method may raise PipelineError, which says what to do."""
+    """One broker's log. Every method may raise PipelineError with advice."""
 
     broker: str
 
     @abstractmethod
     def listing(self, after_lsn: int = 0) -> Listing:
-        """The segments that hold something above ``after_lsn``."""
+        """The segments with records above ``after_lsn``."""
 
     @abstractmethod
     def read(self, segment: int, begin: int, end: int, name: str = "") -> bytes:
-        """Bytes of a segment, whose file may still have this name. Raises GoneError when it is there no more."""
+        """Bytes of a segment, whose file may still have this name. Raises GoneError if it was removed."""
 
     @abstractmethod
     def places(self, segment: int, name: str = "") -> bytes:
-        """The file that tells where in a segment the messages of each address stand; empty when it is not there."""
+        """The file of places of a segment; empty if there is none."""
 
     @abstractmethod
     def body(self, number: int, size_bytes: int) -> bytes:
-        """A large body of this size. Raises GoneError when it is there no more, or not whole."""
+        """A large body of this size. Raises GoneError if it was removed or is incomplete."""
 
     @abstractmethod
     def set_cursor(self, name: str, lsn: int, ttl_s: int) -> None:
-        """Tell the broker that everything up to ``lsn`` is not needed any more under this name."""
+        """Tell the broker that this cursor no longer needs anything up to ``lsn``."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of connections. What is asked for afterwards opens them again."""
+        """Close connections. Later calls open them again."""
 
     @abstractmethod
     def wait_briefly(self) -> None:
-        """From now on ask once, and do not wait: a broker that is known to be away may be back."""
+        """From now on ask once, without waiting: a broker known to be away may be back."""
 
     @abstractmethod
     def wait_patiently(self) -> None:
-        """From now on wait again for as long as the options say."""
+        """From now on wait again as long as the options say."""
 
 
 def unreadable(name: str, problem: str, *, fails_on_loss: bool) -> None:
-    """A segment of which not even the header can be read. Raises PipelineError, or says so where losses are allowed."""
+    """Report a segment with an unreadable header. Raises PipelineError, or logs it if losses are allowed."""
     if fails_on_loss:
-        raise PipelineError(f"{name}: {problem}; move it away, or leave it out with failOnDataLoss=false")
-    _logger.warning("%s: %s; it is left out", name, problem)
+        raise PipelineError(f"{name}: {problem}; move it away, or skip it with failOnDataLoss=false")
+    _logger.warning("%s: %s; it is skipped", name, problem)
 
 
 class Place(ABC):

@@ -1,4 +1,4 @@
-"""The current segment of a log, read while a broker writes it: each step takes in the batches that came since."""
+"""Reads the current segment of a log while a broker writes it: each step adds the new batches."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _LISTS: Final = {
 
 
 class Tail:
-    """A segment that may grow. ``advance`` gives its index up to the last batch that is whole."""
+    """A segment that may grow. ``advance`` returns its index up to the last complete batch."""
 
     def __init__(self, number: int, path: Path) -> None:
         self.number = number
         self.is_settled = False
-        """Does the index have everything that is in the file?"""
+        """Does the index cover the whole file?"""
         self._path = path
         self._end = 0
         self._fields: dict[str, Any] = {}
@@ -39,8 +39,8 @@ class Tail:
         self._time_ms: int | None = None
 
     def advance(self, *, rested: bool) -> Segment | None:
-        """Take in what is new; the last batch too, if the file has ``rested``. None while there is no header. Raises
-        FileNotFoundError when the file has moved.
+        """Add new batches, including the last one if the file has ``rested``. None while there is no header. Raises
+        FileNotFoundError if the file was moved.
         """
         if not self._end and not self._begin():
             return None

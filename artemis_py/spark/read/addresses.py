@@ -1,5 +1,5 @@
-"""Table ``addresses``: of which addresses a log has a message or a queue. The indexes of its segments tell them, so
-nothing else is read, but for segments with more addresses than an index tells.
+"""Table ``addresses``: the addresses with a message or a queue in a log. The indexes of its segments list them; only
+segments with too many addresses for an index are read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TABLE: Final = "addresses"
 
 
 class Told(InputPartition):
-    """What the indexes of one broker's log tell, and where there is more."""
+    """The addresses from the indexes of one broker's log, and the segments to read."""
 
     def __init__(self, broker: str, place: Place, addresses: frozenset[str], untold: list[Range]) -> None:
         super().__init__(None)
@@ -41,7 +41,7 @@ class AddressReader(DataSourceReader):
         self._options = options
 
     def partitions(self) -> list[InputPartition]:
-        """What the indexes tell. Raises PipelineError."""
+        """The tasks, with the addresses from the indexes. Raises PipelineError."""
         options = self._options
         logs = opened(options)
         found: list[InputPartition] = []

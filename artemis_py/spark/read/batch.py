@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
 
 BATCHES: Final = {"messages": message_batches, "events": event_batches}
-"""What makes the rows of the tables whose rows stand in the log one by one."""
+"""Functions that make the rows of tables whose rows are single records of the log."""
 
 
 def reader(options: ReadOptions) -> DataSourceReader:
@@ -41,11 +41,11 @@ def reader(options: ReadOptions) -> DataSourceReader:
 
 
 class Pushing:
-    """What Spark calls as ``pushFilters``, in a session in which it does and in one in which it does not.
+    """The ``pushFilters`` of a reader, for sessions with and without filter pushdown.
 
-    Where ``spark.sql.python.filterPushdown.enabled`` is false, as it is by default, Spark refuses a reader whose
-    ``pushFilters`` is not its own one, and looks for that at ``__func__``. Such a session reads all of the log and
-    applies the filters itself.
+    If ``spark.sql.python.filterPushdown.enabled`` is false, as by default, Spark refuses a reader with its own
+    ``pushFilters``, which it detects by ``__func__``. Such a session reads the whole log and applies the filters
+    itself.
     """
 
     __func__ = staticmethod(DataSourceReader.pushFilters)
@@ -54,15 +54,15 @@ class Pushing:
         self._pushed = pushed
 
     def __call__(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Every filter narrows what is read as far as it can, and Spark applies it again."""
+        """Every filter narrows the reading as far as possible, and Spark applies it again."""
         for one in filters:
             self._pushed.narrow(one)
             yield one
 
 
 class RowReader(DataSourceReader):
-    """Tables whose rows stand in the log one by one. Spark makes it anew in several processes: nothing is opened before
-    ``partitions``.
+    """Reads tables whose rows are single records of the log. Spark creates it in several processes: nothing is opened
+    before ``partitions``.
     """
 
     def __init__(self, options: ReadOptions) -> None:
@@ -94,7 +94,7 @@ class RowReader(DataSourceReader):
 
 
 def read_share(partition: InputPartition, options: ReadOptions) -> Iterator[pa.RecordBatch]:
-    """The rows of what one task reads. Raises PipelineError for what is gone or damaged, unless losses are allowed."""
+    """The rows of one task. Raises PipelineError for removed or damaged data, unless losses are allowed."""
     if not isinstance(partition, Share):  # Spark's stand-in for an empty list
         return
     let_readers_go()

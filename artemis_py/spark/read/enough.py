@@ -1,5 +1,5 @@
-"""Spark stops reading a task's rows when it has enough, as for ``show()`` and ``limit()``. The worker that wrote them
-then finds nobody at the other end, which is as it should be; Spark prints a traceback of it all the same.
+"""Hides a harmless traceback: Spark stops reading a task's rows when it has enough, as for ``show()`` and ``limit()``.
+The worker then writes to a closed connection, for which Spark prints a traceback.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _print_exc = traceback.print_exc
 
 
 def let_readers_go() -> None:
-    """From now on this process, if it is a worker of Spark, ends without a word when nobody reads its rows any more."""
+    """Let this process, if it is a Spark worker, end silently when its rows are no longer read."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     if spec is not None and spec.name == _DAEMON:
         traceback.print_exc = _print_exc_but_for_readers

@@ -1,8 +1,8 @@
-"""Of a part of a segment the bytes with the messages that are wanted, by the file of places beside it.
+"""Reads only the wanted messages of a part of a segment, using the file of places next to it.
 
-What comes out reads like a piece of the log: records with what they need to be understood, the BATCH and the ORIGIN
-before them and the GROUP around them. Where there is no such file, where it is damaged or does not fit the segment,
-and where what it leads to is not whole, there is no excerpt, and the reader takes the whole part.
+The result reads like a piece of the log: records with their context, the BATCH and ORIGIN before them and the GROUP
+around them. If the file is missing, damaged or does not match the segment, or leads to damaged records, there is no
+excerpt, and the reader takes the whole part.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from artemis_py.storage.places import NUMBERS, Part, Table, decode_table, part_b
 _BATCH_BYTES: Final = RECORD_HEADER_BYTES + BATCH_PAYLOAD_BYTES
 _ORIGIN_BYTES: Final = RECORD_HEADER_BYTES + 8
 _GAP_BYTES: Final = 64 << 10
-"""What lies between two wanted parts is read too when it is no more than that: a read costs as much."""
+"""Gaps up to this size between wanted parts are read, too: a separate read would cost as much."""
 _READS_MAX: Final = 16
 _NUMBER: Final = np.dtype("<u4")
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Whole records, and where they came from."""
+    """Complete records, and their positions in the file."""
 
     found: Walk
     begins: Numbers
@@ -48,7 +48,7 @@ class Excerpt:
 
 
 def excerpt_of(log: Log, one: Range, wanted: Wanted) -> Excerpt | None:
-    """The messages that can be wanted; None: read all of it. Raises GoneError when the segment is there no more."""
+    """The possibly wanted messages; None: read everything. Raises GoneError if the segment was removed."""
     if not one.places or not (wanted.headers or not wanted.takes_all):
         return None
     data = log.places(one.segment, one.name)
@@ -118,7 +118,7 @@ def _check(runs: Numbers, batches: Numbers, table: Table) -> None:
         and (runs[:, 1] <= table.of.size_bytes).all()
         and (runs[:, 2] >= 0).all()
     ):
-        raise CodecError("the file of places tells of what is not in the segment")
+        raise CodecError("the file of places does not match the segment")
 
 
 def _chunks(one: Range, batches: Numbers, runs: Numbers) -> Numbers:

@@ -1,4 +1,4 @@
-"""Tables whose rows sum up a broker's log."""
+"""Readers of tables that sum up a broker's log."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _WHOLE: Final = 1 << 62
 
 
 class FoldReader(DataSourceReader):
-    """A table without an order of rows that Spark could put together: one task for each broker, but for those that can
-    be cut by time (``metrics``) and those of digests.
+    """A table that Spark cannot assemble from parts: one task for each broker, except for tables that can be split by
+    time (``metrics``) and digests.
     """
 
     def __init__(self, options: ReadOptions) -> None:
@@ -123,5 +123,5 @@ def _of_pages(share: Share, log: Log, options: ReadOptions) -> Fold:
 
 
 def _until(options: ReadOptions) -> int | None:
-    """The time at which a sum ends."""
+    """The end time of a sum."""
     return options.ending_ms if options.as_of_ms is None else options.as_of_ms

@@ -1,9 +1,8 @@
-"""What queues hold, worked out from as little of the log as tells it.
+"""Works out the content of queues from as little of the log as possible.
 
-Each segment of a log with retention tells at its beginning how deep the queues are (DEPTHS). Who adds up the log from
-some segment on finds no more than what is there: a message that came before it is missing, none is too much. So where
-what was added up is as deep as the log tells, it is what the queues hold, to the message, and nothing before that
-segment matters. What came and went before it stands in the indexes of surveyed segments; others are counted.
+Each segment of a log with retention records the queue depths at its beginning (DEPTHS). A sum from some segment on can
+only miss earlier messages, never contain too many. So if the sum is as deep as recorded, it is exact, and nothing
+before that segment matters. Earlier counts are in the indexes of surveyed segments; other segments are counted.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from artemis_py.storage import codec
 
 _FIRST: Final = 2
 _TIMES: Final = 4
-"""So many segments are added up at first, and so many times as many when they do not tell everything."""
+"""How many segments to sum up at first, and by what factor to extend if they are not enough."""
 Read = Callable[[Range], Walk | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the index of a segment tells that need not be read again. ``counts`` None: what came and went has to be."""
+    """What a segment's index provides, so that it need not be read. ``counts`` None: the counts must be read."""
 
     number: int
     last_ms: int
@@ -39,7 +38,7 @@ class Known:
 
 
 class QueueShare(Share):
-    """What is read for the table ``queues``."""
+    """The input of the table ``queues``."""
 
     def __init__(self, share: Share, known: list[Known], *, may_begin_later: bool) -> None:
         super().__init__(share.place, share.ranges, share.wanted, share.packs)
@@ -47,13 +46,13 @@ class QueueShare(Share):
         self.may_begin_later = may_begin_later
 
     def bytes_from(self, begin: int) -> int:
-        """How much there is to read from one of its segments on."""
+        """How many bytes there are to read from one of its segments on."""
         return sum(one.end - one.begin for one in _ranges(self, self.known[begin:]))
 
 
 def queue_share(share: Share, listing: Listing) -> QueueShare:
-    """The same with what the indexes of its segments tell. A clock that was set back, or a segment that is missing,
-    leave no order to rely on: then everything is added up.
+    """A share with the data of its segments' indexes. If a clock was set back or a segment is missing, there is no
+    reliable order: then everything is summed up.
     """
     numbers = {one.segment for one in share.ranges}
     segments = [segment for segment in listing.segments if segment.number in numbers]
@@ -77,7 +76,7 @@ def _is_whole(segment: Segment, wanted: Wanted) -> bool:
 
 
 def held(share: QueueShare, read: Read) -> tuple[Fold, int]:
-    """What the queues hold at the end of what is wanted, and the time of that."""
+    """The content of the queues at the end of the wanted range, and its time."""
     found = told_from(share, read, None)
     assert found is not None
     fold, last_ms, begin = found

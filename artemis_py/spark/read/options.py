@@ -18,17 +18,17 @@ EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
 
 _MEANINGS: Final = {
-    "journal": "directories of one broker's log, with commas between; name=directory for several brokers; globs",
+    "journal": "comma-separated directories of one broker's log; name=directory for several brokers; globs",
     "path": "the same as journal, for load(path)",
-    "broker": "what to call the broker whose directories are read",
-    "url": "running brokers' HTTP acceptors, with commas between: http://host:8161",
+    "broker": "name for the broker whose directories are read",
+    "url": "comma-separated HTTP acceptors of running brokers: http://host:8161",
     "user": "login at the HTTP acceptor",
     "password": "login at the HTTP acceptor",
     "table": ", ".join(TABLES),
-    "columns": "columns, with commas between",
+    "columns": "comma-separated columns",
     "includeBody": "true or false",
     "includeHeaders": "true or false",
-    "subscribe": "addresses, with commas between",
+    "subscribe": "comma-separated addresses",
     "subscribePattern": "address with the wildcards * (one word) and # (any words)",
     "startingOffsets": 'earliest, latest or {"broker": lsn}',
     "endingOffsets": 'latest or {"broker": lsn}',
@@ -47,25 +47,25 @@ _MEANINGS: Final = {
     "interval": "a span of time: 10 seconds, 1 minute, 2 hours",
     "skipUnavailableBrokers": "true or false",
     "keepRemovedBrokers": "true or false",
-    "brokerTimeoutSeconds": "how long a broker that does not answer is waited for",
+    "brokerTimeoutSeconds": "how long to wait for a broker that does not answer",
     "rowsPerBatch": "a number of rows",
     "partitionBytes": "a number of bytes of log",
     "publishId": "an option of the sink",
 }
 _NAMES: Final = {name.lower(): name for name in _MEANINGS}
 _KAFKA_S: Final = {
-    "kafka.bootstrap.servers": "the broker is named by url: http://host:8161",
-    "kafka.group.id": "a query that the broker is to know has a cursor",
-    "groupidprefix": "a query that the broker is to know has a cursor",
+    "kafka.bootstrap.servers": "url names the broker: http://host:8161",
+    "kafka.group.id": "the broker knows a query by its cursor",
+    "groupidprefix": "the broker knows a query by its cursor",
     "assign": "there are no partitions to assign: subscribe or subscribePattern choose addresses",
-    "startingoffsetsbytimestamp": 'startingTimestamp does it, for all addresses or as {"address": milliseconds}',
-    "endingoffsetsbytimestamp": 'endingTimestamp does it, for all addresses or as {"address": milliseconds}',
-    "minpartitions": "partitionBytes says how much of the log a task reads",
-    "maxrecordsperpartition": "partitionBytes says how much of the log a task reads",
+    "startingoffsetsbytimestamp": 'use startingTimestamp, for all addresses or as {"address": milliseconds}',
+    "endingoffsetsbytimestamp": 'use endingTimestamp, for all addresses or as {"address": milliseconds}',
+    "minpartitions": "partitionBytes sets how much of the log a task reads",
+    "maxrecordsperpartition": "partitionBytes sets how much of the log a task reads",
 }
-"""Options of Spark's Kafka source that are called otherwise here, or need not be."""
+"""Options of Spark's Kafka source that have other names here or are unnecessary."""
 _SPARK_S_OWN: Final = frozenset({"serialization.format"})
-"""What catalogs add to the options of a table."""
+"""Options that catalogs add to a table."""
 _BOOLEANS: Final = {"true": True, "false": False}
 _UNITS_MS: Final = {
     "millisecond": 1, "ms": 1, "second": 1000, "s": 1000, "minute": 60_000, "min": 60_000, "m": 60_000,
@@ -79,12 +79,12 @@ _STREAMS_ALONE: Final = (
 _FOLDED: Final = frozenset({"queues", "pages", "metrics", "addresses", "queue-spans", "page-spans"})
 
 Place = str | Mapping[str, int]
-"""Where to begin or to end: ``earliest``, ``latest``, or an lsn for each broker."""
+"""The start or end: ``earliest``, ``latest``, or an lsn for each broker."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What a query asked for. Times are epoch milliseconds, spans milliseconds; None: not given."""
+    """The options of a query. Times are epoch milliseconds, spans are milliseconds; None: not given."""
 
     journal: str | None
     urls: tuple[str, ...]
@@ -100,10 +100,10 @@ class ReadOptions:
     ending: Place
     starting_ms: int | None
     starting_since: Mapping[str, int] | None
-    """For each address a time of its own; None: ``starting_ms`` is for all. Others are read from the beginning."""
+    """A start time per address; None: ``starting_ms`` is for all. Other addresses are read from the beginning."""
     ending_ms: int | None
     ending_until: Mapping[str, int] | None
-    """For each address a time of its own; others are read to the end."""
+    """An end time per address; other addresses are read to the end."""
     as_of_ms: int | None
     offsets_max: int | None
     messages_max: int | None
@@ -111,7 +111,7 @@ class ReadOptions:
     offsets_min: int | None
     messages_min: int | None
     delay_max_ms: int
-    """So long a batch waits at most for ``offsets_min`` or ``messages_min``."""
+    """How long a batch waits at most for ``offsets_min`` or ``messages_min``."""
     skips_unavailable: bool
     keeps_removed: bool
     fails_on_loss: bool
@@ -124,12 +124,12 @@ class ReadOptions:
 
     @property
     def subscribes(self) -> bool:
-        """Are only some addresses wanted?"""
+        """Does the query select addresses?"""
         return bool(self.addresses) or self.pattern is not None
 
 
 def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOptions:
-    """What the user's options say. Raises PipelineError that names the option, what it says and what it may say."""
+    """Parse the user's options. Raises PipelineError with the option, its value and the allowed values."""
     texts = _known(given)
     table = _choice(texts, "table", tuple(TABLES), "messages")
     journal, urls = _sources(texts)
@@ -174,7 +174,7 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
 
 
 def shown_columns(given: Mapping[str, str]) -> tuple[str, list[str]]:
-    """The table and its columns. Raises PipelineError for options that are unknown or say nothing known."""
+    """The table and its columns. Raises PipelineError for unknown options and values."""
     texts = _known(given)
     table = _choice(texts, "table", tuple(TABLES), "messages")
     return table, list(_columns(texts, table))
@@ -199,7 +199,7 @@ def _sources(texts: Mapping[str, str]) -> tuple[str | None, tuple[str, ...]]:
     urls = _listed(texts.get("url", ""))
     if (journal is None) == (not urls):
         said = "both are given" if urls else "none is given"
-        raise PipelineError(f"say where the log is, with option journal (a directory) or url (a broker); {said}")
+        raise PipelineError(f"name the log with option journal (a directory) or url (a broker); {said}")
     for url in urls:
         if not _is_http(url):
             raise _refused(texts, "url")
@@ -225,7 +225,7 @@ def _start(texts: Mapping[str, str], *, streaming: bool) -> tuple[Place, int | N
     if "startingTimestamp" not in texts:
         return _place(texts, "startingOffsets", LATEST if streaming else EARLIEST), None, None
     if "startingOffsets" in texts:
-        raise PipelineError("startingOffsets and startingTimestamp say the same thing twice: give one of them")
+        raise PipelineError("startingOffsets and startingTimestamp both set the start; give one of them")
     return EARLIEST, starting_ms, since
 
 
@@ -247,7 +247,7 @@ def _times(
     is_named = bool(addresses) and "subscribePattern" not in texts
     for address in found:
         if is_named and address not in addresses:
-            raise PipelineError(f"{name} names {address}, which subscribe does not: {hint(address, addresses)}")
+            raise PipelineError(f"{name} names {address}, which is not in subscribe: {hint(address, addresses)}")
     has_all = is_named and all(address in found for address in addresses)
     return bound(found.values()) if has_all else None, found
 
@@ -255,27 +255,29 @@ def _times(
 def _check_together(options: ReadOptions, texts: Mapping[str, str], *, streaming: bool) -> None:
     if streaming and options.table in _FOLDED:
         raise PipelineError(
-            f"table {options.table} cannot be streamed, as each row sums up the whole log: stream table events and"
-            " group it, or read the table as a batch"
+            f"table {options.table} cannot be streamed, because each row summarizes the whole log. Stream table "
+            "events and group it, or read the table as a batch"
         )
     for name in ("endingOffsets", "endingTimestamp", "asOf"):
         if streaming and name in texts:
-            raise PipelineError(f"option {name} is for spark.read: a stream has no end; use trigger(availableNow=True)")
+            raise PipelineError(
+                f"option {name} is for spark.read, because a stream has no end; use trigger(availableNow=True)"
+            )
     for name in _STREAMS_ALONE:
         if not streaming and name in texts:
             raise PipelineError(f"option {name} is for spark.readStream")
     _check_limits(options, texts)
     _check_table(options, texts)
     if not streaming and options.starting == LATEST:
-        raise PipelineError("startingOffsets latest is for spark.readStream: a batch would read nothing")
+        raise PipelineError("startingOffsets latest is for spark.readStream; a batch would read nothing")
     if options.ending == EARLIEST:
-        raise PipelineError("endingOffsets earliest would read nothing: give latest, or an lsn for each broker")
+        raise PipelineError("endingOffsets earliest would read nothing; give latest, or an lsn for each broker")
     if options.starting_ms is not None and options.ending_ms is not None and options.starting_ms > options.ending_ms:
-        raise PipelineError("startingTimestamp is later than endingTimestamp: nothing lies between them")
+        raise PipelineError("startingTimestamp is later than endingTimestamp")
     for address, end_ms in (options.ending_until or {}).items():
         begin_ms = (options.starting_since or {}).get(address, options.starting_ms if not options.starting_since else 0)
         if begin_ms is not None and begin_ms > end_ms:
-            raise PipelineError(f"startingTimestamp of {address} is later than endingTimestamp: nothing lies between")
+            raise PipelineError(f"startingTimestamp of {address} is later than endingTimestamp")
 
 
 def _check_limits(options: ReadOptions, texts: Mapping[str, str]) -> None:
@@ -285,37 +287,39 @@ def _check_limits(options: ReadOptions, texts: Mapping[str, str]) -> None:
     ):
         if least is not None and most is not None and least > most:
             raise PipelineError(
-                f"min{kind}PerTrigger is {least} and max{kind}PerTrigger {most}: no batch would have enough"
+                f"min{kind}PerTrigger {least} is greater than max{kind}PerTrigger {most}, so no batch would ever be "
+                "ready"
             )
     for name in ("maxMessagesPerTrigger", "minMessagesPerTrigger"):
         if name in texts and options.table != "messages":
-            raise PipelineError(f"option {name} is for table messages: for {options.table} count offsets")
+            raise PipelineError(f"option {name} is for table messages; for {options.table} limit offsets instead")
     if "maxTriggerDelay" in texts and options.offsets_min is None and options.messages_min is None:
         raise PipelineError(
-            "option maxTriggerDelay says how long minOffsetsPerTrigger or minMessagesPerTrigger waits: give one"
+            "option maxTriggerDelay limits how long minOffsetsPerTrigger or minMessagesPerTrigger waits; give one of "
+            "them too"
         )
 
 
 def _check_table(options: ReadOptions, texts: Mapping[str, str]) -> None:
-    """What says nothing for the table is an error: it would be taken for something that has happened."""
+    """An option without meaning for the table is an error, because the user would expect an effect."""
     if "asOf" in texts and options.table not in ("queues", "queue-spans"):
-        raise PipelineError("option asOf is for table queues; for others use endingTimestamp")
+        raise PipelineError("option asOf is for table queues; for other tables use endingTimestamp")
     if "interval" in texts and options.table != "metrics":
         raise PipelineError("option interval is for table metrics")
     for name, times_ms in (("startingTimestamp", options.starting_since), ("endingTimestamp", options.ending_until)):
         if times_ms is not None and options.table not in ("messages", "events"):
-            raise PipelineError(f"{name} with addresses is for the tables messages and events: give one time")
+            raise PipelineError(f"{name} with addresses is for the tables messages and events; give one time")
     if options.table not in _FOLDED:
         return
     if not isinstance(options.starting, str):
         raise PipelineError(
-            f"table {options.table} adds up the log from its beginning: leave out startingOffsets; endingOffsets says"
-            " up to where"
+            f"table {options.table} sums up the log from its beginning; leave out startingOffsets, and set the end "
+            "with endingOffsets"
         )
     if options.starting_ms is not None and options.table != "metrics":
         raise PipelineError(
-            f"table {options.table} adds up the log from its beginning: leave out startingTimestamp; endingTimestamp"
-            " says up to when"
+            f"table {options.table} sums up the log from its beginning; leave out startingTimestamp, and set the end "
+            "with endingTimestamp"
         )
 
 
@@ -324,7 +328,7 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 def _refused(texts: Mapping[str, str], name: str) -> PipelineError:
-    return PipelineError(f"option {name} is {texts[name]!r}; it may be: {_MEANINGS[name]}")
+    return PipelineError(f"option {name} is {texts[name]!r}; allowed: {_MEANINGS[name]}")
 
 
 def _choice(texts: Mapping[str, str], name: str, allowed: tuple[str, ...], default: str) -> str:
@@ -407,7 +411,7 @@ def _columns(texts: Mapping[str, str], table: str) -> tuple[str, ...]:
     for name in asked:
         if name not in TABLES[table]:
             meant = hint(name, TABLES[table])
-            raise PipelineError(f"option columns names {name}, which table {table} has not: {meant}")
+            raise PipelineError(f"option columns names {name}, which table {table} does not have: {meant}")
     if not asked or len(set(asked)) < len(asked):
-        raise PipelineError(f"option columns is {texts['columns']!r}; it may be: {_MEANINGS['columns']}, each once")
+        raise PipelineError(f"option columns is {texts['columns']!r}; allowed: {_MEANINGS['columns']}, each once")
     return asked

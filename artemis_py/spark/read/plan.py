@@ -1,4 +1,4 @@
-"""Which bytes of which segments can answer a query, and how they are shared out among tasks."""
+"""Plans a query: which bytes of which segments to read, and how to distribute them among tasks."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ from artemis_py.storage import codec
 
 _logger = logging.getLogger(__name__)
 _PIECE_BYTES: Final = 16 << 20
-"""How much is read and decoded at once: some ten thousand rows."""
+"""How many bytes are read and decoded at once: some ten thousand rows."""
 _PARTS_MAX: Final = 50
 _FIRST_TURN_BYTES: Final = 1 << 20
-"""In so much of a segment its first turn is looked for."""
+"""How many bytes of a segment are searched for its first turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A part of a segment: it begins with a BATCH and ends where one does, or where the segment does."""
+    """A part of a segment that begins with a BATCH and ends at the end of a batch or of the segment."""
 
     segment: int
     begin: int
     end: int
     time_ms: int
     name: str = ""
-    """Of the segment's file as it was planned."""
+    """The name of the segment's file at planning time."""
     places: bool = False
-    """Is there a file that tells where the messages of each address stand?"""
+    """Is there a file of places?"""
     told: tuple[int, int, int, int] = (0, 0, 0, 0)
-    """The segment's number, first and last lsn and size: of which that file has to be."""
+    """The segment's number, first and last lsn and size, which the file of places must match."""
 
 
 class Share(InputPartition):
-    """What one task reads of one log."""
+    """The part of one log that one task reads."""
 
     def __init__(self, place: Place, ranges: list[Range], wanted: Wanted, packs: tuple[bytes, bytes]) -> None:
         super().__init__(None)
@@ -57,20 +57,20 @@ class Share(InputPartition):
 
     @property
     def names(self) -> Names:
-        """Whom the numbers in these ranges mean."""
+        """The names of the numbers in these ranges."""
         return unpacked(*self.packs)
 
 
 def places(options: ReadOptions) -> list[Place]:
-    """The logs that the options name. Raises PipelineError when there is none."""
+    """The logs that the options name. Raises PipelineError if there is none."""
     if options.journal is not None:
         return list(find_directories(options.journal, options.broker, fails_on_loss=options.fails_on_loss))
     return [Broker(url, options.user, options.password, options.wait_s, options.fails_on_loss) for url in options.urls]
 
 
 def opened(options: ReadOptions) -> dict[str, tuple[Place, Log]]:
-    """The logs by their brokers' names. Raises PipelineError when two have the same, and when there is no file of a log
-    in any of the directories: that is more often a wrong name than a broker that never began.
+    """The logs by their brokers' names. Raises PipelineError if two have the same name, or if no directory has a file
+    of a log: that is more often a wrong name than a broker that never started.
     """
     found: dict[str, tuple[Place, Log]] = {}
     away: AwayError | None = None
@@ -85,7 +85,7 @@ def opened(options: ReadOptions) -> dict[str, tuple[Place, Log]]:
             away = error
             continue
         if broker in found:
-            raise PipelineError(f"two logs are of a broker named {broker}: each needs a name of its own")
+            raise PipelineError(f"two logs are of a broker named {broker}; give each broker its own name")
         found[broker] = (place, log)
     if not found and away is not None:
         raise away
@@ -94,17 +94,18 @@ def opened(options: ReadOptions) -> dict[str, tuple[Place, Log]]:
 
 
 def check_known(found: Mapping[str, tuple[Place, Log]], options: ReadOptions) -> None:
-    """Raises PipelineError when there is no file of a log in any of the directories."""
+    """Raises PipelineError if no directory has a file of a log."""
     logs = [log for _, log in found.values()]
     if not any(log.has_files() if isinstance(log, DirectoryLog) else True for log in logs):
         raise PipelineError(
-            f"there is no log in {options.journal}: name the directory above journal-directory and"
-            " journal-retention-directory, or both with a comma between; what the broker writes now is in the first"
+            f"there is no log in {options.journal}. Name the parent of journal-directory and "
+            "journal-retention-directory, or both of them separated by a comma; the broker's newest records are in "
+            "journal-directory"
         )
 
 
 def asked(options: ReadOptions) -> Wanted:
-    """What the options want of every log."""
+    """The rows that the options select from every log."""
     return Wanted(
         time_ms_min=options.starting_ms,
         time_ms_max=options.ending_ms,
@@ -116,7 +117,7 @@ def asked(options: ReadOptions) -> Wanted:
 
 
 def bounded(wanted: Wanted, options: ReadOptions, broker: str, brokers: Sequence[str]) -> Wanted:
-    """The same between the offsets that a batch names for one of the brokers."""
+    """The selection limited to a batch's offsets for one broker."""
     lsn_min, lsn_max = wanted.lsn_min, wanted.lsn_max
     starting = lsn_of(options.starting, broker, brokers, "startingOffsets", skips=options.skips_unavailable)
     ending = lsn_of(options.ending, broker, brokers, "endingOffsets", skips=options.skips_unavailable)
@@ -129,19 +130,21 @@ def bounded(wanted: Wanted, options: ReadOptions, broker: str, brokers: Sequence
 
 def lsn_of(offsets: Offsets, broker: str, brokers: Sequence[str], option: str, *, skips: bool = False) -> int | None:
     """The lsn that an option names for a broker; None for earliest, latest, or a broker that it does not name. Raises
-    PipelineError for a broker that is not read, unless one may be left out (``skips``).
+    PipelineError for a broker that is not read, unless brokers may be missing (``skips``).
     """
     if isinstance(offsets, str):
         return None
     for name in offsets:
         if name not in brokers and not skips:
-            raise PipelineError(f"{option} names broker {name}, which is not read: there is {', '.join(brokers)}")
+            raise PipelineError(
+                f"{option} names broker {name}, which is not read; the brokers are {', '.join(brokers)}"
+            )
     return offsets.get(broker)
 
 
 def settled_listing(log: Log, wanted: Wanted, options: ReadOptions) -> Listing:
-    """What there is to be read, with the last batch of a directory that is written to, when it can be wanted. Raises
-    PipelineError for holes in it, and for offsets that the options name and that it does not come to.
+    """The listing to read, including the last batch of a directory in use if it may be wanted. Raises PipelineError for
+    gaps, and for offsets in the options past its end.
     """
     if isinstance(log, DirectoryLog) and wanted.lsn_max is None:
         log.settle()
@@ -155,33 +158,33 @@ def settled_listing(log: Log, wanted: Wanted, options: ReadOptions) -> Listing:
 
 
 def check_reach(broker: str, listing: Listing, options: ReadOptions) -> None:
-    """Raises PipelineError for offsets that the options name and that lie behind the end of the log: whoever has them
-    read another log, or this one is an older copy. For what is not in the log any more, too, or says so where losses
-    are allowed.
+    """Raises PipelineError for offsets in the options past the end of the log: they come from another log, or this one
+    is an older copy. Also for offsets no longer in the log, which it only logs if losses are allowed.
     """
     begin = None if isinstance(options.starting, str) else options.starting.get(broker)
     if begin is not None and begin + 1 < listing.first_lsn:
         problem = (
-            f"startingOffsets names offset {begin} of broker {broker}, and retention has removed the offsets"
-            f" {begin + 1} to {listing.first_lsn - 1}"
+            f"startingOffsets names offset {begin} of broker {broker}, but retention has removed the offsets "
+            f"{begin + 1} to {listing.first_lsn - 1}"
         )
         if options.fails_on_loss:
             raise PipelineError(
-                f"{problem}: name {listing.first_lsn - 1} or earliest, or go on without them with failOnDataLoss=false"
+                f"{problem}: name {listing.first_lsn - 1} or earliest, or continue without them with "
+                "failOnDataLoss=false"
             )
-        _logger.warning("%s; they are left out", problem)
+        _logger.warning("%s; they are skipped", problem)
     for name, offsets in (("startingOffsets", options.starting), ("endingOffsets", options.ending)):
         lsn = None if isinstance(offsets, str) else offsets.get(broker)
         if lsn is None or lsn <= listing.end_lsn or (name == "endingOffsets" and not options.fails_on_loss):
             continue
         raise PipelineError(
-            f"{name} names offset {lsn} of broker {broker}, whose log ends at {listing.end_lsn}: it is another log, or"
-            " an older copy, than the one that the offset was taken from"
+            f"{name} names offset {lsn} of broker {broker}, whose log ends at {listing.end_lsn}. The offset is from "
+            "another log, or from a newer copy of this one"
         )
 
 
 def learn_queues(names: Names, listing: Listing) -> Names:
-    """The queues that all segments tell of. Most of them tell of the same."""
+    """The queues in all segments' indexes, most of which name the same ones."""
     told: object = None
     for segment in listing.segments:
         if segment.queues is not told:
@@ -193,7 +196,7 @@ def learn_queues(names: Names, listing: Listing) -> Names:
 def shares(
     place: Place, listing: Listing, wanted: Wanted, names: Names, share_bytes: int, *, of_messages: bool
 ) -> list[Share]:
-    """The tasks that read what is wanted of one log, of which ``check_gaps`` has seen that it is whole."""
+    """The tasks that read the wanted part of one log, after ``check_gaps``."""
     top = listing.end_lsn if wanted.lsn_max is None else min(wanted.lsn_max, listing.end_lsn)
     wanted = replace(wanted, lsn_max=top)
     queues = packed(names.queues)
@@ -229,7 +232,7 @@ def _work(one: Range, segment: Segment, wanted: Wanted, *, of_messages: bool) ->
 
 
 def can_answer(segment: Segment, wanted: Wanted, *, of_messages: bool) -> bool:
-    """Can something in a segment be wanted? Timestamps and addresses of messages rule out only rows of their table."""
+    """May a segment have wanted rows? Timestamps and addresses of messages exclude only rows of their table."""
     if segment.last_lsn < wanted.lsn_min or (wanted.lsn_max is not None and segment.first_lsn > wanted.lsn_max):
         return False
     if segment.first_ms is None or segment.last_ms is None:
@@ -263,7 +266,7 @@ def _has_addresses(segment: Segment, wanted: Wanted) -> bool:
 
 
 def ranges(segment: Segment, wanted: Wanted) -> Iterator[Range]:
-    """The blocks with wanted lsns, in pieces of a good size."""
+    """The blocks with wanted lsns, in pieces of suitable size."""
     blocks = list(segment.blocks)
     if not blocks:
         return
@@ -285,7 +288,7 @@ def ranges(segment: Segment, wanted: Wanted) -> Iterator[Range]:
 
 
 def start_lsn(log: Log, options: ReadOptions, brokers: Sequence[str]) -> int:
-    """The offset at which a new query begins: everything up to it is passed over."""
+    """The offset at which a new query begins: everything up to it is skipped."""
     listing = log.listing()
     check_reach(log.broker, listing, options)
     if options.starting_ms is not None:
@@ -302,7 +305,7 @@ def start_lsn(log: Log, options: ReadOptions, brokers: Sequence[str]) -> int:
 
 
 def before_time(listing: Listing, time_ms: int) -> int:
-    """An lsn behind which everything from a time on stands, and as little as the indexes tell besides."""
+    """An lsn after which everything from a time on follows, with as little else as the indexes allow."""
     for segment in listing.segments:
         if segment.last_ms is None or segment.last_ms < time_ms:
             continue
@@ -314,8 +317,8 @@ def before_time(listing: Listing, time_ms: int) -> int:
 
 
 def depths_told_lsn(log: Log, listing: Listing, before_ms: int) -> int:
-    """The lsn of the last segment that begins before a time and tells in its first turn how deep the queues are then,
-    as those of a broker with retention do; 0: from the beginning.
+    """The lsn of the last segment that begins before a time and records the queue depths in its first turn, as with
+    retention; 0: from the beginning.
     """
     for segment in reversed(listing.segments):
         if segment.first_ms is None or segment.first_ms >= before_ms:
@@ -325,7 +328,7 @@ def depths_told_lsn(log: Log, listing: Listing, before_ms: int) -> int:
 
 
 def is_retained(log: Log, listing: Listing) -> bool:
-    """Does the broker write the story of its messages, as it does with retention? One that has written nothing may."""
+    """Does the broker record deliveries, as it does with retention? True for an empty log."""
     begun = [segment for segment in listing.segments if segment.blocks]
     return not begun or _tells_depths(log, begun[-1])
 

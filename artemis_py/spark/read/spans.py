@@ -1,8 +1,8 @@
-"""The tables ``queues`` and ``pages`` added up by many tasks: each makes a digest of a span of the log, and one for
-each broker puts these together.
+"""Sums up the tables ``queues`` and ``pages`` with many tasks: each makes a digest of a span of the log, and one per
+broker joins them.
 
-A table of a data source comes out of tasks that know nothing of each other (as of Spark 4.3), so a table that sums up a
-log is one task for each of them. Here Spark groups what the tasks found.
+The tasks of a data source are independent (as of Spark 4.3), so a table that sums up a log needs one task per log. Here
+Spark groups the results of many tasks.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SPANS: Final = {"queue-spans": "queues", "page-spans": "pages"}
-"""Tables of digests, and what is made of them."""
+"""Tables of digests, and the tables made from them."""
 
 
 class Span(Share):
-    """What one task reads of one log, and which of its tasks it is. ``early``: what is known of what lies before."""
+    """The part of one log that a task reads, and the task's number. ``early`` describes the log before it."""
 
     def __init__(self, share: Share, ranges: list[Range], number: int, early: Digest) -> None:
         super().__init__(share.place, ranges, share.wanted, share.packs)
@@ -38,8 +38,8 @@ class Span(Share):
 
 
 def spans_of(share: Share, read: Read, share_bytes: int) -> list[Span]:
-    """The tasks that read one log. Where the end of it tells what the queues hold, and the indexes the rest, they read
-    that; it is looked for as far back as one task would read.
+    """The tasks that read one log. If the end of the log and the indexes determine the content of the queues, they read
+    only that; the search goes back as far as one task would read.
     """
     begin, early = 0, nothing()
     if isinstance(share, QueueShare):
@@ -84,7 +84,7 @@ def span_batch(span: Span, table: str, broker: str, read: Read, schema: pa.Schem
 
 
 def added_up(spark: SparkSession, table: str, given: Mapping[str, str]) -> DataFrame:
-    """One of the tables, in Spark's own two steps. Raises PipelineError for options that make no sense."""
+    """One of the tables, in two steps of Spark. Raises PipelineError for invalid options."""
     options = {**given, "table": table}
     columns = read_options(options).columns
     spans = next(name for name, of in SPANS.items() if of == table)
@@ -98,7 +98,7 @@ def added_up(spark: SparkSession, table: str, given: Mapping[str, str]) -> DataF
 
 
 def rows_of_broker(given: Mapping[str, str], rows: pa.Table) -> pa.Table:
-    """The rows of one broker from those of its spans."""
+    """The rows of one broker from the rows of its spans."""
     options = read_options(given)
     fold, last_ms = Fold(), 0
     for one in _digests(rows):

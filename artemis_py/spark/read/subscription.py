@@ -1,4 +1,4 @@
-"""Is there anything of what a query subscribes to? A name that is misspelt looks like an address without messages."""
+"""Warns of subscriptions without any match: a misspelt name looks like an address without messages."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _logger = logging.getLogger(__name__)
 
 
 def warn_of_unknown(options: ReadOptions, listings: Sequence[Listing]) -> None:
-    """Say in the log of Spark which addresses no log knows. They may still come into being, so it is no error."""
+    """Log the subscribed addresses that no log has. They may be created later, so it is no error."""
     for problem in unknown(options, listings):
         _logger.warning("%s", problem)
 
 
 def unknown(options: ReadOptions, listings: Sequence[Listing]) -> list[str]:
-    """A sentence for each address, and for the pattern, of which no log has a message or a queue; none where the
-    indexes do not tell all addresses, or there is nothing in the logs.
+    """A sentence for each address, and for the pattern, without a message or queue in any log; none if the indexes do
+    not list all addresses, or the logs are empty.
     """
     segments = [segment for listing in listings for segment in listing.segments]
     if not options.subscribes or not segments or any(segment.addresses is None for segment in segments):
@@ -34,9 +34,9 @@ def unknown(options: ReadOptions, listings: Sequence[Listing]) -> list[str]:
         if address not in known:
             meant = nearest(address, known)
             hint = "" if meant is None else f": did you mean {meant!r}?"
-            found.append(f"no log knows the address {address!r}{hint}")
+            found.append(f"no log has the address {address!r}{hint}")
     if options.pattern is not None:
         matching: Wanted = asked(options)
         if not any(matching.takes(address) for address in known - set(options.addresses)):
-            found.append(f"no log knows an address that the pattern {options.pattern!r} matches")
+            found.append(f"no log has an address that matches the pattern {options.pattern!r}")
     return found

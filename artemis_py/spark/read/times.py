@@ -1,8 +1,7 @@
-"""Table ``metrics`` cut into spans of time: each task makes the rows of its own intervals.
+"""Splits the table ``metrics`` into time spans: each task makes the rows of its own intervals.
 
-It begins to read with a segment that begins before its first interval and tells how deep the queues are then, as each
-segment of a log with retention does. So it needs nothing of what is before that, and the segment in which two tasks
-meet is read by both.
+A task starts with a segment that begins before its first interval and records the queue depths, as each segment of a
+log with retention does. So it needs nothing before that, and the segment in which two tasks meet is read by both.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from artemis_py.spark.read.plan import Share, depths_told_lsn
 
 
 class TimeShare(Share):
-    """What one task reads of one log, and of which intervals it makes the rows: those that begin at ``begin_ms`` or
-    later and before ``end_ms``; None: no bound.
+    """The part of one log that a task reads, and its intervals: those that begin from ``begin_ms`` on and before
+    ``end_ms``; None: no bound.
     """
 
     def __init__(self, share: Share, segments: list[Segment], begin_ms: int | None, end_ms: int | None) -> None:
@@ -27,7 +26,7 @@ class TimeShare(Share):
 
 
 def time_shares(share: Share, log: Log, listing: Listing, interval_ms: int, share_bytes: int) -> list[TimeShare]:
-    """The tasks that read one log; one, where times do not follow each other from segment to segment."""
+    """The tasks that read one log; a single one if the segments' times are not in order."""
     numbers = {one.segment for one in share.ranges}
     segments = [one for one in listing.segments if one.number in numbers]
     if not all((one.last_ms or 0) <= (behind.first_ms or 0) for one, behind in pairwise(segments)):

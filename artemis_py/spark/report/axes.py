@@ -1,4 +1,4 @@
-"""Round marks for axes: values in one unit, and moments as clocks and calendars have them."""
+"""Round marks for axes, for values and for times."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SCALES: Final[dict[str, tuple[tuple[float, float, str], ...]]] = {
 
 
 def ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """Round numbers from ``low`` on to at or above ``high``, about so many of them."""
+    """About ``count`` round numbers from ``low`` to at least ``high``."""
     span = max(high - low, 1e-9)
     raw = span / max(1, count)
     power = 10.0 ** math.floor(math.log10(raw))
@@ -36,7 +36,7 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
 
 
 def value_marks(kind: str, highest: float) -> list[tuple[float, str]]:
-    """Values from 0 to at or above the highest, with what stands beside them: all in one unit; counts are whole."""
+    """Values from 0 to at least the highest, with labels in one unit; counts are whole numbers."""
     scales = _SCALES.get(kind, ((0, 1, ""),))
     _, scale, unit = next(one for one in scales if highest >= one[0])
     marks = ticks(0.0, highest / scale or 1.0)
@@ -48,7 +48,7 @@ def value_marks(kind: str, highest: float) -> list[tuple[float, str]]:
 
 
 def time_marks(left_s: float, right_s: float, count: int = 6) -> list[tuple[float, str]]:
-    """Round moments between two, about so many, in UTC; where a day begins, its date."""
+    """About ``count`` round times between two, in UTC; the date where a day begins."""
     step = next((step for step in _STEPS_S if (right_s - left_s) / step <= count), _STEPS_S[-1])
     first = math.ceil(left_s / step) * step
     moments = [first + index * step for index in range(int((right_s - first) // step) + 1)]

@@ -1,4 +1,4 @@
-"""A result as one HTML file that needs nothing else: no script, no network, light or dark as the reader likes it."""
+"""A result as one self-contained HTML file: no script, no network, light or dark as the reader prefers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from artemis_py.spark.report.units import NUMBERS, escaped, rate_shown, shown, t
 from artemis_py.spark.report.words import broken
 
 _LONG_LINES: Final = 25
-"""A text of more lines stands below the tables: what can be copied from a page comes behind what can be read."""
+"""Longer texts come after the tables: texts to copy follow texts to read."""
 _DENSE_ABOVE: Final = 10
-"""Tables of more columns are set smaller and closer, to fit a screen."""
+"""Tables with more columns are set smaller, to fit a screen."""
 _SAME_NAME: Final = "Each queue has the name of its address."
 
 
@@ -120,8 +120,8 @@ def _table(job: str, table: Table) -> str:
 
 
 def shown_columns(table: Table) -> list[int]:
-    """The columns that say something: not those without a value, nor the only broker, nor an address that is always the
-    queue's name.
+    """The columns with information: not those without values, nor a single broker, nor an address that always equals
+    the queue's name.
     """
     hidden = {"address"} if _is_same_name(table) else set()
     texts = [column for column in table.columns if column.kind not in NUMBERS]

@@ -12,7 +12,7 @@ from artemis_py.spark.jobs.result import Result
 
 def as_json(result: Result) -> str:
     """One object: ``job``, ``facts`` by name, ``tables`` by name as lists of objects, ``texts`` by name, ``notes``.
-    Times are ISO 8601 in UTC; ``missing`` says of which tables rows were left out, and how many.
+    Times are ISO 8601 in UTC; ``missing`` is the number of omitted rows by table.
     """
     tables = {
         table.name: [
@@ -38,7 +38,7 @@ def _plain(value: Any) -> str:
 
 
 def write_parquet(result: Result, directory: Path) -> list[Path]:
-    """Each frame into a directory of its name, which is replaced. Returns the directories."""
+    """Write each frame to a directory of its name, which is replaced. Returns the directories."""
     written = []
     for name, frame in result.frames.items():
         where = directory / name

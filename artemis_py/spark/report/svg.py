@@ -1,4 +1,4 @@
-"""Lines over time as SVG inside a page: no script, no network; colours and dashes come from the page's style sheet."""
+"""Draws lines over time as SVG inside a page: no script, no network; the page's style sheet sets colours and dashes."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _LONE_S: Final = 60.0
 _DOTS_MAX: Final = 400
 _RING: Final = 3.0
 COLOURS: Final = 8
-"""The style sheet has so many, as classes ``c0`` and on, each with dashes of its own: of lines that lie upon each other
-all are seen.
+"""The number of colours in the style sheet, as classes ``c0`` and so on, each with its own dashes, so that overlapping
+lines are all visible.
 """
 
 Place = tuple[float, float]
 
 
 def plot_svg(plot: Plot, label: str = "") -> str:
-    """An ``svg`` element, and the legend of its lines. ``label`` says in words what is seen."""
+    """An ``svg`` element and the legend of its lines. ``label`` describes it in words."""
     series = [each for each in plot.series if each.points]
     if not series:
         return '<p class="none">nothing to plot</p>'
@@ -38,8 +38,8 @@ def plot_svg(plot: Plot, label: str = "") -> str:
 
 
 def runs(series: Series, between: str, step_s: float) -> list[list[tuple[float, float]]]:
-    """The pieces in which a series is drawn. An interval without a value is 0 for what is counted (``ZERO``), and a gap
-    where nobody can say (``GAP``).
+    """The pieces in which a series is drawn. An interval without a value is 0 for counts (``ZERO``) and a gap for
+    unknown values (``GAP``).
     """
     found: list[list[tuple[float, float]]] = [[]]
     for x, y in series.points:

@@ -1,4 +1,4 @@
-"""A result as text: facts, tables cut to the width of the terminal, notes."""
+"""A result as text: facts, tables cut to the terminal's width, notes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from artemis_py.spark.report.units import NUMBERS, printable, shown
 _GAP: Final = "  "
 _ROWS_MAX: Final = 40
 _WIDTH_MIN: Final = 8
-"""To which a column of texts is cut when the terminal is narrow, at most."""
+"""The minimum width to which a text column is cut on a narrow terminal."""
 
 Paint = Callable[[str, str], str]
 """Takes a colour's code and a text (``artemis_py.cli.colour.painter``)."""
@@ -22,7 +22,7 @@ _YELLOW: Final = "33"
 
 
 def as_text(result: Result, width: int, paint: Paint, rows_max: int = _ROWS_MAX) -> str:
-    """All of a result; a table's further rows are counted."""
+    """The whole result; further rows of a table are only counted."""
     parts = [paint(_BOLD, result.title)]
     if result.facts:
         parts.append(
@@ -53,7 +53,7 @@ def _table(table: Table, width: int, paint: Paint, rows_max: int) -> str:
     lines += [_line(row, widths, kinds) for row in cells]
     rest = len(table.rows) - len(cells) + table.missing
     if rest:
-        lines.append(f"… and {rest:,} more: --html, --parquet and --format json have them")
+        lines.append(f"… and {rest:,} more; --html, --parquet and --format json show them")
     return "\n".join([title, *(f"  {line}".rstrip() for line in lines)])
 
 

@@ -1,4 +1,4 @@
-"""Values as people read them, by the unit of their column."""
+"""Formats values for people, by the unit of their column."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 from artemis_py.spark.jobs.result import BYTES, COUNT, MS, RATE, SECONDS, SHARE, TEXT, TIME
 
 NUMBERS: Final = frozenset({COUNT, BYTES, MS, SECONDS, RATE, SHARE})
-"""Kinds that stand at the right of their column."""
+"""Right-aligned kinds."""
 _SIZES: Final = ("KiB", "MiB", "GiB", "TiB")
 
 
@@ -25,13 +25,13 @@ def shown(kind: str, value: Any) -> str:
 
 
 def rate_shown(kind: str, value: float) -> str:
-    """One value of a plot, where no heading says that it is per second."""
+    """One value of a plot, with "per second" where no heading says so."""
     text = shown(kind, int(value) if value == int(value) else value)
     return f"{text}/s" if kind == RATE else text
 
 
 def printable(text: str, kept: str = "") -> str:
-    """A text without characters that move a cursor or break a page: what came with a message may hold anything."""
+    """A text without control characters: text from messages may contain anything."""
     if text.isprintable():
         return text
     return "".join(character if character.isprintable() or character in kept else "·" for character in text)
@@ -43,20 +43,20 @@ def escaped(text: str) -> str:
 
 
 def time_shown(value: datetime) -> str:
-    """UTC, to the second, or to the millisecond where that says something."""
+    """UTC, to the second, or to the millisecond if that is not zero."""
     text = f"{value:%Y-%m-%d %H:%M:%S}"
     return f"{text}.{value.microsecond // 1000:03}" if value.microsecond else text
 
 
 def time_span(first_s: float, last_s: float) -> str:
-    """From one moment to another, epoch seconds, in UTC; a day that is the same is said once."""
+    """A time range in UTC, from epoch seconds; a common day is shown once."""
     first, last = (datetime.fromtimestamp(moment, UTC) for moment in (first_s, last_s))
     end = f"{last:%H:%M:%S}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M:%S}"
     return f"From {first:%Y-%m-%d %H:%M:%S} to {end}"
 
 
 def time_words(seconds: int) -> str:
-    """A round time as people say it: 90 s, 10 min, 2 h, 1 d."""
+    """A round duration for people: 90 s, 10 min, 2 h, 1 d."""
     for unit, name in ((86_400, "d"), (3600, "h"), (60, "min")):
         if seconds % unit == 0:
             return f"{seconds // unit} {name}"

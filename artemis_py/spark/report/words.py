@@ -1,4 +1,4 @@
-"""Text inside a page, with the places where a line may end: between the words of a name, never inside of one."""
+"""Marks where lines in a page may break: between the words of a name, never inside one."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Final
 from artemis_py.spark.report.units import escaped
 
 WHOLE_MAX: Final = 12
-"""Words up to so many characters (a time, a short name) are never broken."""
+"""Words up to this many characters (a time, a short name) are never broken."""
 WORD_MAX: Final = 32
-"""A word of more characters that has nothing to break it at is broken anywhere, else it would push a table off the
+"""A longer word without a break point may be broken anywhere, since otherwise it would widen a table beyond the
 screen.
 """
 _WORD: Final = re.compile(r"\S+")
@@ -20,12 +20,12 @@ _JOINTS: Final = re.compile(
     r"|(?<=[.,])(?=[^\W\d_])"
     r"|(?<=[a-z0-9])(?=[A-Z])"
 )
-"""Not within numbers with a dot in them: the address of a client stays whole."""
+"""Not within numbers with a dot: the address of a client is not broken."""
 
 
 def broken(text: str) -> str:
-    """A text as part of a page. Words of more than ``WHOLE_MAX`` characters may be broken behind dots, slashes,
-    underscores and the like, and before the capitals of a camel's humps.
+    """A text as part of a page. Words of more than ``WHOLE_MAX`` characters may be broken after dots, slashes,
+    underscores and similar characters, and before capitals in camel case.
     """
     parts: list[str] = []
     at = 0

@@ -1,10 +1,10 @@
-"""A Spark on this machine lets others go first: its reading is the work that can wait.
+"""Gives a Spark on this machine a low priority, because its reading can wait.
 
-Its threads run when nobody else wants the processor, and by inheritance so does all that they start. That costs nothing
-while nobody does. Beside a busy broker it is not enough: a thread that wakes up where no processor is idle comes late,
-whoever it finds there. So a busy broker also sends its log slowly to readers on its machine (``server/http/files.py``).
+Its threads, and everything they start, run only when no other process needs the processor. On an idle machine that
+costs nothing. Next to a busy broker it is not enough: a thread that wakes up while no processor is idle is delayed in
+any case. So a busy broker also sends its log slowly to readers on its machine (``server/http/files.py``).
 
-Only where threads can be listed (Linux); elsewhere nothing is done. The process of the driver itself stays as it is.
+It works only where threads can be listed (Linux). The driver's own process is not changed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def step_back(spark: SparkSession) -> None:
-    """Let Spark's threads run when nobody else does."""
+    """Give Spark's threads the lowest priority."""
     if sys.platform != "linux":
         return
     assert spark.sparkContext._jvm is not None

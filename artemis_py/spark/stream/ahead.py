@@ -1,9 +1,8 @@
-"""Is there a row for a query in what is new? A log holds all addresses, and what happened to messages: most of what
-comes is no row of a query, and would be an empty batch each time.
+"""Looks ahead for new rows of a query. A log has all addresses and events: most new records are not rows of a query,
+and would make an empty batch each time.
 
-A look ahead decodes what is new as the tasks do, offsets alone, and goes on where it stopped: each byte of the log is
-looked at once. It stops when it has seen as many rows as it was asked for, and leaves out segments whose index says
-that nothing in them is wanted.
+It decodes new records as the tasks do, but only their offsets, and continues where it stopped: each byte of the log is
+read once. It stops after the requested number of rows, and skips segments whose index excludes wanted rows.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from artemis_py.storage.scan import Damage
 
 _FIRST_BYTES: Final = 256 << 10
-"""So much is looked at first: where a query's own messages come all the time, one of them is in it."""
+"""How many bytes to read first: if messages for a query keep arriving, they contain one."""
 _NO_ROWS: Final = np.empty(0, np.int64)
 
 
@@ -41,7 +40,7 @@ class _Place:
 
 
 class Ahead:
-    """One log. Rows are known by their offsets, of which several may have the same one."""
+    """One log. Rows are identified by offsets, which several rows may share."""
 
     def __init__(self, log: Log, options: ReadOptions) -> None:
         self._log = log
@@ -58,8 +57,8 @@ class Ahead:
         """Where the log ended when it was last looked at: most batches end there."""
 
     def rows(self, listing: Listing, names: Names, begin: int, top: int, most: int) -> Numbers:
-        """The offsets of the first ``most`` rows above ``begin``, up to ``top``, in order; fewer when there are fewer.
-        What cannot be read counts as a row: those who read it say what is wrong. Raises PipelineError.
+        """The offsets of at most the first ``most`` rows above ``begin``, up to ``top``, in order. Unreadable data
+        counts as a row, so that its reader reports what is wrong. Raises PipelineError.
         """
         self._go_to(begin)
         if listing.segments:
@@ -80,7 +79,7 @@ class Ahead:
         return self._rows[self._rows <= top][:most]
 
     def is_clear(self, begin: int, end: int) -> bool:
-        """Is it known that there is no row above ``begin`` and up to ``end``?"""
+        """Is it certain that there is no row above ``begin`` up to ``end``?"""
         if not self._from <= begin or self._looked < end:
             return begin >= end
         return not ((self._rows > begin) & (self._rows <= end)).any()

@@ -1,7 +1,7 @@
-"""The logs of a streaming query: of brokers that answer, of some that are down, and of some that the options had once.
+"""The logs of a streaming query: of brokers that answer, brokers that are down, and brokers removed from the options.
 
-Without ``skipUnavailableBrokers`` and ``keepRemovedBrokers`` all have to be there. With them the offsets of a broker
-that is not there stay where they are, until it is.
+Without ``skipUnavailableBrokers`` and ``keepRemovedBrokers`` all must be available. With them, the offsets of a missing
+broker stay until it returns.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from artemis_py.spark.read.options import ReadOptions
 from artemis_py.spark.read.plan import check_known, places
 
 _PAUSE_S: Final = 5.0
-"""So long a broker that is away is left alone, or for as long as it would be waited for, if that is shorter."""
+"""The pause before asking an unavailable broker again, unless the time to wait for it is shorter."""
 _logger = logging.getLogger(__name__)
 
 
 class Brokers:
-    """Logs by the names of their brokers. Which broker a URL leads to is known when it answers."""
+    """Logs by broker name. The broker behind a URL is known once it answers."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
         self._pause_s = min(_PAUSE_S, float(options.wait_s))
         self._logs: dict[str, tuple[Place, Log]] = {}
         self._unnamed: list[tuple[Place, Log, float]] = []
-        """Those that have not answered yet, and when they are asked again."""
+        """Brokers that have not answered yet, and when to ask again."""
         self._away: dict[str, float] = {}
-        """Those that do not answer any more, and when they are asked again."""
+        """Brokers that no longer answer, and when to ask again."""
         self._is_open = False
 
     def opened(self) -> dict[str, tuple[Place, Log]]:
-        """The logs whose brokers have answered. Raises PipelineError when none does, or one that has to."""
+        """The logs of brokers that have answered. Raises PipelineError if none answers, or a required one does not."""
         if not self._is_open:
             refused: AwayError | None = None
             for place in places(self._options):
@@ -52,9 +52,7 @@ class Brokers:
         return self._logs
 
     def listings(self, after_lsns: dict[str, int]) -> Iterator[tuple[str, Log, Listing]]:
-        """What there is in each log, from the segment on in which its lsn lies (a broker without one: from its first),
-        of the brokers that are there now.
-        """
+        """The listings of the available brokers, each from the segment of its lsn on (without one: from the first)."""
         self.opened()
         self._ask_again()
         for broker, (_, log) in list(self._logs.items()):
@@ -67,52 +65,52 @@ class Brokers:
                 continue
             if self._away.pop(broker, None) is not None:
                 log.wait_patiently()
-                _logger.warning("broker %s is there again", broker)
+                _logger.warning("broker %s answers again", broker)
             yield broker, log, listing
 
     def leave(self, broker: str, error: AwayError) -> None:
-        """It does not answer: go on without it, or raise the error where that is not wanted."""
+        """A broker does not answer: continue without it, or raise the error if that is not allowed."""
         if not self._options.skips_unavailable:
             raise error
         if broker not in self._away:
             _logger.warning(
-                "broker %s: %s; the query goes on without it (skipUnavailableBrokers): its offsets stay, and it is"
-                " asked again", broker, error,
+                "broker %s: %s; the query continues without it (skipUnavailableBrokers); its offsets "
+                "stay, and it is asked again", broker, error,
             )  # fmt: skip
         self._logs[broker][1].wait_briefly()
         self._away[broker] = time.monotonic() + self._pause_s
 
     def is_away(self, broker: str) -> bool:
-        """Has it answered before, and did not when it was last asked?"""
+        """Did it answer before, but not the last time?"""
         return broker in self._away
 
     def away(self, known: Collection[str]) -> list[str]:
-        """Who is not there: brokers by their names, and places by theirs where no name is known."""
+        """The unavailable brokers by name, and places if no name is known."""
         unnamed = [str(place) for place, _, _ in self._unnamed]
         removed = [broker for broker in known if broker not in self._logs]
         return sorted([*self._away, *(removed or unnamed)])
 
     def check_known(self, known: Collection[str]) -> None:
-        """Are the brokers of a checkpoint there, or may they be missing? Raises PipelineError."""
+        """Check that the brokers of a checkpoint are there or may be missing. Raises PipelineError."""
         logs = self.opened()
         missing = [broker for broker in known if broker not in logs]
         if not missing or self._options.keeps_removed or self._unnamed:
             return
         raise PipelineError(
-            f"the query's checkpoint is of broker {missing[0]}, and there is {', '.join(logs)}: name it with option"
-            " broker, go on without it with keepRemovedBrokers=true, which keeps its offsets, or start with a new"
-            " checkpoint"
+            f"the query's checkpoint is of broker {missing[0]}, but the logs are of {', '.join(logs)}. Name the "
+            "broker with option broker, continue without it with keepRemovedBrokers=true, which keeps its offsets, "
+            "or start with a new checkpoint"
         )
 
     def _admit(self, place: Place, log: Log) -> None:
         if log.broker in self._logs:
-            raise PipelineError(f"two logs are of a broker named {log.broker}: each needs a name of its own")
+            raise PipelineError(f"two logs are of a broker named {log.broker}; give each broker its own name")
         self._logs[log.broker] = place, log
 
     def _leave_out(self, place: Place, log: Log, error: AwayError) -> AwayError:
         if not self._options.skips_unavailable:
             raise error
-        _logger.warning("%s; the query goes on without it (skipUnavailableBrokers), and asks again", error)
+        _logger.warning("%s; the query continues without it (skipUnavailableBrokers) and asks again", error)
         log.wait_briefly()
         self._unnamed.append((place, log, time.monotonic() + self._pause_s))
         return error
@@ -130,4 +128,4 @@ class Brokers:
                 self._unnamed.append((place, log, time.monotonic() + self._pause_s))
                 continue
             log.wait_patiently()
-            _logger.warning("broker %s is there now", log.broker)
+            _logger.warning("broker %s answers now", log.broker)

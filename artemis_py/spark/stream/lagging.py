@@ -1,6 +1,6 @@
-"""How far behind a streaming query is. Spark's Python sources have no metrics of their own (as of 4.3: their
-``MicroBatchStream`` does not report any), but what they report as latest offset stands in each progress of a query, so
-lag is there, for listeners and for this.
+"""The lag of a streaming query. Spark's Python sources have no metrics (as of 4.3: their ``MicroBatchStream`` reports
+none), but each progress of a query contains the latest offset that they report, so listeners and this module find the
+lag there.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ _LOST: Final = "#lost"
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """Of one broker's log, at the time of a query's last progress."""
+    """The lag for one broker's log, at the time of a query's last progress."""
 
     offset: int
-    """Everything up to it is in a batch that was planned; what follows it may be known to be of others."""
+    """Everything up to it is in a planned batch; the following records may be known to be irrelevant."""
     latest: int | None
-    """Where the log ends; None: the broker did not answer, or is not in the options any more."""
+    """The end of the log; None: the broker did not answer, or was removed from the options."""
     offsets: int | None
-    """How many offsets are behind the batch, 0 where nothing in them is for the query; None as above."""
+    """How many offsets follow the batch, 0 if none of them is for the query; None as above."""
     size_bytes: int | None
-    """About so many bytes of log these are."""
+    """The approximate number of bytes of log in these offsets."""
     lost: int
-    """So many offsets retention took before they were read, with ``failOnDataLoss=false``."""
+    """How many offsets retention removed before they were read, with ``failOnDataLoss=false``."""
 
     @property
     def is_away(self) -> bool:
-        """Was the broker missing?"""
+        """Was the broker unavailable?"""
         return self.latest is None
 
 
 def lag(progress: StreamingQuery | StreamingQueryProgress | Mapping[str, Any]) -> dict[str, Lag]:
-    """By broker, from a query, from the progress that a ``StreamingQueryListener`` is given, or from its JSON; of all
-    sources ``artemis`` of the query together. Empty before the first progress. With Spark Connect, too.
+    """The lag by broker, from a query, from the progress passed to a ``StreamingQueryListener``, or from its JSON, over
+    all ``artemis`` sources of the query. Empty before the first progress. It works with Spark Connect, too.
     """
     found: dict[str, Lag] = {}
     for source in _sources(progress):

@@ -1,4 +1,4 @@
-"""How much a batch of a stream takes, and for how much it waits."""
+"""The size of a stream's batches, and how long they wait for data."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _MS_PER_S: Final = 1000
 
 
 def read_limit(options: ReadOptions) -> ReadLimit:
-    """What the options say, in the words that Spark has: it hands them back where they are to hold, and
-    ``ReadAllAvailable`` where they are not (``trigger(once=True)``).
+    """The options as Spark's read limit: Spark passes it back where it applies, and ``ReadAllAvailable`` where it does
+    not (``trigger(once=True)``).
     """
     most = options.messages_max or options.offsets_max
     least = options.messages_min or options.offsets_min
@@ -28,8 +28,8 @@ def read_limit(options: ReadOptions) -> ReadLimit:
 
 
 class Patience:
-    """Is there enough for a batch? One waits for ``minOffsetsPerTrigger`` and ``minMessagesPerTrigger``, and no longer
-    than ``maxTriggerDelay`` from when the first row of it was seen.
+    """Decides whether there is enough for a batch: it waits for ``minOffsetsPerTrigger`` and ``minMessagesPerTrigger``,
+    but no longer than ``maxTriggerDelay`` after its first row was seen.
     """
 
     def __init__(self, options: ReadOptions) -> None:
@@ -38,11 +38,13 @@ class Patience:
 
     @property
     def messages_min(self) -> int:
-        """So many messages have to be counted at most."""
+        """How many messages must be counted at most."""
         return self._options.messages_min or 1
 
     def is_enough(self, offsets: int, messages: int) -> bool:
-        """Of all brokers, what is there behind the last batch; ``messages`` no more than are counted."""
+        """The arguments are the sums over all brokers since the last batch; ``messages`` counts no further than
+        needed.
+        """
         if not messages:
             self._since = None
             return False
@@ -58,18 +60,18 @@ class Patience:
 
 
 class Room:
-    """How much one batch may take of each log; the brokers share it evenly."""
+    """How much of each log one batch may take; the brokers share it evenly."""
 
     def __init__(self, options: ReadOptions, limit: ReadLimit, brokers: int) -> None:
         is_limited = not isinstance(limit, ReadAllAvailable)
         self._offsets = _share(options.offsets_max, brokers) if is_limited else None
         self._bytes = _share(options.bytes_max, brokers) if is_limited else None
         self.messages = _share(options.messages_max, brokers) if is_limited else None
-        """So many rows of one log at most; None: no limit."""
+        """The maximum number of rows of one log; None: no limit."""
 
     def end_of(self, listing: Listing, rows: Numbers, top: int) -> int:
-        """The last lsn of a batch that ends at ``top`` or before. What stands in front of its first row does not count:
-        it is nothing that the query wants.
+        """The last lsn of a batch that ends at ``top`` or before. Records before its first row do not count, because
+        the query does not want them.
         """
         begin = int(rows[0]) - 1
         if self.messages is not None and len(rows) >= self.messages:
@@ -103,7 +105,7 @@ def _lsn_at(listing: Listing, begin: int, size_bytes: int) -> int:
 
 
 def bytes_behind(listing: Listing, lsn: int) -> int:
-    """How many bytes of log are behind an lsn, about: within a block lsns are taken to be equally long."""
+    """Approximate bytes of the log after an lsn, assuming equally long records within a block."""
     found = 0.0
     for segment in listing.segments:
         ends = [(offset, low) for offset, low, _ in segment.blocks[1:]] + [(segment.size_bytes, segment.last_lsn + 1)]

@@ -1,13 +1,13 @@
-"""``spark.readStream.format("artemis")``: offsets are places in the log, so a range of them always has the same rows.
+"""``spark.readStream.format("artemis")``: offsets are positions in the log, so a range always has the same rows.
 
-One process of Spark's plans a query as long as it runs; the methods that touch a log are called there alone, but for
-``read``. An offset is ``{"<broker>": lsn}``: everything up to and including it has been planned. Under ``#from`` it
-tells where its batch begins: Spark forgets where the first batch of a query began, and asks for the initial offset
-again when that batch has to run again, which by then may be another one. What retention took before it was read is
-counted under ``#lost`` where losses are allowed. ``#log`` has a mark for each broker (``log/identity.py``): by it a
-query that goes on notices that the log is another one.
+One Spark process plans a query as long as it runs; methods that use a log are called only there, except ``read``. An
+offset is ``{"<broker>": lsn}``: everything up to and including it has been planned. ``#from`` is the beginning of its
+batch: Spark forgets where the first batch of a query began, and asks for the initial offset again if that batch must be
+repeated; by then it may differ. ``#lost`` counts offsets that retention removed before they were read, if losses are
+allowed. ``#log`` has a mark for each broker (``log/identity.py``), by which a restarted query notices that the log was
+replaced.
 
-What is new in a log becomes a batch when there is a row for the query in it (``ahead.py``).
+New records become a batch if they contain a row of the query (``ahead.py``).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LOG: Final = "#log"
 LAG: Final = "#lag"
 AWAY: Final = "#away"
 _MARKED: Final = "#"
-"""Names of brokers do not begin with this in an offset."""
+"""The prefix of other keys in an offset; names of brokers never have it."""
 _REFRESHES_PER_TTL: Final = 4
 _logger = logging.getLogger(__name__)
 Offset = dict[str, Any]
@@ -51,7 +51,7 @@ Offset = dict[str, Any]
 
 @dataclass(slots=True)
 class _New:
-    """What of one log is behind the last batch."""
+    """The part of one log after the last batch."""
 
     listing: Listing
     begin: int
@@ -61,7 +61,7 @@ class _New:
 
 
 class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Spark makes it in several processes: nothing is opened before an offset is asked for."""
+    """Spark creates it in several processes: nothing is opened before an offset is requested."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
@@ -70,12 +70,12 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._aheads: dict[str, Ahead] = {}
         self._has_warned = False
         self._latest: Offset = {}
-        """What was found when the last batch was planned, for the query's progress."""
+        """The ends of the logs when the last batch was planned, for the query's progress."""
         self._names: dict[str, Names] = {}
         self._target: dict[str, int] | None = None
-        """Where a run with ``availableNow`` ends."""
+        """The end of a run with ``availableNow``."""
         self._cursors: dict[str, tuple[int, float]] = {}
-        """What was told to each broker, and when."""
+        """The cursor set at each broker, and when."""
 
     # ---- offsets ---------------------------------------------------------------------------------
 
@@ -94,7 +94,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return read_limit(self._options)
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
-        """How far the next batch goes. Raises PipelineError when something behind ``start`` is gone."""
+        """The end of the next batch. Raises PipelineError if something after ``start`` was removed."""
         self._brokers.check_known(_brokers_of(start))
         known = {broker: int(start[broker]) for broker in _brokers_of(start)}
         lost: dict[str, int] = dict(start.get(LOST, {}))
@@ -174,13 +174,13 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._latest = {**latest, LAG: lags, **({AWAY: away} if away else {})}
 
     def reportLatestOffset(self) -> Offset:
-        """How far the logs go, for the query's progress; under ``#lag`` how much of that is not read, and under
-        ``#away`` who does not answer.
+        """The ends of the logs, for the query's progress; ``#lag`` is how much is unread, ``#away`` names brokers that
+        do not answer.
         """
         return self._latest
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """The run ends at what there is now."""
+        """Let the run end at the current end of the logs."""
         self._opened()
         ends = self._brokers.listings(dict.fromkeys(self._opened(), 1 << 62))
         self._target = {broker: listing.end_lsn for broker, _, listing in ends}
@@ -189,15 +189,16 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         gone = f"offsets {begin + 1} to {listing.first_lsn - 1} of broker {broker}"
         if self._options.fails_on_loss:
             raise PipelineError(
-                f"{gone} are not in the log any more: retention has removed them before this query read them. Keep more"
-                " (journal-retention-directory), name a cursor, or go on without them with failOnDataLoss=false"
+                f"{gone} are no longer in the log: retention removed them before this query read them. Keep more of "
+                "the log (journal-retention-directory), name a cursor, or continue without them with "
+                "failOnDataLoss=false"
             )
-        _logger.warning("%s are lost: retention has removed them; they are counted under %s", gone, LOST)
+        _logger.warning("%s are lost: retention removed them; they are counted under %s", gone, LOST)
 
     # ---- batches ---------------------------------------------------------------------------------
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
-        """The tasks of one batch. It is the same batch however often it is planned. Raises PipelineError."""
+        """The tasks of one batch, which is the same at every planning. Raises PipelineError."""
         self._brokers.check_known(_brokers_of(end))
         begins = end.get(FROM, start)
         found: list[InputPartition] = []
@@ -217,8 +218,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Raises PipelineError for a batch with something of a broker that is not there."""
         if top > begin:
             raise PipelineError(
-                f"a batch that is not done has the offsets {begin + 1} to {top} of broker {broker}, which is not there:"
-                " start the query again when it is, once; then it may go"
+                f"an unfinished batch has the offsets {begin + 1} to {top} of broker {broker}, which is not "
+                "available. Start the query once while that broker is available; after that it may be removed"
             )
 
     def _shares(self, place: Place, log: Log, begin: int, top: int, mark: Mark | None) -> list[InputPartition]:
@@ -248,7 +249,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # ---- cursors ---------------------------------------------------------------------------------
 
     def commit(self, end: Offset) -> None:
-        """Everything up to ``end`` is done: the brokers may forget it."""
+        """Everything up to ``end`` is done: the brokers may drop it."""
         for broker in self._opened():
             if broker in end and not self._brokers.is_away(broker):
                 self._move_cursor(broker, int(end[broker]))
@@ -273,7 +274,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         except AwayError as error:
             if not self._options.skips_unavailable:
                 raise
-            _logger.warning("%s; the cursor moves when it is there again", error)
+            _logger.warning("%s; the cursor moves when it answers again", error)
             return
         self._cursors[broker] = lsn, time.monotonic()
 

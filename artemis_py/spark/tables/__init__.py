@@ -1,1 +1,1 @@
-"""One module for each table: from pieces of the log to its rows."""
+"""One module per table, which makes its rows from pieces of the log."""

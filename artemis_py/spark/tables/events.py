@@ -1,4 +1,4 @@
-"""Table ``events``: one row for each message and thing that happened to it."""
+"""Table ``events``: one row for each message and event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Filters that Spark pushes down, as bounds on what has to be read. They narrow; Spark itself applies them exactly."""
+"""Turns filters that Spark pushes down into bounds on the reading. They only narrow it; Spark applies the filters
+exactly.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +21,22 @@ _TIME_COLUMNS: Final = {
     "messages": {"publishedAt": "time_ms", "timestamp": "timestamp_ms"},
     "events": {"timestamp": "time_ms"},
 }
-"""Which of our times a column shows."""
+"""The time that each column shows."""
 _ADDRESSES: Final = {"messages": ("address", "topic"), "events": ("address",)}
-"""Which columns show an address."""
+"""The columns that show an address."""
 HEADER_COLUMNS: Final = {
     "originalAddress": b"_AMQ_ORIG_ADDRESS",
     "originalQueue": b"_AMQ_ORIG_QUEUE",
     "originalMessageId": b"_AMQ_ORIG_MESSAGE_ID",
     "reason": b"_AMQ_ORIG_ADDRESS",
 }
-"""Which header a message has at least, where a column of the table messages is not null. The broker's own copies have
-them: of a log with few of them, few bodies are read.
+"""The header that a message must have if a column of the table messages is not null. The broker's own copies have them,
+so few bodies are read if there are few copies.
 """
 
 
 class Pushed:
-    """What the filters of one query say together."""
+    """The combined filters of one query."""
 
     def __init__(self, table: str) -> None:
         self._table = table
@@ -42,7 +44,7 @@ class Pushed:
         self._brokers: frozenset[str] | None = None
 
     def narrow(self, one: Filter) -> None:
-        """Take in one filter; those that say nothing about what has to be read are passed over."""
+        """Apply one filter; filters that do not limit the reading are skipped."""
         from pyspark.sql import datasource as spark
 
         path: tuple[str, ...] = getattr(one, "attribute", ())
@@ -64,7 +66,7 @@ class Pushed:
             self._wanted = replace(self._wanted, headers=self._wanted.headers | {HEADER_COLUMNS[path[0]]})
 
     def applied(self, wanted: Wanted, broker: str) -> Wanted | None:
-        """What is wanted of a broker besides; None when nothing is."""
+        """What is wanted from a broker under these filters; None if nothing is."""
         if self._brokers is not None and broker not in self._brokers:
             return None
         own = self._wanted

@@ -1,4 +1,4 @@
-"""Table ``messages``: one row for each message that was published."""
+"""Table ``messages``: one row for each published message."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class _Rows:
         except GoneError as error:
             if self.reading.fails_on_loss:
                 raise PipelineError(
-                    f"{error}; with failOnDataLoss=false its value is null, with includeBody=false none is read"
+                    f"{error}; failOnDataLoss=false makes its value null, and includeBody=false reads no bodies"
                 ) from None
             _logger.warning("%s: its value is null", error)
             return None

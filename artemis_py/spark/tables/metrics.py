@@ -1,4 +1,4 @@
-"""Table ``metrics``: what came to each queue and went in each interval, and how deep it was."""
+"""Table ``metrics``: counts of messages into and out of each queue per interval, and its depth."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _COUNTED: Final[dict[str, list[int]]] = {
 
 @dataclass
 class Series:
-    """Gathers the rows of one broker: one for each queue and interval in which something happened to it."""
+    """Collects the rows of one broker: one for each queue and interval with events."""
 
     interval_ms: int
     rows: dict[tuple[int, int], dict[str, int]] = field(default_factory=dict)
-    """By queue and beginning of the interval."""
+    """By queue and start of the interval."""
     _depths: dict[int, int] = field(default_factory=dict)
     _known: set[int] = field(default_factory=set)
-    """Messages of which the log tells that they came; not kept once it tells how deep queues are."""
+    """Messages whose arrival is in the log; not kept once it records queue depths."""
     _is_told: bool = False
 
     def take(self, found: Walk, wanted: Mask) -> None:
-        """The wanted records of the next piece."""
+        """Add the wanted records of the next piece."""
         facts = facts_of(found, wanted)
         facts = facts.chosen(facts.queue > 0)
         begin = 0
@@ -103,12 +103,12 @@ class Series:
             row["depthMax"] = max(row["depthMax"], int(highest[place]))
 
     def begin_at(self, time_ms: int | None) -> None:
-        """Leave out intervals that end before this time."""
+        """Skip intervals that end before this time."""
         if time_ms is not None:
             self.rows = {key: row for key, row in self.rows.items() if key[1] + self.interval_ms > time_ms}
 
     def keep_between(self, begin_ms: int | None, end_ms: int | None) -> None:
-        """Leave out intervals that begin before the one time, and at the other or later."""
+        """Keep only intervals that begin from the first time on and before the second."""
         self.rows = {
             key: row
             for key, row in self.rows.items()
@@ -116,7 +116,7 @@ class Series:
         }
 
     def keep(self, takes: Callable[[str], bool], names: Names) -> None:
-        """Leave out queues of other addresses."""
+        """Skip queues of other addresses."""
         kept = {queue for queue, address in names.queue_addresses().items() if takes(address)}
         self.rows = {key: row for key, row in self.rows.items() if key[0] in kept}
 

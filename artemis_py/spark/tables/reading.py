@@ -1,4 +1,4 @@
-"""What a table needs to make rows of pieces of the log, and how each table is reached."""
+"""What tables need to make rows from pieces of the log."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _FOR_EVER: Final = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which rows a query wants, as far as the source can tell beforehand: bounds included, None for no bound.
+    """The rows that a query wants, as far as the source can tell: bounds included, None for no bound.
 
-    ``time`` is of batches, ``timestamp`` of messages; epoch milliseconds.
+    ``time`` refers to batches, ``timestamp`` to messages; epoch milliseconds.
     """
 
     lsn_min: int = 0
@@ -37,27 +37,27 @@ class Wanted:
     addresses: frozenset[str] | None = None
     """One of these; None: any."""
     subscribed: frozenset[str] | None = None
-    """One of these or one that ``pattern`` matches; None: any."""
+    """One of these, or one that ``pattern`` matches; None: any."""
     pattern: str | None = None
     prefixes: tuple[str, ...] = ()
-    """Addresses that begin with all of these."""
+    """Prefixes that an address must all have."""
     message_ids: frozenset[int] | None = None
     """One of these; None: any."""
     original_ids: frozenset[int] | None = None
-    """Copies of one of these; None: of any. It rules out segments alone."""
+    """Copies of one of these; None: any. It only excludes segments."""
     since: Mapping[str, int] | None = None
-    """Of these addresses what is published at a time or later."""
+    """For these addresses, messages published at this time or later."""
     until: Mapping[str, int] | None = None
-    """Of these addresses what is published at a time or earlier."""
+    """For these addresses, messages published at this time or earlier."""
     headers: frozenset[bytes] = frozenset()
-    """Messages with all of these headers alone."""
+    """Only messages with all of these headers."""
 
     def between(self, lsn_min: int, lsn_max: int) -> Wanted:
-        """The same of these offsets alone."""
+        """The same, limited to these offsets."""
         return replace(self, lsn_min=lsn_min, lsn_max=lsn_max)
 
     def takes(self, address: str) -> bool:
-        """Can a message to this address be wanted?"""
+        """May a message to this address be wanted?"""
         if self.addresses is not None and address not in self.addresses:
             return False
         if not all(address.startswith(prefix) for prefix in self.prefixes):
@@ -68,17 +68,17 @@ class Wanted:
 
     @property
     def takes_all(self) -> bool:
-        """Are messages to every address wanted, whenever they were published?"""
+        """Are messages to every address wanted, at any time?"""
         is_any = self.addresses is None and self.subscribed is None
         return is_any and self.since is None and self.until is None and not self.prefixes
 
     def takes_of(self, address: str, first_ms: int, last_ms: int) -> bool:
-        """Can a message to this address be wanted that was published between two times?"""
+        """May a message to this address, published between two times, be wanted?"""
         since, until = (self.since or {}).get(address, first_ms), (self.until or {}).get(address, last_ms)
         return since <= last_ms and until >= first_ms
 
     def taken(self, codes: Numbers, addresses: Sequence[str | None], times_ms: Numbers) -> Mask:
-        """Which rows are wanted: of each the place of its address in the list, and its time. None: no address."""
+        """Which rows are wanted. ``codes`` are indexes into ``addresses``, in which None means no address."""
         takes = np.array([address is not None and self.takes(address) for address in addresses], np.bool_)
         mask: Mask = takes[codes]
         if self.since is not None:
@@ -90,7 +90,7 @@ class Wanted:
         return mask
 
     def records(self, found: Walk) -> Mask:
-        """Which records of a walk can be wanted, by lsn and time."""
+        """Which records of a walk may be wanted, by lsn and time."""
         mask = found.within(self.lsn_min, self.lsn_max)
         if self.time_ms_min is not None:
             mask &= found.times_ms >= self.time_ms_min
@@ -99,7 +99,7 @@ class Wanted:
         return mask
 
     def of_ids(self, numbers: Numbers) -> Mask:
-        """Which of these numbers of messages are wanted."""
+        """Which of these message numbers are wanted."""
         found: Mask = np.isin(numbers, np.array(sorted(self.message_ids or ()), np.int64))
         return found
 
@@ -132,8 +132,8 @@ Named = dict[int, dict[str, Any]]
 
 @dataclass(slots=True)
 class Names:
-    """Whom the numbers in the log mean. Queues are told where they were made, sessions and consumers in each segment
-    that names them.
+    """The names of the log's numbers. Queues are described where they were created, sessions and consumers in each
+    segment that names them.
     """
 
     queues: Named = field(default_factory=dict)
@@ -141,13 +141,13 @@ class Names:
     consumers: Named = field(default_factory=dict)
 
     def learn(self, segment: Segment) -> None:
-        """Take in what an index repeats."""
+        """Add the names in an index."""
         self.learn_queues(segment)
         self.sessions.update({fields["id"]: dict(fields) for fields in segment.sessions})
         self.consumers.update({fields["id"]: dict(fields) for fields in segment.consumers})
 
     def learn_queues(self, segment: Segment) -> None:
-        """Queues alone. What is deleted keeps its name: records before that speak of it."""
+        """Add only queues. Deleted queues keep their names, because earlier records mention them."""
         for fields in segment.queues:
             if not fields.get("deleted"):
                 self.queues[fields["id"]] = {"name": fields["name"], "address": fields["address"]}
@@ -162,29 +162,29 @@ class Names:
 
 
 def packed(*parts: Named) -> bytes:
-    """Small enough to go with each task."""
+    """Names packed to be sent with each task."""
     return zlib.compress(json.dumps(parts).encode(), 1)
 
 
 @lru_cache(maxsize=64)
 def unpacked(*packs: bytes) -> Names:
-    """Names again: queues, sessions and consumers in this order. Not to be changed, tasks share them."""
+    """Unpack names: queues, sessions and consumers in this order. Not to be changed: tasks share them."""
     parts = [part for pack in packs for part in json.loads(zlib.decompress(pack))]
     return Names(*({int(number): fields for number, fields in part.items()} for part in parts))
 
 
 def unknown_name(number: int) -> str:
-    """What stands for a queue whose name is not in the log any more."""
+    """The placeholder for a queue whose name is no longer in the log."""
     return f"#{number}"
 
 
 @dataclass(slots=True)
 class Reading:
-    """One piece of the log on its way to rows."""
+    """One piece of the log being turned into rows."""
 
     found: Walk
     positions: Callable[[Numbers], Numbers]
-    """From places in the piece to offsets in its file."""
+    """Maps places in the piece to offsets in its file."""
     segment: int
     log: Log
     names: Names
@@ -195,7 +195,7 @@ class Reading:
     fails_on_loss: bool
 
     def columns(self, makers: Mapping[str, Any], source: Any) -> pa.RecordBatch:
-        """A batch of the columns that are wanted, each from the function that makes it."""
+        """A batch of the wanted columns, each from its own function."""
         arrays = [makers[name](source) for name in self.schema.names]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 

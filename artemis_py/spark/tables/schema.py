@@ -1,4 +1,4 @@
-"""The tables and their columns. A column that Kafka's source has, too, has its name and its type there.
+"""The tables and their columns. Columns that Spark's Kafka source also has use its names and types.
 
 All columns may be null. Times are UTC. docs/pipeline.md says what each column means.
 """
@@ -48,7 +48,7 @@ MESSAGES: Final[dict[str, pa.DataType]] = {
     "segment": _LONG,
     "position": _LONG,
 }
-"""One row for each message that was published."""
+"""One row for each published message."""
 
 EVENTS: Final[dict[str, pa.DataType]] = {
     "offset": _LONG,
@@ -67,7 +67,7 @@ EVENTS: Final[dict[str, pa.DataType]] = {
     "broker": _STRING,
     "segment": _LONG,
 }
-"""One row for each message and each thing that happened to it."""
+"""One row for each message and event."""
 
 QUEUES: Final[dict[str, pa.DataType]] = {
     "broker": _STRING,
@@ -88,7 +88,7 @@ QUEUES: Final[dict[str, pa.DataType]] = {
     "replaced": _LONG,
     "asOf": TIMESTAMP,
 }
-"""One row for each queue that there was at a time."""
+"""One row for each queue that existed at a time."""
 
 PAGES: Final[dict[str, pa.DataType]] = {
     "broker": _STRING,
@@ -102,7 +102,7 @@ PAGES: Final[dict[str, pa.DataType]] = {
     "openedAt": TIMESTAMP,
     "droppedAt": TIMESTAMP,
 }
-"""One row for each page file of which the log speaks."""
+"""One row for each page file in the log."""
 
 METRICS: Final[dict[str, pa.DataType]] = {
     "broker": _STRING,
@@ -119,13 +119,13 @@ METRICS: Final[dict[str, pa.DataType]] = {
     "depthMax": _LONG,
     "bytesIn": _LONG,
 }
-"""One row for each queue and each interval in which something happened to it."""
+"""One row for each queue and each interval with events."""
 
 ADDRESSES: Final[dict[str, pa.DataType]] = {"broker": _STRING, "address": _STRING}
-"""One row for each address of which a log has a message or a queue."""
+"""One row for each address with a message or a queue in the log."""
 
 SPANS: Final[dict[str, pa.DataType]] = {"broker": _STRING, "span": _LONG, "digest": _BINARY}
-"""One row for each span of a log: what ``spans`` makes the tables ``queues`` and ``pages`` of."""
+"""One row for each span of a log, from which ``spans`` makes the tables ``queues`` and ``pages``."""
 
 TABLES: Final = {
     "messages": MESSAGES,

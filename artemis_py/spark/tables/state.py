@@ -1,4 +1,4 @@
-"""Tables ``queues`` and ``pages``: what the whole log of a broker adds up to."""
+"""Tables ``queues`` and ``pages``: the sum of a broker's whole log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _US_PER_MS: Final = 1000
 
 
 def queue_rows(fold: Fold, broker: str, as_of_ms: int) -> Iterator[Row]:
-    """One row for each queue that there is."""
+    """One row for each existing queue."""
     held = fold.held()
     for number, fields in sorted(fold.queues.items(), key=lambda item: (item[1]["address"], item[1]["name"])):
         now = held.get(number, Held())
@@ -42,7 +42,7 @@ def queue_rows(fold: Fold, broker: str, as_of_ms: int) -> Iterator[Row]:
 
 
 def page_rows(fold: Fold, broker: str, _as_of_ms: int) -> Iterator[Row]:
-    """One row for each page of which the log speaks."""
+    """One row for each page in the log."""
     newest = {stream: max(number for one, number in fold.pages if one == stream) for stream, _ in fold.pages}
     for (stream, number), page in sorted(fold.pages.items()):
         state = "full" if number < newest[stream] else "open"

@@ -14,24 +14,24 @@ from artemis_py.units import parse_bytes
 ROUTING_TYPES: Final = ("ANYCAST", "MULTICAST")
 
 _MEANINGS: Final = {
-    "url": "STOMP acceptors, the next one when one fails: tcp://host:61613,tcp://other:61613",
+    "url": "STOMP acceptors, tried in turn: tcp://host:61613,tcp://other:61613",
     "user": "login at the acceptor",
     "password": "login at the acceptor",
-    "address": "where messages go that have no address of their own",
+    "address": "address of rows without one of their own",
     "persistent": "true or false",
     "priority": "0 to 9",
     "routingType": "ANYCAST or MULTICAST",
     "publishId": "a name for what this job publishes",
     "rowsPerTransaction": "a number of rows",
-    "bytesPerTransaction": "a number of bytes, also as 8MiB",
+    "bytesPerTransaction": "a number of bytes, or a size such as 8MiB",
     "timeout": "a time to wait for the broker: 30 s, 2 minutes",
 }
 _NAMES: Final = {name.lower(): name for name in _MEANINGS}
 _KAFKA_S: Final = {
-    "kafka.bootstrap.servers": "the broker is named by url: tcp://host:61613",
-    "topic": "rows without an address of their own go to the one that the option address names",
+    "kafka.bootstrap.servers": "url names the broker: tcp://host:61613",
+    "topic": "option address sets the address of rows without one of their own",
 }
-"""Options of Spark's Kafka sink that are called otherwise here."""
+"""Options of Spark's Kafka sink that have other names here."""
 # Spark passes these on from writeStream, and path from save(path).
 _SPARK_S_OWN: Final = frozenset({"checkpointlocation", "queryname", "outputmode", "mergeschema"})
 _URL: Final = re.compile(
@@ -46,7 +46,7 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class SinkOptions:
-    """What the user asked for. ``publish_id`` is None when none was given."""
+    """The user's options. ``publish_id`` is None if none was given."""
 
     places: tuple[Place, ...]
     user: str | None
@@ -62,7 +62,7 @@ class SinkOptions:
 
 
 def sink_options(given: Mapping[str, str]) -> SinkOptions:
-    """What the user's options say. Raises PipelineError that names the option, what it says and what it may say."""
+    """Parse the user's options. Raises PipelineError with the option, its value and the allowed values."""
     texts = _known(given)
     if not texts.get("url", "").strip():
         raise PipelineError(f"The sink needs the option url: {_MEANINGS['url']}")
@@ -97,7 +97,7 @@ def _known(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _wrong(name: str, value: str) -> PipelineError:
-    return PipelineError(f"Option {name} is {value!r}: it says {_MEANINGS[name]}")
+    return PipelineError(f"Option {name} is {value!r}; allowed: {_MEANINGS[name]}")
 
 
 def _place(text: str) -> Place:
@@ -106,9 +106,9 @@ def _place(text: str) -> Place:
         raise _wrong("url", text)
     scheme = (found["scheme"] or "tcp").lower()
     if scheme in ("http", "https"):
-        raise PipelineError(f"Option url is {text!r}: the sink speaks STOMP; name the STOMP acceptor, tcp://host:61613")
+        raise PipelineError(f"Option url is {text!r}: the sink uses STOMP; name a STOMP acceptor, tcp://host:61613")
     if scheme not in ("tcp", "stomp"):
-        raise PipelineError(f"Option url is {text!r}: the sink knows tcp:// and stomp://, and no encryption")
+        raise PipelineError(f"Option url is {text!r}: the sink supports tcp:// and stomp://, without encryption")
     return found["host"].strip("[]"), int(found["port"])
 
 

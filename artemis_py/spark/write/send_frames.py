@@ -1,4 +1,4 @@
-"""From Arrow batches to STOMP SEND frames: which columns say what, and many frames at a time."""
+"""Turns Arrow batches into STOMP SEND frames: the meaning of columns, and many frames at a time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ COLUMNS: Final = {
     "delay": _WHOLE,
     "routingType": ("string",),
 }
-"""The columns of a row that is published, and the Spark types that each may have."""
+"""The columns of a published row, with their allowed Spark types."""
 
 HOP_HEADERS: Final = frozenset(
     {
@@ -45,8 +45,8 @@ HOP_HEADERS: Final = frozenset(
         "timestamp", "delivery-count", "amqMessageId", "ingress-timestamp",
     }
 )  # fmt: skip
-"""Headers that belong to one frame or one delivery, not to the message: never taken from the column ``headers``. Rows
-that come from another queue bring those of their last delivery along.
+"""Headers of one frame or one delivery, not of the message: never taken from the column ``headers``. Rows from another
+queue contain those of their last delivery.
 """
 _SAID_BY: Final = {
     "key": ("JMSXGroupID", "_AMQ_GROUP_ID"),
@@ -63,15 +63,15 @@ _ALWAYS_SAID: Final = "persistent"
 
 @dataclass(frozen=True, slots=True)
 class SendPlan:
-    """How rows of one schema become frames. It is made on the driver and travels to the tasks."""
+    """How rows of one schema become frames. The driver makes it and sends it to the tasks."""
 
     columns: tuple[str, ...]
-    """Our name of each column, in the order of the schema."""
+    """The internal name of each column, in the order of the schema."""
     options: SinkOptions
 
 
 def send_plan(schema: StructType, options: SinkOptions) -> SendPlan:
-    """Check the columns. Raises PipelineError for unknown or doubled ones, wrong types, and what is missing."""
+    """Check the columns. Raises PipelineError for unknown, duplicate or missing columns, and for wrong types."""
     by_lower = {name.lower(): name for name in COLUMNS}
     names: list[str] = []
     for field in schema.fields:
@@ -80,24 +80,24 @@ def send_plan(schema: StructType, options: SinkOptions) -> SendPlan:
             meant = hint(field.name, COLUMNS)
             raise PipelineError(f"The sink has no column {field.name}: {meant}; select the columns to publish")
         if name in names:
-            raise PipelineError(f"The column {name} is there twice")
+            raise PipelineError(f"The column {name} appears twice")
         found = field.dataType.simpleString()
         if found not in COLUMNS[name]:
-            raise PipelineError(f"Column {name} is {found}: it may be {' or '.join(COLUMNS[name])}")
+            raise PipelineError(f"Column {name} has the type {found}; allowed: {' or '.join(COLUMNS[name])}")
         names.append(name)
     if "value" not in names:
         raise PipelineError("A message needs the column value (string or binary)")
     if "address" in names and "topic" in names:
-        raise PipelineError("Columns address and topic both say where a message goes: drop one")
+        raise PipelineError("Columns address and topic both set the destination; drop one")
     if "deliverAt" in names and "delay" in names:
-        raise PipelineError("Columns deliverAt and delay both say when a message is delivered: drop one")
+        raise PipelineError("Columns deliverAt and delay both set the delivery time; drop one")
     if not {"address", "topic"} & set(names) and options.address is None:
-        raise PipelineError("Nothing says where messages go: set the option address, or add the column address")
+        raise PipelineError("Messages have no destination; set the option address, or add the column address")
     return SendPlan(tuple(names), options)
 
 
 class FrameMaker:
-    """Makes the frames of one task. Pieces that repeat from row to row are made once."""
+    """Makes the frames of one task. Repeated pieces are made once."""
 
     def __init__(self, plan: SendPlan) -> None:
         self._options = plan.options
@@ -116,7 +116,7 @@ class FrameMaker:
         """Headers of a row that its column ``headers`` has no say in."""
 
     def frames(self, batch: pa.RecordBatch) -> list[bytes]:
-        """One frame for each row, in order. Raises PipelineError for a row that makes no message."""
+        """One frame for each row, in order. Raises PipelineError for an invalid row."""
         bodies = self._bodies(batch)
         pieces = self._pieces(batch)
         if not pieces:
@@ -173,7 +173,7 @@ class FrameMaker:
         address = address or self._options.address
         if not address:
             raise PipelineError(
-                "A row has no address: fill the column address, or set the option address for such rows"
+                "A row has no address; fill the column address, or set the option address for such rows"
             )
         return f"destination:{escaped(address)}\n".encode()
 
@@ -196,7 +196,7 @@ class FrameMaker:
         if routing_type is None:
             return b""
         if routing_type.upper() not in ROUTING_TYPES:
-            raise PipelineError(f"A row has the routingType {routing_type!r}: it may be {' or '.join(ROUTING_TYPES)}")
+            raise PipelineError(f"A row has the routingType {routing_type!r}; allowed: {' or '.join(ROUTING_TYPES)}")
         return f"destination-type:{routing_type.upper()}\n".encode()
 
 
@@ -215,7 +215,7 @@ def _priority(priority: int | None) -> bytes:
     if priority is None:
         return b""
     if not 0 <= priority <= 9:
-        raise PipelineError(f"A row has the priority {priority}: it may be 0 to 9")
+        raise PipelineError(f"A row has the priority {priority}; allowed: 0 to 9")
     return b"priority:%d\n" % priority
 
 
@@ -223,7 +223,7 @@ def _time(header: str, ms: int | None) -> bytes:
     if ms is None:
         return b""
     if ms < 0:
-        raise PipelineError(f"A row has {ms} ms for the header {header}: it may not be below 0")
+        raise PipelineError(f"A row has {ms} ms for the header {header}, which must not be negative")
     return b"%b:%d\n" % (header.encode(), ms)
 
 
@@ -241,4 +241,4 @@ def _text(what: str, value: str | bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
-        raise PipelineError(f"A row has a {what} that is no UTF-8 text: {value[:40]!r}") from None
+        raise PipelineError(f"A row has a {what} that is not UTF-8 text: {value[:40]!r}") from None

@@ -1,4 +1,4 @@
-"""The sink: each task publishes its rows in transactions whose ids say query, batch, partition and place in it."""
+"""The sink: each task publishes its rows in transactions whose ids consist of query, batch, partition and position."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LOG: Final = logging.getLogger("artemis_py.spark")
 
 @dataclass(frozen=True)
 class Published(WriterCommitMessage):
-    """What one task reports to the driver. ``duplicates`` of its transactions had been committed before."""
+    """The report of a task to the driver. ``duplicates`` of its transactions had already been committed."""
 
     rows: int
     transactions: int
@@ -38,7 +38,9 @@ class Published(WriterCommitMessage):
 
 
 class BatchWriter(DataSourceArrowWriter):
-    """``df.write``: made on the driver, where its id is fixed for all tasks and attempts, and sent to the tasks."""
+    """The writer of ``df.write``: created on the driver, with one id for all tasks and attempts, and sent to the
+    tasks.
+    """
 
     client_class: ClassVar[type[StompClient]] = StompClient
 
@@ -57,7 +59,9 @@ class BatchWriter(DataSourceArrowWriter):
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
-    """``df.writeStream``: ids come from the query, which its checkpoint names for ever, and from its batch."""
+    """The writer of ``df.writeStream``: ids come from the query, whose checkpoint fixes its name, and from its
+    batch.
+    """
 
     client_class: ClassVar[type[StompClient]] = StompClient
 
@@ -71,7 +75,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         query_id = self._plan.options.publish_id or task.getLocalProperty(_QUERY_ID)
         if batch_id is None or query_id is None:
             raise PipelineError(
-                "Spark does not say which query and batch this task belongs to: use pyspark 4.2 or later"
+                "Spark does not say which query and batch this task belongs to; use pyspark 4.2 or later"
             )
         task_id = f"{query_id}:{batch_id}:{task.partitionId()}"
         return publish(iterator, self._plan, task_id, self.client_class)
@@ -81,21 +85,21 @@ class StreamWriter(DataSourceStreamArrowWriter):
         warn_of_ids(messages)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
-        """A task of the batch failed for good. What others published stays; the batch's next run leaves it out."""
+        """A task of the batch failed finally. What others published stays; the batch's next run skips it."""
 
 
 def batch_writer(schema: StructType, options: Mapping[str, str], *, overwrite: bool) -> BatchWriter:
-    """The writer of ``df.write``. Raises PipelineError for options and columns that make no message, and for the mode
+    """The writer of ``df.write``. Raises PipelineError for invalid options and columns, and for the mode
     ``overwrite``.
     """
     if overwrite:
-        raise PipelineError('Messages that were sent cannot be overwritten: write with .mode("append")')
+        raise PipelineError('Sent messages cannot be overwritten; write with .mode("append")')
     return BatchWriter(send_plan(schema, sink_options(options)))
 
 
 def stream_writer(schema: StructType, options: Mapping[str, str]) -> StreamWriter:
-    """The writer of ``df.writeStream``, also in mode ``complete``: each row that a batch puts out is a message. Raises
-    PipelineError for options and columns that make no message.
+    """The writer of ``df.writeStream``, also in mode ``complete``: each output row of a batch is a message. Raises
+    PipelineError for invalid options and columns.
     """
     return StreamWriter(send_plan(schema, sink_options(options)))
 
@@ -103,9 +107,9 @@ def stream_writer(schema: StructType, options: Mapping[str, str]) -> StreamWrite
 def publish(
     batches: Iterable[pa.RecordBatch], plan: SendPlan, task_id: str, client_class: type[StompClient] = StompClient
 ) -> Published:
-    """Publish one partition's rows, each exactly once however often it is tried with the same ``task_id``.
+    """Publish one partition's rows, each exactly once, even after repeated attempts with the same ``task_id``.
 
-    Raises PipelineError for rows that make no message, when the broker refuses, and when it does not answer in time.
+    Raises PipelineError for invalid rows, and if the broker refuses or does not answer in time.
     """
     options = plan.options
     client = client_class(options.places, options.timeout_s, options.user, options.password)
@@ -123,7 +127,7 @@ def publish(
 
 
 def _transactions(batches: Iterable[pa.RecordBatch], plan: SendPlan, task_id: str) -> Iterator[tuple[Transaction, int]]:
-    """Where a transaction ends depends on the rows alone, so that another attempt divides them in the same way."""
+    """The ends of transactions depend only on the rows, so that another attempt splits them in the same way."""
     for number, (chunk, is_last) in enumerate(_chunks(batches, plan)):
         is_whole = is_last and number == 0
         sends = b"".join(chunk)
@@ -156,7 +160,7 @@ def _chunks(batches: Iterable[pa.RecordBatch], plan: SendPlan) -> Iterator[tuple
 
 
 def warn_of_ids(messages: Sequence[WriterCommitMessage | None]) -> None:
-    """Say so when a batch has more transactions than the broker remembers: a repeated batch could then be published
+    """Warn if a batch has more transactions than the broker remembers: a repeated batch could then be published
     twice.
     """
     published = [message for message in messages if isinstance(message, Published) and message.transactions]
@@ -166,23 +170,23 @@ def warn_of_ids(messages: Sequence[WriterCommitMessage | None]) -> None:
     sizes = [message.id_cache_size for message in published]
     known = [size for size in sizes if size is not None]
     if len(known) < len(sizes):
-        _LOG.warning("The broker remembers no ids of transactions: a task that is repeated publishes its rows twice")
+        _LOG.warning("The broker remembers no transaction ids, so a repeated task publishes its rows twice")
     elif 2 * count > min(known):
         _LOG.warning(
-            "A batch was published in %d transactions, and the broker remembers %d ids (id-cache-size) for all who"
-            " publish: a batch that is repeated could be published twice. Raise id-cache-size above twice the"
-            " transactions of a batch, or raise rowsPerTransaction, or use fewer partitions",
+            "A batch was published in %d transactions, but the broker remembers only %d ids (id-cache-size) for all "
+            "publishers, so a repeated batch could be published twice. Raise id-cache-size above twice the "
+            "transactions of a batch, or raise rowsPerTransaction, or use fewer partitions",
             count, min(known),
         )  # fmt: skip
     if not all(message.ids_persisted for message in published):
         _LOG.warning(
-            "The broker forgets ids of transactions when it restarts (persist-id-cache is false): a batch that is"
-            " repeated across a restart could be published twice"
+            "The broker forgets transaction ids when it restarts (persist-id-cache is false), so a batch repeated "
+            "across a restart could be published twice"
         )
 
 
 def _task() -> TaskContext:
     task = TaskContext.get()
     if task is None:
-        raise PipelineError("The sink writes inside Spark tasks only")
+        raise PipelineError("The sink writes only inside Spark tasks")
     return task

@@ -1,4 +1,4 @@
-"""A small STOMP client that blocks: transactions out, receipts in, over one connection at a time."""
+"""A small blocking STOMP client: sends transactions and reads receipts, over one connection at a time."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from artemis_py.errors import PipelineError
 from artemis_py.spark.write.options import Place
 
 TRANSACTION: Final = "t"
-"""The transaction that every SEND of the client is in; one follows the other, so one name will do."""
+"""The name of every transaction of the client: they follow each other, so one name is enough."""
 
 UNCONFIRMED_MAX: Final = 2
-"""So many transactions may be under way: the next is made and sent while the broker syncs the one before."""
+"""How many transactions may be unconfirmed: the next is sent while the broker syncs the previous one."""
 
 # ERRORs after which another connection may do: connectionsAllowed, and a connectionTtl in which Spark had no rows.
 _PASSING: Final = ("This acceptor allows", "Nothing received for")
@@ -31,15 +31,15 @@ _UNESCAPES: Final = (("\\c", ":"), ("\\n", "\n"), ("\\r", "\r"), ("\\\\", "\\"))
 
 
 def escaped(text: str) -> str:
-    """A header name or value as STOMP 1.2 writes it. Raises PipelineError for a NUL, which no frame can hold."""
+    """A header name or value with STOMP 1.2 escapes. Raises PipelineError for a NUL, which a frame cannot contain."""
     if "\0" in text:
-        raise PipelineError(f"A header holds a NUL, which STOMP cannot carry: {text[:80]!r}")
+        raise PipelineError(f"A header contains NUL, which STOMP cannot carry: {text[:80]!r}")
     return text.translate(_ESCAPES)
 
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """SEND frames that take effect together, under an id that the broker carries out once."""
+    """SEND frames that take effect together, with an id that the broker commits only once."""
 
     commit_id: str
     digest: str
@@ -55,9 +55,7 @@ class Transaction:
 
 @dataclass(slots=True)
 class Confirmed:
-    """What the broker said of the transactions so far. ``id_cache_size`` is how many ids it remembers, None when it did
-    not say.
-    """
+    """The broker's confirmations so far. ``id_cache_size`` is how many ids it remembers, None if unknown."""
 
     transactions: int = 0
     duplicates: int = 0
@@ -66,14 +64,14 @@ class Confirmed:
 
 
 class _Lost(Exception):
-    """The connection is gone; what was not confirmed is to be sent again."""
+    """The connection is lost; unconfirmed transactions must be sent again."""
 
 
 class StompClient:
-    """Sends transactions in order and waits for their receipts; a lost connection is opened again, to the next place.
+    """Sends transactions in order and waits for their receipts; after a lost connection it connects to the next place.
 
-    ``timeout_s`` bounds how long it waits without a transaction being confirmed: for a broker that is down, for room on
-    an address with BLOCK, for a slow disk.
+    ``timeout_s`` limits how long it waits without a confirmation: for a broker that is down, for room on an address
+    with BLOCK, for a slow disk.
     """
 
     def __init__(
@@ -98,7 +96,7 @@ class StompClient:
     def send(self, transaction: Transaction) -> None:
         """Send a transaction; returns when no more than one is unconfirmed.
 
-        Raises PipelineError when the broker refuses it, or confirms nothing within the time.
+        Raises PipelineError if the broker refuses it, or confirms nothing in time.
         """
         self._renew_deadline()
         self._number += 1
@@ -113,7 +111,7 @@ class StompClient:
         return self.confirmed
 
     def close(self) -> None:
-        """Close the connection; what is not confirmed may or may not have happened."""
+        """Close the connection; unconfirmed transactions may or may not have been committed."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -206,7 +204,7 @@ class StompClient:
                 raise _Lost(f"{self._shown_place()} closed the connection")
             self._received += data or b""
         elif not writable and left_s <= 0:
-            raise self._too_late("has the address policy BLOCK and no room, or is the broker stuck?")
+            raise self._too_late("is the address full with policy BLOCK, or does the broker hang?")
         return bool(writable)
 
     # ---- frames ----------------------------------------------------------------------------------
@@ -234,7 +232,7 @@ class StompClient:
 
     def _confirm(self, number: int, headers: dict[str, str]) -> None:
         if not self._waiting or self._waiting[0][0] != number:
-            raise PipelineError(f"{self._shown_place()} confirms a transaction that it was not sent: {number}")
+            raise PipelineError(f"{self._shown_place()} confirmed a transaction that was not sent: {number}")
         self._waiting.popleft()
         confirmed = self.confirmed
         confirmed.transactions += 1
@@ -253,14 +251,15 @@ class StompClient:
         advice = ""
         if reason.endswith("is full"):
             advice = (
-                ": make room, or give it address-full-policy PAGE or BLOCK; nothing of the transaction was published"
+                ": consume messages, or give it address-full-policy PAGE or BLOCK; nothing of the transaction was "
+                "published"
             )
         elif "with other messages" in reason:
             advice = (
-                ": its rows are others than the first time, or came in another order or division. If this is another"
-                " run, give it another publishId. Else give every partition an order (sortWithinPartitions), or raise"
-                " rowsPerTransaction and bytesPerTransaction above a partition; keep both options and the number of"
-                " partitions as they were"
+                ": its rows differ from the first time, or came in another order or split. If this is another run, "
+                "give it another publishId. Otherwise give every partition an order (sortWithinPartitions), or raise "
+                "rowsPerTransaction and bytesPerTransaction above a partition; keep both options and the number of "
+                "partitions as they were"
             )
         elif "Open transactions hold more" in reason:
             advice = ": lower bytesPerTransaction or rowsPerTransaction"
@@ -285,8 +284,8 @@ class StompClient:
         self.close()
         places = ", ".join(map(_shown, self._places))
         return PipelineError(
-            f"{places}: nothing confirmed for {self._timeout_s:g} s ({self._trouble}): {question} The option timeout"
-            " says how long the sink waits"
+            f"{places}: nothing was confirmed for {self._timeout_s:g} s ({self._trouble}): {question} The option "
+            "timeout sets how long the sink waits"
         )
 
     def _shown_place(self) -> str:

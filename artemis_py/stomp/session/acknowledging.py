@@ -94,7 +94,7 @@ class Acknowledging:
         subscription = self._subscriptions.by_consumer.get(int(consumer_text))
         if subscription is None or int(message_text) not in subscription.consumer.held:
             if subscription is not None and subscription.ack_mode == AUTO:
-                raise FrameError(f"Message {text[:80]} was delivered with ack:auto and is acknowledged already")
+                raise FrameError(f"Message {text[:80]} was delivered with ack:auto and is already acknowledged")
             raise _not_in_delivery(text)
         named = frame.headers.get("subscription")
         if version == "1.1" and named != subscription.id:

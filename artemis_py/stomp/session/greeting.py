@@ -1,4 +1,4 @@
-"""CONNECT and its answer."""
+"""CONNECT and its response."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from artemis_py.stomp.wire.frames import VERSIONS, AckRun, AnyFrame, Frame, Fram
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """A session that may begin: its version, client-id, the login that it gave, heart-beats, and the CONNECTED
-    frame.
-    """
+    """An accepted session: its version, client-id, login, heart-beats, and CONNECTED frame."""
 
     version: str
     client_id: str | None
@@ -26,7 +24,7 @@ class Greeting:
 
 
 def choose_version(accept_version: str | None) -> str | None:
-    """The highest version both sides speak; 1.0 when the client names none; None when there is none in common."""
+    """The highest common version; 1.0 if the client names none; None if there is none in common."""
     if accept_version is None:
         return "1.0"
     offered = {part.strip() for part in accept_version.split(",")}
@@ -61,9 +59,9 @@ def greet(frame: AnyFrame, state: SessionState) -> Greeting | None:
 
 
 def _greet(frame: Frame, service: StompService, session_name: str) -> Greeting | bytes:
-    """Answer CONNECT or STOMP: a greeting, or the ERROR frame that refuses the client.
+    """Answer CONNECT or STOMP with a greeting, or with the ERROR frame that refuses the client.
 
-    login and passcode are not checked: this version authenticates nobody, and says so at start.
+    login and passcode are not checked: this version has no authentication, and says so at start.
     """
     headers = frame.headers
     receipt = headers.get("receipt")
@@ -74,7 +72,7 @@ def _greet(frame: Frame, service: StompService, session_name: str) -> Greeting |
         return writer.error(message, "1.0", receipt, [("version", ",".join(VERSIONS))])
     if frame.command == "STOMP" and version == "1.0":
         return writer.error(
-            "A STOMP frame needs an accept-version of 1.1 or 1.2; 1.0 knows only CONNECT", "1.0", receipt
+            "A STOMP frame needs an accept-version of 1.1 or 1.2; STOMP 1.0 has only CONNECT", "1.0", receipt
         )
     if "passcode" in headers and "login" not in headers:
         return writer.error("CONNECT has a passcode but no login", version, receipt)

@@ -1,4 +1,4 @@
-"""Heart-beats: what was agreed on, and when one is due or missed."""
+"""Heart-beats: the agreed intervals, and when a beat is due or missed."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ from artemis_py.stomp.wire.frames import FrameError
 
 _SERVER_INTERVAL_MS_MIN: Final = 500
 _SERVER_INTERVAL_MS_MAX: Final = 300_000
-"""A client that wishes for less gets more: what the broker sends is how it finds out that nobody is there."""
+"""A client that asks for fewer beats still gets this many: the broker detects dead clients by sending."""
 
 
 @dataclass(frozen=True, slots=True)
 class BeatRules:
-    """An acceptor's parameters about silence (Artemis manual, "STOMP heart-beats and connection-ttl"). Times in ms."""
+    """An acceptor's parameters for silent clients (Artemis manual, "STOMP heart-beats and connection-ttl"). Times in
+    ms.
+    """
 
     ttl_ms_min: int
     ttl_ms_max: int
     modifier: float
     silent_ttl_ms: int
-    """For clients that promise no heart-beats; 0: they may be silent for ever (STOMP 1.2: a server must not expect
+    """For clients that announce no heart-beats; 0: they may be silent for ever (by STOMP 1.2, a server must not expect
     beats then).
     """
     default_ttl_ms: int = 60000
 
     @staticmethod
     def of(acceptor: AcceptorConfig, connection_ttl_override_ms: int) -> BeatRules:
-        """The rules of one acceptor; a ttl for silent clients only where the file asks for one."""
+        """The rules of one acceptor; silent clients have a ttl only if the file sets one."""
         configured = (
             int(acceptor.params["connectionTtl"]) if "connectionTtl" in acceptor.params else connection_ttl_override_ms
         )
@@ -43,9 +45,9 @@ class BeatRules:
 
 @dataclass(frozen=True, slots=True)
 class Beats:
-    """What a connection agreed on. ``send_ms``: the broker sends something at least that often (0: need not).
-    ``ttl_ms``: how long the client may be silent (0: for ever). ``header``: the answer in CONNECTED, None when the
-    client said nothing.
+    """The agreement of a connection. ``send_ms``: the broker sends something at least this often (0: not required).
+    ``ttl_ms``: how long the client may be silent (0: for ever). ``header``: the value in CONNECTED, None if the client
+    sent none.
     """
 
     send_ms: int = 0
@@ -54,7 +56,7 @@ class Beats:
 
     @property
     def every_ms(self) -> int:
-        """How often the broker really sends: early, and also while messages flow, because clients count strictly."""
+        """How often the broker actually sends: early, and also while messages flow, because clients are strict."""
         return self.send_ms * 3 // 4
 
 
@@ -113,12 +115,12 @@ class Pulse:
 
 
 def negotiate(text: str | None, rules: BeatRules) -> Beats:
-    """Answer a client's heart-beat header ``cx,cy``. Raises FrameError when it is malformed."""
+    """Answer a client's heart-beat header ``cx,cy``. Raises FrameError if it is malformed."""
     if text is None:
         return Beats(ttl_ms=rules.silent_ttl_ms)
     first, comma, second = text.partition(",")
     if not comma or not _is_number(first) or not _is_number(second):
-        raise FrameError(f"heart-beat must be two numbers of milliseconds with a comma between, not {text[:40]!r}")
+        raise FrameError(f"heart-beat must be two numbers of milliseconds separated by a comma, not {text[:40]!r}")
     client_sends_ms, client_wants_ms = int(first), int(second)
     send_ms = 0
     if client_wants_ms:
@@ -132,7 +134,7 @@ def negotiate(text: str | None, rules: BeatRules) -> Beats:
 
 
 def _clamped(wanted_ms: int, rules: BeatRules) -> int:
-    """The answer to a client without beats also keeps to the acceptor's longest ttl."""
+    """The answer to a client without beats also respects the acceptor's maximum ttl."""
     return min(wanted_ms, int(rules.ttl_ms_max / rules.modifier))
 
 

@@ -188,7 +188,7 @@ class Publishing:
         """The disk had no room for a body. Raises AddressFullError, unless the address has the policy DROP."""
         address = route_of(self._state, frame.shape).address
         if address.refusal != "DROP":
-            raise AddressFullError(f"There is no room on the disk for this body: {reason}")
+            raise AddressFullError(f"No disk space for this body: {reason}")
         address.dropped_message_count += 1
         if frame.receipt is not None:
             self._state.confirm(frame.receipt)

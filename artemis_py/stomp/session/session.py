@@ -222,7 +222,7 @@ class Session:
             self._leave(failed=False, now_ms=now_ms)
             self._end()
         else:
-            raise FrameError("The session is connected already: a second CONNECT is not allowed", syntax=True)
+            raise FrameError("The session is already connected: a second CONNECT is not allowed", syntax=True)
         receipt = headers.get("receipt")
         if self.state.has_unfinished():
             self.state.begin_errand(command, receipt, extra)
@@ -327,6 +327,6 @@ class Session:
             return
         silent_ms = 0 if self.state.blocked_by is not None else self.pulse.silent_ms(now_ms)
         if silent_ms:
-            self.kick(f"Nothing received for {silent_ms} ms; {self.pulse.beats.ttl_ms} ms were agreed on", now_ms)
+            self.kick(f"Nothing received for {silent_ms} ms; the agreed limit is {self.pulse.beats.ttl_ms} ms", now_ms)
         elif self.pulse.take_beat(now_ms):
             self.out.parts().append(b"\n")

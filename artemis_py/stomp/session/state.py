@@ -92,7 +92,7 @@ class SessionState:
         errand.is_answered = True
         self.lsn_written = self.lsn_before = self.broker.log.last_lsn
         if errand.has_failed:
-            reason = f"{errand.command} was not carried out to its end: an internal error, which the broker's log tells"
+            reason = f"{errand.command} was not completed because of an internal error; see the broker's log"
             self.refuse(reason, errand.receipt, syntax=False)
         elif errand.receipt is not None:
             self.confirm(errand.receipt, errand.extra)

@@ -1,4 +1,4 @@
-"""Subscriptions: from a SUBSCRIBE frame's headers to a consumer on the right queue."""
+"""Turns the headers of a SUBSCRIBE frame into a consumer on the right queue."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from artemis_py.stomp.wire.frames import FrameError
 from artemis_py.stomp.wire.writer import MessageWriter
 
 SELECTOR_CHARACTERS_PER_UNIT: Final = 2
-"""Reading so much of a selector costs one unit of the turn's budget."""
+"""How many characters of a selector cost one unit of the turn's budget."""
 AUTO: Final = "auto"
 CLIENT: Final = "client"
 INDIVIDUAL: Final = "client-individual"
@@ -34,7 +34,7 @@ _REPLAY_HEADERS: Final = ("x-qpid-replay-period", "replay-period")
 
 
 class Subscription:
-    """One SUBSCRIBE of one connection: the consumer behind it and how its messages are written and acknowledged."""
+    """One subscription of a connection: its consumer, and how its messages are written and acknowledged."""
 
     __slots__ = ("ack_mode", "consumer", "destination", "durable_name", "id", "queue", "size_bytes", "writer")
 
@@ -56,17 +56,17 @@ class Subscription:
         self.writer = writer
         self.durable_name = durable_name
         self.size_bytes = SUBSCRIPTION_BYTES + len(id) + len(destination)
-        """What it takes in memory, without its selector."""
+        """Its size in memory without its selector."""
 
     @property
     def selector(self) -> str | None:
-        """Its own selector: not that of a queue which filters itself."""
+        """Its own selector, not the filter of its queue."""
         selector = self.consumer.selector
         return None if selector is None else selector.text
 
     def covered_by(self, message_id: int) -> list[Entry]:
-        """Let go of the entries that an ACK or NACK of this message settles: with ``client`` also all sent before
-        it.
+        """Release the entries that an ACK or NACK of this message settles: in the mode ``client`` also all entries sent
+        before it.
         """
         consumer = self.consumer
         if self.ack_mode == INDIVIDUAL:
@@ -76,7 +76,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """Who subscribes: what of the connection matters to a subscription."""
+    """The properties of a connection that matter to a subscription."""
 
     owner: Any
     client: Client
@@ -85,7 +85,7 @@ class Subscriber:
 
 
 def durable_name_of(headers: dict[str, str]) -> str | None:
-    """The durable subscription that a frame names, under any of the three header names (the first found counts)."""
+    """The durable subscription that a frame names, by any of the three header names (the first found counts)."""
     for header in _DURABLE_NAME_HEADERS:
         if header in headers:
             return headers[header]
@@ -93,14 +93,14 @@ def durable_name_of(headers: dict[str, str]) -> str | None:
 
 
 def durable_queue_name(subscriber: Subscriber, durable_name: str) -> str:
-    """The queue behind a durable subscription. Raises BrokerError when the connection has no client-id."""
+    """The queue behind a durable subscription. Raises BrokerError if the connection has no client-id."""
     if not subscriber.client.client_id:
         raise BrokerError("A durable subscription needs a client-id header in CONNECT")
     return f"{subscriber.client.client_id}.{durable_name}"
 
 
 def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, str], now_ms: int) -> Subscription:
-    """Open a subscription. Raises BrokerError, SelectorError or FrameError; nothing is left behind then."""
+    """Open a subscription. Raises BrokerError, SelectorError or FrameError without side effects."""
     broker = service.broker
     destination = headers["destination"]
     ack_mode = headers.get("ack", AUTO)
@@ -115,7 +115,7 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
     priority = _first_number(headers, _PRIORITY_HEADERS) or 0
     replay_period_s = _first_number(headers, _REPLAY_HEADERS)
     if replay_period_s is not None and replay_period_s < 0:
-        raise FrameError(f"{_REPLAY_HEADERS[0]} must be a number of seconds from 0 on, not {replay_period_s}")
+        raise FrameError(f"{_REPLAY_HEADERS[0]} must be a number of seconds, 0 or more, not {replay_period_s}")
     queue, durable_name, filters_itself = _queue_for(service, subscriber, headers, destination, selector)
     no_local = subscriber.client.origin if _is_true(headers, _NO_LOCAL_HEADERS) else 0
     if queue.temporary:
@@ -179,7 +179,7 @@ def _whole_number(text: str, header: str) -> int:
 
 
 def _first_number(headers: dict[str, str], names: tuple[str, ...]) -> int | None:
-    """The number in the first of these headers that is there."""
+    """The number in the first of these headers that is present."""
     for name in names:
         if name in headers:
             return _whole_number(headers[name], name)
@@ -193,9 +193,7 @@ def _is_true(headers: dict[str, str], names: tuple[str, ...]) -> bool:
 def _queue_for(
     service: StompService, subscriber: Subscriber, headers: dict[str, str], destination: str, selector: Selector | None
 ) -> tuple[Queue, str | None, bool]:
-    """The queue to read, the durable subscription's name, and whether the queue itself has the selector for a
-    filter.
-    """
+    """The queue to read, the durable subscription's name, and whether the selector is the queue's filter."""
     broker = service.broker
     by = subscriber.reader.user or ""
     temporary = service.temporaries.obtain(destination, subscriber.client, service.limits.temporary_max)
@@ -225,8 +223,8 @@ def _queue_for(
 
 
 def _usual_type(broker: Broker, name: str) -> str:
-    """An address that has anycast is read through its queue; one that is only multicast through a queue of one's
-    own.
+    """A consumer of an anycast address reads the address' queue; a consumer of a multicast-only address gets its own
+    queue.
     """
     address = broker.addresses.get(name)
     if address is None or not address.routing_types:
@@ -255,8 +253,8 @@ def _durable_queue(
 
 
 def _check_private(service: StompService, client: Client, address_name: str, queue_name: str | None) -> None:
-    """Raises BrokerError when a destination, under whichever name, is the temporary one of another client."""
+    """Raises BrokerError if a destination, by whatever name, is another client's temporary destination."""
     queue = None if queue_name is None else service.broker.queues.get(queue_name)
     name = address_name if queue is None else queue.address.name
     if not service.temporaries.may_read(name, client):
-        raise BrokerError(f"{name} is a temporary destination of another client, which alone may read it")
+        raise BrokerError(f"{name} is a temporary destination of another client; only that client may read it")

@@ -41,11 +41,11 @@ class Subscriptions:
             raise FrameError(f"SUBSCRIBE needs an id header in STOMP {state.version}", syntax=True)
         key = headers.get("id") or headers["destination"]
         if key in self.by_key:
-            raise FrameError(f"There is a subscription {key[:80]!r} already")
+            raise FrameError(f"There is already a subscription {key[:80]!r}")
         if len(self.by_key) >= state.service.limits.subscriptions_max:
             raise LimitError(
-                f"A connection may have {state.service.limits.subscriptions_max} subscriptions: unsubscribe, use "
-                "another connection, or raise maxSubscriptions of the acceptor"
+                f"Too many subscriptions: a connection may have {state.service.limits.subscriptions_max}; unsubscribe, "
+                "use another connection, or raise maxSubscriptions of the acceptor"
             )
         holdings = state.broker.holdings
         holdings.admit("SUBSCRIBE")

@@ -42,8 +42,8 @@ class Transactions:
     def too_many_operations(self) -> str:
         """The error for one operation more than that."""
         return (
-            f"Open transactions hold {self._state.service.limits.transaction_operations_max} messages, and may not hold"
-            " more (maxTransactionOperations of the acceptor): commit more often"
+            f"Open transactions hold {self._state.service.limits.transaction_operations_max} operations, the most "
+            "allowed (maxTransactionOperations of the acceptor): commit more often"
         )
 
     @property
@@ -55,7 +55,10 @@ class Transactions:
     @property
     def too_many_bytes(self) -> str:
         """The error for more bytes than that."""
-        return f"Open transactions hold more than {self._state.service.limits.transaction_bytes_max} bytes"
+        return (
+            f"Open transactions hold more than {self._state.service.limits.transaction_bytes_max} bytes "
+            "(maxTransactionBytes of the acceptor)"
+        )
 
     @property
     def held_bytes(self) -> int:
@@ -72,10 +75,13 @@ class Transactions:
         """BEGIN. Raises FrameError without an id or with one that is open, LimitError when too many are."""
         name = _name_in(headers, "BEGIN")
         if name in self.by_name:
-            raise FrameError(f"Transaction {name[:80]!r} has begun already")
+            raise FrameError(f"Transaction {name[:80]!r} has already begun")
         limits = self._state.service.limits
         if len(self.by_name) >= limits.transactions_max:
-            raise LimitError(f"A connection may have {limits.transactions_max} open transactions")
+            raise LimitError(
+                f"Too many open transactions: a connection may have {limits.transactions_max} "
+                "(maxTransactions of the acceptor)"
+            )
         self._state.broker.holdings.admit("BEGIN")
         self.by_name[name] = Transaction()
 
@@ -137,8 +143,8 @@ class Transactions:
         places_max = self._state.service.limits.transaction_places_max
         if places > places_max:
             raise LimitError(
-                f"The messages of this transaction meet {places} queues, counted one by one, and maxTransactionPlaces"
-                f" of the acceptor allows {places_max}: send fewer messages in a transaction"
+                f"The messages of this transaction go to {places} queues, counted per message; the limit is "
+                f"{places_max} (maxTransactionPlaces of the acceptor). Send fewer messages in a transaction"
             )
 
     def _about_ids(self, *, is_repeated: bool) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ _PIECE_BYTES: Final = 4096
 
 @final
 class _Pieces:
-    """A body in memory. Small pieces are put together, so the cost depends on the body's size, however it arrives."""
+    """A body in memory. Small pieces are joined, so that a body costs no more than its length, however it arrives."""
 
     __slots__ = ("_parts", "_tail")
 
@@ -23,7 +23,7 @@ class _Pieces:
         self._tail: bytearray | None = None
 
     def append(self, data: bytes) -> None:
-        """Add the next part of the body."""
+        """Add a piece of the body."""
         if len(data) >= _PIECE_BYTES:
             self._parts.append(data)
             self._tail = None
@@ -55,7 +55,7 @@ class BodyRules:
 
 @final
 class UnfinishedFrame:
-    """A frame whose header block was read and whose body is not complete."""
+    """A frame with an incomplete body."""
 
     __slots__ = ("_bytes_needed", "_frame", "_frame_bytes", "_held_bytes", "_pieces", "_rules", "_upload")
 
@@ -64,7 +64,7 @@ class UnfinishedFrame:
         self._frame_bytes = frame.size_bytes
         self._rules = rules
         self._bytes_needed = bytes_needed
-        """The size of the body with its NUL; -1: it ends at the first NUL."""
+        """How many bytes the body and its NUL need; -1: up to a NUL."""
         self._held_bytes = len(start)
         self._pieces: _Pieces | None = _Pieces(start)
         self._upload: IncomingBody | None = None
@@ -128,7 +128,7 @@ class UnfinishedFrame:
 
 
 def upload_large(frames: list[tuple[AnyFrame, bytes]], rules: BodyRules) -> None:
-    """Move to files the large bodies that arrived in one piece."""
+    """Move large bodies that arrived in one piece to files."""
     assert rules.upload is not None
     for place, (frame, body) in enumerate(frames):
         if len(body) >= rules.large_bytes_min and isinstance(frame, Send):
@@ -146,4 +146,4 @@ def no_nul(frame: BodiedFrame) -> FrameError:
 
 def too_large(frame: BodiedFrame, limit: int) -> FrameError:
     """The error for a body over the acceptor's limit."""
-    return FrameError(f"A body of more than {limit} bytes (maxBodyBytes of the acceptor)", receipt_of(frame))
+    return FrameError(f"Body too large: more than {limit} bytes (maxBodyBytes of the acceptor)", receipt_of(frame))

@@ -7,7 +7,7 @@ from artemis_py.core.address import ANYCAST, MULTICAST
 
 
 class Prefixes:
-    """An acceptor's ``anycastPrefix`` and ``multicastPrefix``: a prefix is taken off and decides the routing type."""
+    """An acceptor's ``anycastPrefix`` and ``multicastPrefix``: a prefix is removed and decides the routing type."""
 
     __slots__ = ("_prefixes",)
 
@@ -21,7 +21,7 @@ class Prefixes:
         return Prefixes(acceptor.list_param("anycastPrefix"), acceptor.list_param("multicastPrefix"))
 
     def split(self, destination: str) -> tuple[str, str | None]:
-        """The destination without its prefix, and the routing type that the prefix means (None: no prefix)."""
+        """The destination without its prefix, and the prefix's routing type (None: no prefix)."""
         for prefix, routing_type in self._prefixes:
             if destination.startswith(prefix):
                 return destination[len(prefix) :], routing_type
@@ -29,6 +29,6 @@ class Prefixes:
 
 
 def split_qualified(name: str) -> tuple[str, str | None]:
-    """``address::queue`` in its two parts; a name without ``::`` is an address."""
+    """Split ``address::queue``; a name without ``::`` is an address."""
     address, colons, queue = name.partition("::")
     return (address, queue) if colons else (name, None)

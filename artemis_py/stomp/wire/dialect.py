@@ -1,9 +1,9 @@
-"""How one acceptor reads the frames of one STOMP version, and what it remembers of frames already seen.
+"""How one acceptor reads frames of one STOMP version, and its cache of frames already seen.
 
-A SEND's headers fall in three classes. Hop headers (receipt, transaction, content-length, and names only the broker
-may write) concern this frame alone and are taken out. Deciding headers (destination, priority, …) make up a
-``Shape``, remembered by their bytes. All others pass through untouched. So a producer that puts a new correlation-id
-in every message still costs little, and one that repeats its headers costs a dictionary look-up.
+There are three classes of SEND headers. Hop headers (receipt, transaction, content-length, and names that only the
+broker may write) belong to this frame alone and are removed. Deciding headers (destination, priority, …) form a
+``Shape``, cached by their bytes. All others pass through unchanged. So a producer with a new correlation-id in every
+message still costs little, and one that repeats its headers costs a dictionary look-up.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from artemis_py.stomp.wire.headers import decode_block, first_of_each, parse_con
 MEMO_ENTRIES_MAX: Final = 4096
 MEMO_BLOCK_BYTES_MAX: Final = 1024
 MEMO_BYTES_MAX: Final = 1 << 20
-"""Of header blocks that are remembered in one table; what they mean takes about three times that."""
+"""Bytes of header blocks cached in one table; their meaning takes about three times as much."""
 
 _RECEIPT: Final = b"\nreceipt:"
 _UNAMBIGUOUS: Final = bytes(code for code in range(ord("!"), ord("~") + 1) if chr(code) not in "\\:")
-"""What a header value may consist of that reads alike in every version, and is written as it was read."""
+"""The characters of header values that are read alike in every version and written as they were read."""
 _CARRIED: Final = frozenset({"receipt", "transaction", "content-length"})
 _FORGED: Final = frozenset(
     {
@@ -43,18 +43,18 @@ _CARRIED_BYTES: Final = frozenset(name.encode() for name in _CARRIED)
 _DECIDING_BYTES: Final = frozenset(name.encode() for name in _DECIDING)
 _FORGED_BYTES: Final = frozenset(name.encode() for name in _FORGED)
 _OWN: Final = _CARRIED | _FORGED | _DECIDING
-"""What passes through under none of these names."""
+"""No header with one of these names passes through."""
 _BLANKS: Final = (
     "".join(map(chr, [*range(ord(" ") + 1), *range(0x2000, 0x2010)]))
     + "\x7f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
-"""What readers strip from names, or do not see."""
+"""Characters that readers strip from names or do not see."""
 _PASSING_NAMES_MAX: Final = 1024
 _PASSING_NAME_BYTES_MAX: Final = 64
 
 
 class Dialect:
-    """One acceptor's reading of one version. Its memory is bounded and shared by the acceptor's connections."""
+    """One acceptor's reader of one version. Its cache is bounded and shared by the acceptor's connections."""
 
     def __init__(self, version: str, acceptor: AcceptorConfig) -> None:
         self.version = version
@@ -67,13 +67,13 @@ class Dialect:
         self._memo_bytes = 0
         self._shape_bytes = 0
         self._seen: set[int] = set()
-        """Hashes of blocks met once: what never repeats is not worth keeping."""
+        """Hashes of blocks seen once: a block that never repeats is not worth caching."""
         self._shapes: dict[tuple[bytes, ...], Shape] = {}
         self._passing: set[bytes] = set()
-        """Names seen that pass through."""
+        """Names seen so far that pass through."""
 
     def read(self, block: bytes) -> Frame | Send | Refused:
-        """The frame that a header block announces. Raises FrameError when nothing after it could be read."""
+        """The frame of a header block. Raises FrameError if nothing after it can be read."""
         if block.startswith(b"SEND\n") and b"\\" not in block and b"\r" not in block and block.isascii():
             send = self._read_plain_send(block)
             if send is not None:
@@ -82,7 +82,7 @@ class Dialect:
 
     def read_with_receipt(self, block: bytes, start: int) -> Frame | Send | Refused:
         """As ``read``, for a block with a receipt line after the line feed at ``start``. A client that asks for many
-        receipts gives each an id of its own: without that line its blocks are often alike.
+        receipts gives each its own id; without that line its blocks are often alike.
         """
         end = block.find(b"\n", start + 1)
         value = block[start + len(_RECEIPT) :] if end < 0 else block[start + len(_RECEIPT) : end]
@@ -99,7 +99,7 @@ class Dialect:
         return frame
 
     def remember(self, block: bytes, send: Send) -> None:
-        """Keep a frame without a receipt for the next one with the same bytes, if these bytes came before."""
+        """Cache a frame without a receipt for the next one with the same bytes, if these bytes were seen before."""
         number = hash(block)
         if number not in self._seen:
             if len(self._seen) >= MEMO_ENTRIES_MAX:
@@ -117,7 +117,7 @@ class Dialect:
     # ---- SEND, the quick way: no escapes, one colon a line ---------------------------------------
 
     def _read_plain_send(self, block: bytes) -> Send | None:
-        """None when something needs the careful way (which also words the error)."""
+        """None if the block needs the slow path (which also words the error)."""
         lines = block.split(b"\n")
         count = len(lines) - 1
         if block.count(b":") != count or count > self.limits.headers_max:
@@ -156,7 +156,7 @@ class Dialect:
         return self._send_with_hop_headers(shape, text, carried)
 
     def _passes(self, name: bytes) -> bool:
-        """Is this the name of a header that only passes through? Those that do are remembered."""
+        """Is this the name of a header that only passes through? Such names are cached."""
         if not name or not passes_through(name.decode()):
             return False
         if len(name) <= _PASSING_NAME_BYTES_MAX:
@@ -215,7 +215,7 @@ class Dialect:
         return Send(_head(shape, text, length is not None), shape, content_length, receipt, chosen.get("transaction"))
 
     def shape(self, headers: dict[str, str]) -> Shape:
-        """What a SEND's deciding headers say. Raises FrameError for a value that means nothing."""
+        """The meaning of a SEND's deciding headers. Raises FrameError for an invalid value."""
         destination = headers.get("destination")
         if not destination:
             raise FrameError("SEND needs a destination header")
@@ -253,8 +253,8 @@ class Dialect:
 
 
 def passes_through(name: str) -> bool:
-    """Does a header go to consumers as the sender wrote it? Not under a name of the broker's own, nor under one that
-    many clients take for it because they strip names.
+    """Does a header go to consumers as the sender wrote it? Not if the broker uses its name, nor if clients that strip
+    names would take it for one of the broker's.
     """
     return name not in _OWN and name.strip(_BLANKS) not in _OWN
 
@@ -289,7 +289,7 @@ def _canonical(shape: Shape, headers: dict[str, str]) -> bytes:
 
 
 def routing_type_of(text: str | None, header: str) -> str | None:
-    """A routing type as headers write it. Raises FrameError for anything but ANYCAST and MULTICAST."""
+    """The routing type in a header. Raises FrameError for anything but ANYCAST and MULTICAST."""
     if text is None or text in (ANYCAST, MULTICAST):
         return text
     raise FrameError(f"{header} must be ANYCAST or MULTICAST, not {text[:40]!r}")
@@ -309,7 +309,7 @@ def _expiry(text: str | None) -> int:
         return 0
     value = _integer(text, "expires")
     if value < 0:
-        raise FrameError(f"expires must be a time in epoch milliseconds or 0 for never, not {value}")
+        raise FrameError(f"expires must be a time in epoch milliseconds, or 0 for never, not {value}")
     return value
 
 
@@ -324,5 +324,5 @@ def _integer(text: str, name: str) -> int:
     if not (unsigned.isascii() and unsigned.isdigit()):
         raise FrameError(f"{name} is not a number: {text[:40]!r}")
     if len(unsigned) > 18:
-        raise FrameError(f"{name} is not a number of 18 digits at most: {text[:40]!r}")
+        raise FrameError(f"{name} must be a number of at most 18 digits, not {text[:40]!r}")
     return int(digits)

@@ -1,4 +1,4 @@
-"""What the parser hands to a session, and the limits it keeps."""
+"""Frames that the parser gives to a session, and the parser's limits."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _ACK_BYTES_MAX: Final = len("ACK\nid:") + 2 * 18 + len("-")
 
 
 class FrameError(ArtemisError):
-    """A frame that cannot be carried out. Raised by the parser it means that nothing after it can be read; raised while
-    a frame is handled, ``syntax`` says whether it is malformed (a missing header, a body where none may be) or merely
-    asks for the impossible.
+    """A frame cannot be processed. If the parser raises it, nothing after it can be read. If it is raised while a frame
+    is handled, ``syntax`` says whether the frame is malformed (a missing header, a forbidden body) or only asks for
+    something impossible.
     """
 
     def __init__(self, message: str, receipt: str | None = None, *, syntax: bool = False) -> None:
@@ -34,7 +34,7 @@ class FrameError(ArtemisError):
 
 
 class Frame:
-    """Any frame but SEND: its command and its headers, decoded; of repeated headers the first."""
+    """Any frame except SEND: its command and decoded headers; of repeated headers the first."""
 
     __slots__ = ("command", "content_length", "headers")
 
@@ -42,7 +42,7 @@ class Frame:
         self.command = command
         self.headers = headers
         self.content_length = content_length
-        """-1 when the frame has no content-length."""
+        """-1 if the frame has no content-length."""
 
     @property
     def size_bytes(self) -> int:
@@ -52,9 +52,7 @@ class Frame:
 
 
 class AckRun:
-    """ACKs of STOMP 1.2 with nothing but an id, one behind the other: in each pair the number of the consumer and that
-    of the message, as digits.
-    """
+    """Consecutive STOMP 1.2 ACKs with only an id, as pairs of consumer number and message number, in digits."""
 
     __slots__ = ("pairs",)
 
@@ -68,13 +66,13 @@ class AckRun:
 
 
 class Refused:
-    """A frame that is told apart from the next one but means nothing: a bad value, or (STOMP 1.0) a bad line."""
+    """A frame that is delimited but invalid: a bad value, or (STOMP 1.0) a bad line."""
 
     __slots__ = ("content_length", "incomplete", "reason", "receipt")
 
     def __init__(self, reason: str, receipt: str | None, content_length: int, *, incomplete: bool = False) -> None:
         self.incomplete = incomplete
-        """True when a header that the command must have is missing: bad syntax, where the version minds."""
+        """True if a required header is missing, which some versions treat as bad syntax."""
         self.reason = reason
         self.receipt = receipt
         self.content_length = content_length
@@ -86,8 +84,8 @@ class Refused:
 
 
 class Shape:
-    """What a SEND's deciding headers say, shared by every frame that repeats them. Headers that only pass through are
-    not in it.
+    """The meaning of a SEND's deciding headers, shared by every frame that repeats them. It does not include headers
+    that only pass through.
     """
 
     __slots__ = (
@@ -109,16 +107,16 @@ class Shape:
         self.due_delay_ms = 0
         self.duplicate_id: str | None = None
         self.block = b""
-        """The deciding headers that consumers see, canonical."""
+        """The deciding headers that consumers see, in canonical form."""
         self.simple = True
-        """Nothing that needs a closer look: no expiry, no schedule, no duplicate id, no temporary names."""
+        """Nothing special: no expiration, no schedule, no duplicate id, no temporary names."""
         self.plain = True
         """Simple and transient."""
 
 
 class Send:
-    """A SEND frame. ``quick`` means: no transaction, and a simple shape; ``gathers``: in a transaction, with a simple
-    shape and no receipt.
+    """A SEND frame. ``quick``: no transaction and a simple shape. ``gathers``: in a transaction, with a simple shape
+    and no receipt.
     """
 
     __slots__ = ("content_length", "gathers", "head", "quick", "receipt", "shape", "transaction")
@@ -141,7 +139,7 @@ class Send:
 
 
 class LargeSend(Send):
-    """A SEND whose body goes to a file of its own."""
+    """A SEND whose body goes to its own file."""
 
     __slots__ = ("upload",)
 
@@ -162,7 +160,7 @@ def receipt_of(frame: BodiedFrame) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one connection may ask of the broker; each is a parameter of the acceptor. Beyond it: ERROR and a clean
+    """The limits of one connection; each is a parameter of the acceptor. Exceeding one leads to an ERROR and a clean
     close.
     """
 
@@ -179,11 +177,11 @@ class Limits:
     transaction_operations_max: int = 10_000
     transaction_places_max: int = 250_000
     large_body_bytes_min: int = -1
-    """From which size a body goes to a file of its own; -1: never."""
+    """Bodies of this size or more go to a file of their own; -1: never."""
 
     @property
     def allow_any_ack(self) -> bool:
-        """Is an ACK with an id of two numbers never too large?"""
+        """Do the limits allow every ACK with an id of two numbers?"""
         return self.headers_max > 0 and min(self.header_line_bytes_max, self.header_bytes_max) >= _ACK_BYTES_MAX
 
     @staticmethod

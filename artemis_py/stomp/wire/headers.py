@@ -1,8 +1,8 @@
-"""Header lines of a frame, decoded as its STOMP version says.
+"""Decodes the header lines of a frame by the rules of its STOMP version.
 
-1.0 knows no escapes; blanks after the colon are dropped. 1.1 knows ``\\n``, ``\\c`` and ``\\\\``; 1.2 adds ``\\r``.
-CONNECT frames are never unescaped. A carriage return before the line feed belongs to the line end in every version
-(only 1.2 says so; people at a terminal use the others too); anywhere else in a line 1.2 forbids it.
+STOMP 1.0 has no escapes, and blanks after the colon are dropped. 1.1 has ``\\n``, ``\\c`` and ``\\\\``; 1.2 adds
+``\\r``. CONNECT frames are never unescaped. A carriage return before the line feed belongs to the line end in every
+version (only 1.2 says so, but people at a terminal use the others, too); elsewhere in a line, 1.2 forbids it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from artemis_py.stomp.wire.frames import COMMANDS, FrameError, Limits
 
 _RECEIPT: Final = b"\nreceipt:"
 _ESCAPES: Final = {"1.1": (("\\n", "\n"), ("\\c", ":")), "1.2": (("\\n", "\n"), ("\\c", ":"), ("\\r", "\r"))}
-"""Beside that of the backslash itself. 1.0 has none."""
+"""Besides that of the backslash itself. 1.0 has none."""
 
 
 def decode_block(block: bytes, version: str, limits: Limits) -> tuple[str, list[tuple[str, str]]]:
@@ -23,14 +23,16 @@ def decode_block(block: bytes, version: str, limits: Limits) -> tuple[str, list[
     if len(block) > limits.header_line_bytes_max:
         longest = max(map(len, block.split(b"\n")))
         if longest > limits.header_line_bytes_max:
-            raise FrameError(f"A header line of {longest} bytes; at most {limits.header_line_bytes_max} are allowed")
+            raise FrameError(
+                f"Header line too long: {longest} bytes, at most {limits.header_line_bytes_max} are allowed"
+            )
     try:
         text = block.decode()
     except UnicodeDecodeError as error:
         raise FrameError(f"Headers are not UTF-8: {error.reason} at byte {error.start}") from None
     lines = text.split("\n")
     if len(lines) - 1 > limits.headers_max:
-        raise FrameError(f"A frame with {len(lines) - 1} headers; at most {limits.headers_max} are allowed")
+        raise FrameError(f"Too many headers: {len(lines) - 1}, at most {limits.headers_max} are allowed")
     command = lines[0].removesuffix("\r")
     if command not in COMMANDS:
         raise FrameError(_unknown_command(command))
@@ -42,14 +44,14 @@ def decode_block(block: bytes, version: str, limits: Limits) -> tuple[str, list[
 def _unknown_command(command: str) -> str:
     shown = command[:40].replace("\r", "\\r")
     if command.upper() in COMMANDS:
-        return f"Unknown command {shown!r}: commands are written in capitals"
+        return f"Unknown command {shown!r}: write commands in capitals"
     return f"Unknown command {shown!r}"
 
 
 def _decode_line(line: str, version: str, plain: bool) -> tuple[str, str]:
     name, colon, value = line.partition(":")
     if not colon or not name:
-        raise FrameError(f"A header line without {'a name' if colon else 'a colon'}: {line[:40]!r}")
+        raise FrameError(f"Header line without {'a name' if colon else 'a colon'}: {line[:40]!r}")
     if "\r" in line and version == "1.2":
         raise FrameError(f"A carriage return inside the header {name[:40]!r}")
     if version == "1.0":
@@ -60,7 +62,7 @@ def _decode_line(line: str, version: str, plain: bool) -> tuple[str, str]:
 
 
 def receipt_in(block: bytes, version: str) -> str | None:
-    """The receipt that a block asks for which cannot be read as a whole; None when that line cannot be read, either."""
+    """The receipt that an unreadable block asks for; None if that line is unreadable, too."""
     start = block.find(_RECEIPT)
     if start < 0:
         return None
@@ -88,7 +90,7 @@ def _unescape(text: str, version: str) -> str:
 
 
 def _undefined(part: str, version: str) -> FrameError:
-    """The first escape of a text that this version does not have."""
+    """The first escape in a text that this version does not define."""
     known = [escape for escape, _ in _ESCAPES[version]]
     slash = part.find("\\")
     while part[slash : slash + 2] in known:
@@ -98,7 +100,7 @@ def _undefined(part: str, version: str) -> FrameError:
 
 def first_of_each(headers: list[tuple[str, str]]) -> dict[str, str]:
     """Headers by name; of repeated ones the first counts (STOMP 1.1 and 1.2, "Repeated Header Entries"; 1.0 does not
-    say).
+    specify it).
     """
     chosen: dict[str, str] = {}
     for name, value in headers:
@@ -107,9 +109,11 @@ def first_of_each(headers: list[tuple[str, str]]) -> dict[str, str]:
 
 
 def parse_content_length(text: str, limits: Limits) -> int:
-    """The value of a content-length header. Raises FrameError when it is no number or more than a body may have."""
+    """The value of a content-length header. Raises FrameError if it is not a number or exceeds the maximum body
+    size.
+    """
     if not (text.isascii() and text.isdigit()):
         raise FrameError(f"content-length is not a number: {text[:40]!r}")
     if len(text) > 18 or int(text) > limits.body_bytes_max:
-        raise FrameError(f"A body of {text[:40]} bytes; at most {limits.body_bytes_max} are allowed")
+        raise FrameError(f"Body too large: {text[:40]} bytes, at most {limits.body_bytes_max} are allowed")
     return int(text)

@@ -1,4 +1,4 @@
-"""What waits to be sent to one client, in order, each part until the record that it depends on is durable."""
+"""Output that waits for one client, in order; each part waits until the record it depends on is durable."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from artemis_py.message import LargeBody
 Part: TypeAlias = bytes | LargeBody
 """A large body stands for its bytes, which are still in its file."""
 PART_BYTES: Final = 100
-"""A part of a frame that waits for the disk, beside the message's own bytes, which the message counts."""
+"""The cost of a waiting part of a frame, besides the message's own bytes, which the message counts."""
 
 
 class Outbound:
-    """Parts of frames with the lsn they depend on. A part never overtakes an earlier one.
+    """Parts of frames with the lsn that they depend on. No part overtakes an earlier one.
 
-    Parts added one after the other with no higher lsn share a segment, so that a turn's frames cost one comparison.
+    Consecutive parts without a higher lsn share a segment, so that a turn's frames cost one comparison.
     """
 
     __slots__ = ("segments",)
 
     def __init__(self) -> None:
         self.segments: list[tuple[int, list[Part]]] = []
-        """Each with the lsn that all of it waits for."""
+        """Each with the lsn that all its parts wait for."""
 
     def __bool__(self) -> bool:
         return bool(self.segments)
@@ -36,13 +36,11 @@ class Outbound:
         return count
 
     def clear(self) -> None:
-        """Nobody is there any more to send it to."""
+        """Drop everything: the client is gone."""
         self.segments.clear()
 
     def parts(self, lsn: int = 0) -> list[Part]:
-        """The list to append parts to that may leave once ``lsn`` is durable (0: at once, after what is before
-        them).
-        """
+        """The list for parts that may be sent once ``lsn`` is durable (0: right after the parts before them)."""
         segments = self.segments
         if segments and segments[-1][0] >= lsn:
             return segments[-1][1]
@@ -51,7 +49,7 @@ class Outbound:
         return parts
 
     def take(self, durable_lsn: int) -> list[Part]:
-        """Remove and return the parts that may leave now."""
+        """Remove and return the parts that may be sent now."""
         segments = self.segments
         if not segments or segments[0][0] > durable_lsn:
             return []

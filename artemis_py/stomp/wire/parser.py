@@ -1,10 +1,10 @@
-"""Bytes to frames, many at a time, however the network has cut them.
+"""Parses bytes into frames, many at a time, however the network split them.
 
-The parser looks for the end of a header block, asks the dialect what the block says (or remembers it), and then knows
-how long the body is. Each byte is looked for line ends, for the end of its block and for a NUL at most once, and copied
-a few times at most, however the bytes come: in pieces, with CR LF, or as nothing but line ends.
+The parser finds the end of a header block, gets the block's meaning from the dialect (or its cache), and then knows the
+length of the body. It searches each byte at most once for line ends, for the end of its block and for a NUL, and copies
+it a few times at most, however the bytes arrive: in pieces, with CR LF, or only as line ends.
 
-It finds no more frames at a time than it is asked for. What is behind them waits (``has_more``).
+It returns no more frames at a time than asked for. The rest waits (``has_more``).
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from artemis_py.stomp.wire.headers import receipt_in
 
 _EOL: Final = b"\r\n"
 _NO_BODY_BYTES_MAX: Final = 1024
-"""So many line ends are no body of CONNECT."""
+"""Up to this many line ends do not count as a body of CONNECT."""
 _LF: Final = 10
 _CR: Final = 13
 _A: Final = 65
 _RECEIPT: Final = b"\nreceipt:"
 ACK_RUN_MAX: Final = 256
-"""The most ACKs that are one request."""
+"""The most ACKs in one request."""
 _ACK_RUN: Final = re.compile(rb"(?:ACK\nid:\d{1,18}+-\d{1,18}+\n\n\0\n?+){1,%d}+" % ACK_RUN_MAX)
 _ACK_IDS: Final = re.compile(rb"(\d+)-(\d+)")
 _LINE_ENDS: Final = re.compile(rb"[\r\n]*+")
 _NOWHERE: Final = (1 << 60) - 1
-"""Behind every byte; what -1 becomes with ``&``."""
+"""A position after every byte; what -1 becomes with ``&``."""
 _FIRST_LINE_BYTES_MAX: Final = 256
 _READ_UNITS: Final = 4
 _READ_BYTES_SHIFT: Final = 7
-"""Reading a header block that was not met before costs so many units, and one for so many bytes, as a power of two."""
+"""Reading a new header block costs this many units, plus one for so many bytes (as a power of two)."""
 
 
 @final
 class Parser:
-    """One connection's stream of frames. It knows bytes and limits, not what a frame does.
+    """One connection's stream of frames. It knows bytes and limits, not what frames do.
 
     A SEND with a large body is returned as a LargeSend as soon as all of the body arrived, whether or not it is written
     to its file. Without ``rules`` every body is kept in memory.
@@ -56,41 +56,41 @@ class Parser:
         self._rules = BodyRules(dialect.limits) if rules is None else rules
         self._header_bytes_max = dialect.limits.header_bytes_max
         self.read_units = 0
-        """What reading header blocks has cost; whoever pays for it sets it back."""
+        """The cost of reading header blocks; whoever charges it resets it."""
         self.error: FrameError | None = None
-        """Why nothing more can be read; the frames before it were returned."""
+        """Why nothing more can be read; earlier frames were returned."""
         self._data = b""
         self._position = 0
-        """Where in the data the frames begin that nobody has asked for yet."""
+        """Where the frames not yet asked for begin in the data."""
         self._start = bytearray()
-        """The beginning of a frame of which the header block is not complete."""
+        """The beginning of a frame with an incomplete header block."""
         self._searched_bytes = 0
-        """Up to where no end of the block begins in it."""
+        """How far it has been searched for the end of the block."""
         self._reads_ack_runs = dialect.version == "1.2" and dialect.limits.allow_any_ack
         self._last_with_receipt: tuple[bytes, bytes, Send | None] = (b"", b"", None)
-        """What stood before and behind the id of a receipt, and the frame."""
+        """The bytes before and after the id of a receipt, and the frame."""
         self._unfinished: UnfinishedFrame | None = None
         """The frame whose body is being read."""
 
     @property
     def in_frame(self) -> bool:
-        """Has a frame begun that is not complete?"""
+        """Is a frame incomplete?"""
         return self._unfinished is not None or bool(self._start.lstrip(_EOL))
 
     @property
     def in_large_body(self) -> bool:
-        """Does what comes now go to a file?"""
+        """Does incoming data go to a file?"""
         return self._unfinished is not None and self._unfinished.is_uploading
 
     @property
     def waiting_bytes(self) -> int:
-        """What is held in memory of frames that are not complete, or were not looked at."""
+        """Bytes in memory of incomplete and unread frames."""
         rest_bytes = len(self._data) + len(self._start)
         return rest_bytes if self._unfinished is None else rest_bytes + self._unfinished.memory_bytes
 
     @property
     def has_more(self) -> bool:
-        """Are there bytes that were not looked at, because no more frames were asked for?"""
+        """Are there unread bytes because no more frames were asked for?"""
         return bool(self._data)
 
     def forget(self) -> None:
@@ -101,8 +101,8 @@ class Parser:
         self._last_with_receipt = (b"", b"", None)
 
     def feed(self, data: bytes, frames_max: int = sys.maxsize) -> list[tuple[AnyFrame, bytes]]:
-        """The frames that ``data`` completes, each with its body; about ``frames_max`` at the most, the others wait
-        for ``more``.
+        """The frames that ``data`` completes, each with its body; about ``frames_max`` at most, the rest wait for
+        ``more``.
         """
         if self._data:
             self._data = self._data[self._position :] + data
@@ -133,7 +133,7 @@ class Parser:
         return frames
 
     def more(self, frames_max: int = sys.maxsize) -> list[tuple[AnyFrame, bytes]]:
-        """The next frames of what came already."""
+        """The next frames in the data already received."""
         frames: list[tuple[AnyFrame, bytes]] = []
         data, self._data = self._data, b""
         try:
@@ -145,7 +145,7 @@ class Parser:
         return frames
 
     def feed_one(self, data: bytes) -> tuple[list[tuple[AnyFrame, bytes]], bytes]:
-        """Like ``feed`` for the frame that must come first (CONNECT): at most one frame, and the bytes behind it."""
+        """Like ``feed`` for the first frame (CONNECT): at most one frame, and the bytes after it."""
         frames: list[tuple[AnyFrame, bytes]] = []
         try:
             if self._start:
@@ -163,7 +163,7 @@ class Parser:
             nul = data.find(0, body_at) if frame.content_length < 0 else body_at + frame.content_length
             body = data[body_at:] if nul < 0 else data[body_at:nul]
             if max(len(body), frame.content_length) > _NO_BODY_BYTES_MAX or body.strip(_EOL):
-                reason = "The first frame must be CONNECT or STOMP, and that has no body"
+                reason = "The first frame must be CONNECT or STOMP, without a body"
                 raise FrameError(reason, receipt_of(frame))
             if not 0 <= nul < len(data):
                 self._start += data[position:]
@@ -243,9 +243,8 @@ class Parser:
         self._position = position
 
     def _block_with_cr(self, data: bytes, position: int, lf_end: int, crlf_end: int) -> tuple[bytes, int]:
-        """The header block at ``position``, of which a line may end with CR LF, and where its body begins; -1 when it
-        is not complete, and what there is of it is kept. ``lf_end`` and ``crlf_end`` are where the next empty lines
-        are.
+        """The header block at ``position``, whose lines may end with CR LF, and where its body begins. -1 if it is
+        incomplete; then its beginning is kept. ``lf_end`` and ``crlf_end`` are the positions of the next empty lines.
         """
         end = min(lf_end, crlf_end)
         if end == _NOWHERE:
@@ -259,7 +258,7 @@ class Parser:
         return block.removesuffix(b"\r"), crlf_end + 3
 
     def _first_block(self, data: bytes, position: int) -> tuple[bytes, int]:
-        """As ``_block_with_cr``, for a block that comes alone."""
+        """Like ``_block_with_cr``, for a single block."""
         lf_end, crlf_end = data.find(b"\n\n", position) & _NOWHERE, data.find(b"\n\r\n", position) & _NOWHERE
         found = self._block_with_cr(data, position, lf_end, crlf_end)
         if b"\0" in found[0]:
@@ -267,24 +266,24 @@ class Parser:
         return found
 
     def _refuse_block(self, block: bytes) -> None:
-        """Raises FrameError for a block that is too long or has a NUL, with the receipt that stands in it before."""
+        """Raises FrameError for a block that is too long or has a NUL, with the receipt found before that."""
         limit = self._header_bytes_max
         if len(block) > limit:
             start = block[:limit].rpartition(b"\n")[0]
-            reason = f"Headers of more than {limit} bytes (maxHeaderBytes of the acceptor)"
+            reason = f"Headers too large: more than {limit} bytes (maxHeaderBytes of the acceptor)"
             raise FrameError(reason, receipt_in(start, self.dialect.version))
         receipt = receipt_in(block.partition(b"\0")[0], self.dialect.version)
-        raise FrameError("A NUL among the headers: the empty line after them is missing", receipt)
+        raise FrameError("NUL among the headers: the empty line after them is missing", receipt)
 
     def _hold_start(self, start: bytes) -> None:
-        """Keep the beginning of a frame, and refuse what can be none."""
+        """Keep the beginning of a frame, and refuse what cannot be one."""
         self._start += start
         self._searched_bytes = 0
         self._check_start(start)
 
     def _with_start(self, data: bytes) -> bytes | None:
-        """What was kept of a frame with what came now; None when the empty line is still missing. Only what is new is
-        looked at.
+        """The kept beginning of a frame plus the new data; None if the empty line is still missing. Only the new data
+        is searched.
         """
         start = self._start
         is_line_end = start[0] == _CR
@@ -298,13 +297,13 @@ class Parser:
         return None
 
     def _check_start(self, data: bytes) -> None:
-        """Refuse what came of a frame, the last of it being ``data``, where no empty line can make it a frame."""
+        """Refuse the beginning of a frame, ending with ``data``, if no empty line can make it valid."""
         start = self._start
         size = len(start)
         if size > self._header_bytes_max + len("\n\r") or b"\0" in data:
             self._refuse_block(bytes(start))
         if size - len(data) <= _FIRST_LINE_BYTES_MAX < size and start.find(b"\n", 0, _FIRST_LINE_BYTES_MAX) < 0:
-            raise FrameError("No command: the first line of a frame has no end")
+            raise FrameError("No command: the first line of the frame does not end")
         self._searched_bytes = max(size - len("\n\r"), 0)
 
     def _read(self, block: bytes) -> BodiedFrame:
@@ -325,7 +324,7 @@ class Parser:
         return frame
 
     def _read_with_receipt(self, block: bytes, receipt_at: int) -> BodiedFrame:
-        """A SEND with a receipt; the next one is often the same but for that receipt's id."""
+        """A SEND with a receipt; the next one often differs only in the receipt's id."""
         frame = self.dialect.read_with_receipt(block, receipt_at)
         if isinstance(frame, Send) and frame.transaction is None and len(block) <= MEMO_BLOCK_BYTES_MAX:
             end = block.find(b"\n", receipt_at + 1)
@@ -335,8 +334,8 @@ class Parser:
 
 
 def _skip_line_ends(data: bytes, position: int) -> int:
-    """The first byte from ``position`` that belongs to a frame. Raises FrameError for a CR that no LF follows; one that
-    is the last byte is left for what comes.
+    """The first byte from ``position`` on that belongs to a frame. Raises FrameError for a CR without LF; a CR that is
+    the last byte waits for more data.
     """
     after = position + 1
     size = len(data)

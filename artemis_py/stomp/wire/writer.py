@@ -1,4 +1,4 @@
-"""Frames to bytes, as each STOMP version writes them."""
+"""Writes frames as bytes, for each STOMP version."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _ESCAPES_12: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", ":": "\\c", "\r":
 
 
 _END: Final = b"\0\n"
-"""What ends a frame. STOMP allows line ends behind the NUL; ActiveMQ, Artemis and RabbitMQ all write one, and some
-clients (PHP's pecl-stomp) take one byte behind each NUL away without looking at it.
+"""The end of a frame. STOMP allows line ends after the NUL; ActiveMQ, Artemis and RabbitMQ all write one, and some
+clients (PHP's pecl-stomp) drop one byte after each NUL without checking it.
 """
 _STAMP_BYTES: Final = len("\nredelivered:false\nexpires:\ntimestamp:\n")
 
 
 def escape(text: str, version: str) -> str:
-    """One header name or value. STOMP 1.0 has no escapes: a line feed there becomes a blank."""
+    """Escape a header name or value. STOMP 1.0 has no escapes: there a line feed becomes a blank."""
     if version == "1.2":
         return text.translate(_ESCAPES_12)
     if version == "1.1":
@@ -35,8 +35,8 @@ def escape(text: str, version: str) -> str:
 
 
 def escape_name(text: str, version: str) -> str:
-    """A header's name. What a version cannot write in it becomes ``_``: left as it is, or as a blank that many clients
-    strip, it would make another name of it, and with ``message-id:`` one of the broker's own.
+    """Escape a header's name. Characters that a version cannot write become ``_``: unchanged, or as a blank that many
+    clients strip, they would turn it into another name, such as the broker's own ``message-id``.
     """
     if version == "1.2":
         return text.translate(_ESCAPES_12)
@@ -44,8 +44,8 @@ def escape_name(text: str, version: str) -> str:
 
 
 def connected(headers: list[tuple[str, str]]) -> bytes:
-    """A CONNECTED frame; its headers are not escaped (STOMP 1.2, "Value Encoding"), so what would break a line is taken
-    out.
+    """A CONNECTED frame. Its headers are not escaped (STOMP 1.2, "Value Encoding"), so characters that would break a
+    line are removed.
     """
     lines = "".join(f"{name}:{value.translate(_BREAKS)}\n" for name, value in headers)
     return f"CONNECTED\n{lines}\n\0\n".encode()
@@ -61,7 +61,7 @@ def receipt(receipt_id: str, version: str, extra: Sequence[tuple[str, str]] = ()
 def error(
     message: str, version: str, receipt_id: str | None = None, extra: list[tuple[str, str]] | None = None
 ) -> bytes:
-    """An ERROR frame; its body repeats the message, for people who read it raw: nothing in it moves a terminal."""
+    """An ERROR frame. Its body repeats the message for people who read it raw, without terminal control characters."""
     message = escaped(message)
     headers = [("message", message[:500]), ("content-type", "text/plain")]
     if receipt_id is not None:
@@ -73,9 +73,7 @@ def error(
 
 
 def head_block(head: Head, version: str) -> bytes:
-    """A message's header block in the form of ``version``. Only blocks with escapes differ from the 1.2 form that is
-    kept.
-    """
+    """A message's header block in the form of ``version``. Only blocks with escapes differ from the stored 1.2 form."""
     if version == "1.2" or b"\\" not in head.block:
         return head.block
     lines: list[str] = []
@@ -86,7 +84,7 @@ def head_block(head: Head, version: str) -> bytes:
 
 
 class MessageWriter:
-    """Writes one subscription's MESSAGE frames. What does not change from message to message is made once."""
+    """Writes one subscription's MESSAGE frames. The constant parts are made once."""
 
     __slots__ = (
         "_ack", "_first_line", "_firsts", "_like_body_bytes", "_like_bytes", "_like_head", "_like_id_bytes", "_prefix",
@@ -100,15 +98,15 @@ class MessageWriter:
         self._prefix = f"MESSAGE\n{subscription_line}message-id:".encode() + self._tag
         self._ack = b"" if settles or version != "1.2" else b"\nack:" + self._tag
         self._sized_only = version == "1.0"
-        """In 1.0 only messages sent with a content-length get one: its presence tells bytes from text there."""
+        """In 1.0 only messages sent with a content-length get one: there its presence distinguishes bytes from text."""
         self.amq_message_id = False
         self.ingress_timestamp = False
         self.lifetime: Lifetime | None = None
-        """The queue's bounds: what the header expires tells is what counts on the queue."""
+        """The queue's limits on expiration: the header expires shows the effective value."""
         self._firsts: set[int] | None = None
         self._first_line = b""
         self._like_head: Head | None = None
-        """Of the frame measured last that had nothing special: a message like it makes a frame of the same size."""
+        """The last measured frame without special headers: a similar message makes a frame of the same size."""
         self._like_body_bytes = self._like_id_bytes = self._like_bytes = 0
 
     def mark_firsts(self, header: str, firsts: set[int]) -> None:

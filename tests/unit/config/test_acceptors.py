@@ -61,19 +61,19 @@ def test_uris_that_are_accepted(uri: str, host: str, port: int) -> None:
 @pytest.mark.parametrize(
     ("uri", "words"),
     [
-        ("", "no URI"),
-        (" ", "no URI"),
-        ("nonsense", "no URI"),
-        ("localhost:1", "no URI"),
-        ("tcp://local^host:1", "no URI"),
-        ("tcp://localhost:1?a=%zz", "no URI"),
+        ("", "the URI is empty"),
+        (" ", "the URI is empty"),
+        ("nonsense", "not a URI"),
+        ("localhost:1", "not a URI"),
+        ("tcp://local^host:1", "not a URI"),
+        ("tcp://localhost:1?a=%zz", "not a URI"),
         ("http://localhost:1", "unknown scheme"),
         ("tcp://:1", "host is missing"),
         ("tcp://localhost", "port is missing"),
         ("tcp://localhost:", "port is missing"),
-        ("tcp://localhost:65536", "port 65536 is wrong"),
-        ("tcp://localhost:-1", "port -1 is wrong"),
-        ("tcp://localhost:x", "port x is wrong"),
+        ("tcp://localhost:65536", "wrong port 65536"),
+        ("tcp://localhost:-1", "wrong port -1"),
+        ("tcp://localhost:x", "wrong port x"),
     ],
 )
 def test_uris_that_are_refused(uri: str, words: str) -> None:
@@ -125,7 +125,7 @@ def test_limits_have_defaults_and_take_whole_numbers_only(name: str, default: in
     assert made(f"tcp://localhost:1?{name}=7").int_param(name) == 7
     for wrong in ("x", "", "10K", "1.5", "-2", "9223372036854775808"):
         (problem,) = errors_of(acceptor(f"tcp://localhost:1?{name}={wrong}"))
-        assert f"parameter {name} is wrong" in problem.message
+        assert f"parameter {name} has a wrong value" in problem.message
 
 
 def test_the_table_names_each_parameter_once() -> None:
@@ -136,13 +136,13 @@ def test_the_table_names_each_parameter_once() -> None:
 
 def test_an_unknown_parameter_is_a_warning_with_the_nearest_name() -> None:
     (warning,) = warnings_of(acceptor("tcp://localhost:1?maxheaders=5"))
-    assert warning == "broker.xml:3: acceptor 'a': unknown parameter maxheaders is left out; did you mean 'maxHeaders'?"
+    assert warning == "broker.xml:3: acceptor 'a': unknown parameter maxheaders is ignored; did you mean 'maxHeaders'?"
 
 
 def test_a_word_that_is_no_boolean_counts_as_false() -> None:
     uri = "tcp://localhost:1?tcpNoDelay=456"
     assert made(uri).bool_param("tcpNoDelay") is False
-    assert any("counts as false" in warning for warning in warnings_of(acceptor(uri)))
+    assert any("read as false" in warning for warning in warnings_of(acceptor(uri)))
 
 
 def test_parameters_without_effect_are_named_once_unless_they_repeat_the_default() -> None:
@@ -153,7 +153,7 @@ def test_parameters_without_effect_are_named_once_unless_they_repeat_the_default
     )
     assert [each for each in warnings_of(core) if "tune" in each] == [
         (
-            "broker.xml:3: a setting tunes the inside of Artemis, which is built in another way here: "
+            "broker.xml:3: 1 setting tunes the internals of Artemis and has no effect here: "
             "acceptor parameter tcpSendBufferSize (3)"
         )
     ]
@@ -183,11 +183,9 @@ def test_protocols_that_are_not_spoken_are_named_once() -> None:
         '<acceptors><acceptor name="a">tcp://localhost:1?protocols=CORE,AMQP,STOMP</acceptor>'
         '<acceptor name="b">tcp://localhost:2?protocols=MQTT,AMQP,STOMP</acceptor></acceptors>'
     )
-    assert warnings_of(core) == [
-        "broker.xml:3: protocols that this broker does not speak are left out: CORE, AMQP, MQTT"
-    ]
+    assert warnings_of(core) == ["broker.xml:3: unsupported protocols are ignored: CORE, AMQP, MQTT"]
     assert "did you mean 'STOMP'?" in warnings_of(acceptor("tcp://localhost:1?protocols=STMP,HTTP"))[0]
-    assert any("counts as STOMP" in each for each in warnings_of(acceptor("tcp://localhost:1?protocols=stomp")))
+    assert any("is read as STOMP" in each for each in warnings_of(acceptor("tcp://localhost:1?protocols=stomp")))
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "127.0.0.1", "127.255.0.9", "::1", "::ffff:127.0.0.1"])
@@ -247,6 +245,6 @@ def test_two_acceptors_of_one_name_or_port_are_refused() -> None:
     (problem,) = errors_of(both("tcp://localhost:1", "tcp://localhost:2", ("a", "a")))
     assert "two acceptors are named 'a'" in problem.message
     (problem,) = errors_of(both("tcp://localhost:1", "tcp://localhost:1"))
-    assert "is taken by the acceptor at broker.xml:3" in problem.message
+    assert "the acceptor at broker.xml:3 already uses" in problem.message
     assert errors_of(both("tcp://localhost:0", "tcp://localhost:0")) == []
     assert errors_of(both("tcp://localhost:1?protocols=AMQP", "tcp://localhost:1")) == []

@@ -39,7 +39,7 @@ def test_two_expiry_addresses() -> None:
     (problem,) = circles(settings(("a", EXPIRES.format("b")), ("b", EXPIRES.format("a"))))
     assert (problem.severity, problem.line) == ("warning", 4)
     assert problem.message == (
-        "messages go round, until the broker drops them, at the latest after 16 hops: "
+        "messages go in a loop until the broker drops them after 16 hops at most: "
         "from 'a' to 'b' by expiry-address (broker.xml:4), "
         "from 'b' to 'a' by expiry-address (broker.xml:5)"
     )

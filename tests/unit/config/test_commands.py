@@ -51,7 +51,7 @@ def test_check_of_a_file_with_warnings(tmp_path: Path, capsys: pytest.CaptureFix
     file = write(tmp_path, GOOD + "<journal-type>NIO</journal-type>\n<metrics><jvm-gc>true</jvm-gc></metrics>")
     assert run(check, file) == 0
     printed = capsys.readouterr().out.splitlines()[-6:]
-    assert printed[0].startswith(f"{file}:10: note[tuning]: a setting tunes the inside of Artemis")
+    assert printed[0].startswith(f"{file}:10: note[tuning]: 1 setting tunes the internals of Artemis")
     assert printed[1].startswith("    10 | <security-settings>")
     assert printed[2].startswith(f"{file}:11: warning[no-effect]: metrics is ignored: ")
     assert printed[3] == "    11 | <metrics><jvm-gc>true</jvm-gc></metrics>"
@@ -114,7 +114,7 @@ def test_check_of_a_broken_file(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert printed.out.splitlines() == [
         f"{file}:3: error: core has no element naem; did you mean 'name'?",
         "     3 | <naem>x</naem>",
-        f"{file}:4: error: ring-size is wrong; found '-2'; allowed: -1 (no ring), 0 (keeps nothing) or more",
+        f"{file}:4: error: ring-size has a wrong value; found '-2'; allowed: -1 (no ring), 0 (keeps nothing) or more",
         "     4 | " + queue('ring-size="-2"'),
         f"{file}: refused (2 errors, 0 warnings, 0 notes)",
     ]
@@ -140,7 +140,7 @@ def test_check_prints_json_alone(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_check_lays_properties_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "x.properties").write_text("nam=x")
     assert run(check, write(tmp_path, GOOD), "--properties", str(tmp_path / "x.properties")) == 0
-    assert "x.properties:1: warning[left-out]: property nam is left out" in capsys.readouterr().out
+    assert "x.properties:1: warning[left-out]: property nam is ignored" in capsys.readouterr().out
 
 
 def test_check_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -180,7 +180,7 @@ def test_explain_an_address(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert rows["max-redelivery-delay"] == ["50 ms", "default"]
     assert rows["expiry-delay"] == ["-1", "default"]
     assert rows["slow-consumer-policy"][:2] == ["NOTIFY", "default"]
-    assert rows["slow-consumer-policy"][2].startswith("(ignored: this version does not watch for slow consumers")
+    assert rows["slow-consumer-policy"][2].startswith("(ignored: this version does not detect slow consumers")
     assert rows["send"] == ["staff, it"]
     assert rows["consume"] == ["nobody"]
     assert "ring-size" not in rows
@@ -192,17 +192,17 @@ def test_explain_prints_where_things_are_declared(tmp_path: Path, capsys: pytest
     lines = capsys.readouterr().out.splitlines()
     assert f"address orders.eu ({file}:9; ANYCAST; queues: q)" in lines
     assert f"queue q ({file}:9; ANYCAST)" in lines
-    assert f"security (match orders.#, {file}:10; security-enabled is false, everybody may do everything)" in lines
+    assert f"security (match orders.#, {file}:10; security-enabled is false: everybody may do everything)" in lines
     assert "composed of" in lines
     run(explain, "other::x", "--config", file)
     lines = capsys.readouterr().out.splitlines()
-    assert "address other (not declared; as it would be created by itself)" in lines
-    assert "queue x (not declared; as it would be created by itself; MULTICAST)" in lines
-    assert lines[-1] == "security (no security-setting matches; security-enabled is false, everybody may do everything)"
+    assert "address other (not declared; shown as auto-creation would create it)" in lines
+    assert "queue x (not declared; shown as auto-creation would create it; MULTICAST)" in lines
+    assert lines[-1] == "security (no security-setting matches; security-enabled is false: everybody may do everything)"
     secured = write(tmp_path, GOOD.replace("<security-enabled>false</security-enabled>", ""))
     run(explain, "other::x", "--config", secured)
     lines = capsys.readouterr().out.splitlines()
-    assert "security (no security-setting matches; this version does not enforce it)" in lines
+    assert "security (no security-setting matches; not enforced by this version)" in lines
     assert "nobody" in lines[-1]
 
 
@@ -236,7 +236,7 @@ def test_explain_shows_what_is_set_and_what_it_is_composed_of_first(
     [
         ("order.eu", "order.eu is not declared; did you mean orders.eu?"),
         ("orders.eu::Q", "queue Q is not declared; did you mean orders.eu::q?"),
-        ("q", "there is a queue q, too: artemis-py explain orders.eu::q"),
+        ("q", "there is also a queue q: artemis-py explain orders.eu::q"),
     ],
 )
 def test_explain_suggests_names(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, hint: str) -> None:
@@ -248,7 +248,7 @@ def test_explain_suggests_names(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_explain_refuses_what_is_no_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         run(explain, name)
-    assert "is no name of an address, and no ADDRESS::QUEUE" in capsys.readouterr().err
+    assert "is neither the name of an address nor ADDRESS::QUEUE" in capsys.readouterr().err
 
 
 def test_explain_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,5 +50,5 @@ def test_the_ports_of_a_default_artemis_file_stay_closed_while_security_is_on() 
     config = load(HERE.parent / "corpus" / "features__standard__opentelemetry__server0__broker.xml", environ={})
     assert len(config.acceptors) > 3
     assert all(acceptor.refused for acceptor in config.acceptors)
-    foreign = [each for each in config.notices if "does not speak" in each.message]
+    foreign = [each for each in config.notices if "unsupported protocols" in each.message]
     assert len(foreign) == 1

@@ -39,7 +39,7 @@ def warnings(core: str) -> list[str]:
         (f'{SHARED} group-rebalance="true"', "has group-rebalance with shared groups"),
         (f'{SHARED} group-first-key="first"', "has group-first-key with shared groups"),
         ('fallback-group="rest"', "has fallback-group without shared groups"),
-        ('group-first-key="content-length"', "has group-first-key 'content-length', which every MESSAGE has already"),
+        ('group-first-key="content-length"', "has group-first-key 'content-length', which every MESSAGE already has"),
         ('group-key=""', "group-key"),
         ('exclusive="true" max-live-consumers="2"', "is exclusive and has max-live-consumers 2"),
         ('exclusivity-policy="LINK" max-live-consumers="2"', "admits one consumer (exclusivity-policy LINK)"),
@@ -47,7 +47,7 @@ def warnings(core: str) -> list[str]:
         ('exclusivity-policy="MINE"', "exclusivity-policy"),
         ('max-live-consumers="-1"', "max-live-consumers"),
         ('consumer-replay-period="-1"', "consumer-replay-period"),
-        ('consumer-selector="a ="', "consumer-selector of queue 'q' does not parse"),
+        ('consumer-selector="a ="', "consumer-selector of queue 'q' is not a valid selector"),
     ],
 )
 def test_what_makes_no_sense_is_refused(attributes: str, reason: str) -> None:
@@ -69,7 +69,7 @@ def test_what_makes_no_sense_is_refused(attributes: str, reason: str) -> None:
             "<default-group-key>k</default-group-key><default-non-destructive>true</default-non-destructive>",
             "has default-group-key, but is non-destructive",
         ),
-        ("<default-consumer-selector>a =</default-consumer-selector>", "does not parse"),
+        ("<default-consumer-selector>a =</default-consumer-selector>", "is not a valid selector"),
     ],
 )
 def test_in_an_address_setting_too(inside: str, reason: str) -> None:

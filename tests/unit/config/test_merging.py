@@ -121,7 +121,7 @@ def test_a_second_setting_with_the_same_match_is_left_out_whole() -> None:
     merged = load_core(core).settings_for("a")
     assert (merged.redelivery_delay, merged.no_expiry) == (1, False)
     (warning,) = warnings_of(core)
-    assert warning.startswith("broker.xml:5: a second address-setting for the match 'a' is left out")
+    assert warning.startswith("broker.xml:5: a second address-setting for the match 'a' is ignored")
 
 
 def test_of_an_old_and_a_new_name_the_later_one_counts() -> None:

@@ -78,7 +78,7 @@ def test_a_database_is_named() -> None:
     tables = ["message-table-name", "bindings-table-name", "large-message-table-name", "page-store-table-name"]
     inside = "".join(f"<{table}>t</{table}>" for table in tables)
     assert ignored(f"<store><database-store>{inside}</database-store></store>") == [
-        "broker.xml:3: store is ignored: the journal is in files"
+        "broker.xml:3: store is ignored: the journal is stored in files"
     ]
 
 
@@ -96,7 +96,7 @@ def test_persistence_is_nothing_to_speak_of(core: str) -> None:
             "<persistence-enabled>false</persistence-enabled>\n" + _RETENTION,
             [
                 (
-                    "broker.xml:4: journal-retention-directory without persistence-enabled: there is no journal, and "
+                    "broker.xml:4: journal-retention-directory without persistence-enabled: there is no journal, so "
                     "nothing is retained"
                 )
             ],

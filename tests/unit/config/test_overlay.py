@@ -100,7 +100,7 @@ def test_acceptors(tmp_path: Path) -> None:
     stomp, web = config.acceptors
     assert (stomp.port, stomp.int_param("maxHeaders"), stomp.host) == (61700, 5, "localhost")
     assert (web.name, web.host, web.port, web.protocols) == ("web", "127.0.0.1", 8161, ("HTTP",))
-    assert notices(config) == ["over.properties:7: acceptor 'stomp': unknown parameter maxHeadres is left out"]
+    assert notices(config) == ["over.properties:7: acceptor 'stomp': unknown parameter maxHeadres is ignored"]
 
 
 def test_diverts_permissions_and_wildcards(tmp_path: Path) -> None:
@@ -153,14 +153,14 @@ def test_placeholders(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "words", "suggestion"),
     [
-        ("nam=x", "'nam' means nothing", "name"),
-        ("globalMaxsize=1", "'globalMaxsize' means nothing", "globalMaxSize"),
-        ("addressSettings.a.maxSizeByte=1", "'maxSizeByte' means nothing", "maxSizeBytes"),
-        ("addressConfigurations.a.queueConfigs.q.ringsize=1", "'ringsize' means nothing", "ringSize"),
-        ("adressSettings.a.x=1", "'adressSettings' means nothing", "addressSettings"),
-        ("securityRoles.a.x.sent=true", "'sent' means nothing", "send"),
-        ("wildCardConfiguration.delimeter=/", "'delimeter' means nothing", "delimiter"),
-        ("addressSettings.a=1", "means nothing", None),
+        ("nam=x", "'nam' has no meaning", "name"),
+        ("globalMaxsize=1", "'globalMaxsize' has no meaning", "globalMaxSize"),
+        ("addressSettings.a.maxSizeByte=1", "'maxSizeByte' has no meaning", "maxSizeBytes"),
+        ("addressConfigurations.a.queueConfigs.q.ringsize=1", "'ringsize' has no meaning", "ringSize"),
+        ("adressSettings.a.x=1", "'adressSettings' has no meaning", "addressSettings"),
+        ("securityRoles.a.x.sent=true", "'sent' has no meaning", "send"),
+        ("wildCardConfiguration.delimeter=/", "'delimeter' has no meaning", "delimiter"),
+        ("addressSettings.a=1", "has no meaning", None),
         ("globalMaxSize=lots", "wrong value", None),
         ("addressSettings.a.addressFullMessagePolicy=page", "wrong value", None),
         ("addressConfigurations.a.routingTypes=BOTH", "wrong value", None),
@@ -210,9 +210,9 @@ def test_folders_give_their_files_by_name_and_lists_give_each(tmp_path: Path) ->
     assert names(f"{tmp_path}/?filter=(", f"{tmp_path}/nothing/", f"{tmp_path}/?sort=1") == both
     texts = [each.message for each in problems.found]
     assert len(texts) == 3
-    assert texts[0].startswith("the filter is no regular expression")
+    assert texts[0].startswith("the filter is not a regular expression")
     assert texts[1].endswith("nothing/ cannot be read: No such file or directory")
-    assert texts[2] == "?sort=1 means nothing here"
+    assert texts[2] == "?sort=1 has no meaning here"
 
 
 def _beans() -> list[tuple[str, str]]:
@@ -241,7 +241,7 @@ def test_each_property_that_artemis_knows_means_something_here(tmp_path: Path) -
         problems = overlaid(tmp_path, *lines).notices
     except ConfigError as error:
         problems = tuple(error.problems)
-    unknown = [each.message for each in problems if "means nothing there" in each.message]
+    unknown = [each.message for each in problems if "has no meaning there" in each.message]
     assert unknown == []
 
 
@@ -279,8 +279,8 @@ def test_retention_by_properties(tmp_path: Path) -> None:
     config = overlaid(tmp_path, "journalRetentionPeriod=x", lines[1])
     assert config.journal_retention is None
     assert [text.partition(": ")[2] for text in notices(config)] == [
-        "journalRetentionPeriod is left out: wrong value",
-        "nothing is retained: journalRetentionDirectory is not set, or taken away",
+        "journalRetentionPeriod is ignored: wrong value",
+        "nothing is retained: journalRetentionDirectory is not set or was removed",
     ]
 
 
@@ -325,13 +325,13 @@ def test_two_escapes_are_one_character_and_one_alone_is_an_error(tmp_path: Path)
     assert overlaid(tmp_path, "name=\\ud83d\\ude00").name == "\U0001f600"
     with pytest.raises(ConfigError) as refused:
         overlaid(tmp_path, "", "name=\\ude00")
-    assert "over.properties:2: property name has an escape that is half a character" in str(refused.value)
+    assert "over.properties:2: property name has an escape for half of a surrogate pair" in str(refused.value)
 
 
 def test_json_that_is_too_deep_is_refused_in_our_words(tmp_path: Path) -> None:
     path = tmp_path / "deep.json"
     path.write_text('{"a":' * 100_000)
-    with pytest.raises(ConfigError, match=r"deep.json: no JSON: values stand inside each other too deep"):
+    with pytest.raises(ConfigError, match=r"deep.json: not valid JSON: values are nested too deeply"):
         loads(document(""), properties=[path])
 
 

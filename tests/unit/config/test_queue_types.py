@@ -85,7 +85,7 @@ def test_what_the_address_setting_adds(default: str, attributes: str, expected: 
 )
 def test_Q_71_natures_cannot_be_mixed(attributes: str, named: str) -> None:
     (problem,) = errors_of(queue(attributes))
-    assert str(problem).startswith(f"broker.xml:3: queue 'q' has {named}, which ask for different types of queues")
+    assert str(problem).startswith(f"broker.xml:3: queue 'q' has {named}, which ask for different queue types")
 
 
 def test_an_address_setting_cannot_mix_them_either() -> None:
@@ -98,16 +98,18 @@ def test_two_address_settings_that_mix_them() -> None:
     """Nothing can be unset in a narrower match, so that one has to name the type."""
     wide, narrow = "<default-priority-levels>3</default-priority-levels>", "<default-sort-key>k</default-sort-key>"
     (problem,) = errors_of(settings(("#", wide), ("a.#", narrow)))
-    assert (problem.line, problem.allowed) == (5, "default-queue-type in the narrower one, which decides")
+    assert (problem.line, problem.allowed) == (5, "default-queue-type in the more specific one, which wins")
     named = "<default-queue-type>sorted</default-queue-type>"
     core = settings(("#", wide), ("a.#", narrow + named)) + queue(address="a")
     assert type_in(core) == ("sorted", None, "k", None)
 
 
 def test_sorted_by_nothing() -> None:
-    assert [each.message for each in errors_of(queue("queue-type='sorted'"))] == ["queue 'q' is sorted, but by nothing"]
+    assert [each.message for each in errors_of(queue("queue-type='sorted'"))] == [
+        "queue 'q' is sorted but has no sort key"
+    ]
     assert [each.message for each in errors_of(setting("<default-queue-type>sorted</default-queue-type>"))] == [
-        "each queue of '#' is sorted, but by nothing"
+        "each queue of '#' is sorted but has no sort key"
     ]
 
 
@@ -115,7 +117,7 @@ def test_sorted_by_nothing() -> None:
 def test_an_order_on_an_address_that_pages_is_a_warning(attributes: str) -> None:
     assert warnings_of(queue(attributes)) == [], "memory of the whole broker may always end: nothing to say"
     (warning,) = warnings_of(setting(PAGES) + queue(attributes))
-    assert "a message in a page takes part only when it comes into memory" in warning
+    assert "a message in a page is ordered only once it is in memory" in warning
     assert warnings_of(setting(PAGES) + queue("queue-type='standard'")) == []
 
 

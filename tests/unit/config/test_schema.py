@@ -128,7 +128,7 @@ def test_the_nearest_right_name(core: str, suggestion: str) -> None:
 @pytest.mark.parametrize(
     ("core", "words"),
     [
-        ("<name>x</name>\n<name>y</name>", "4: name stands more than once in core; the first is broker.xml:3"),
+        ("<name>x</name>\n<name>y</name>", "4: name appears more than once in core; the first is broker.xml:3"),
         (setting("<max-size-messages>10K</max-size-messages>"), "found '10K'; allowed: a whole number of 64 bits"),
         (setting("<address-full-policy>page</address-full-policy>"), "allowed: PAGE, BLOCK, FAIL, DROP"),
         (queue('durable="true"'), "<durable>false</durable> inside the queue"),
@@ -139,7 +139,7 @@ def test_the_nearest_right_name(core: str, suggestion: str) -> None:
         ("<addresses>stray</addresses>", "found 'stray'; allowed: elements only"),
         (divert(DIVERT, name="1d"), "a name that begins with a letter"),
         ("<name><b/></name>", "name takes a text, not the element b"),
-        ('<ha-policy><replication/><shared-store/></ha-policy>', "shared-store may not stand here in ha-policy"),
+        ('<ha-policy><replication/><shared-store/></ha-policy>', "shared-store is not allowed here in ha-policy"),
     ],
 )  # fmt: skip
 def test_the_message_says_what_is_wrong_and_what_is_allowed(core: str, words: str) -> None:
@@ -184,7 +184,7 @@ def test_long_values_are_cut_and_stay_on_a_line() -> None:
 def test_a_doubtful_boolean_counts_as_false_and_is_warned_of(text: str) -> None:
     core = f"<security-enabled>{text}</security-enabled>"
     assert load_core(core).security_enabled is False
-    assert [each.severity for each in problems_of(core) if "counts as false" in each.message] == ["warning"]
+    assert [each.severity for each in problems_of(core) if "read as false" in each.message] == ["warning"]
 
 
 def test_errors_are_not_looked_up_in_a_tree() -> None:

@@ -135,13 +135,13 @@ def test_a_line_is_shown_in_the_encoding_of_its_file(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("<a>" * 300, "at most 256 elements deep"),
+        ("<a>" * 300, "at most 256 levels"),
         ('<a b="' + "x" * 11_000_000 + '"/>', "10,000,000 characters"),
         ("<a>]]></a>", "]]&gt;"),
         ("<a><?xx </a>", "a <? has no ?>"),
         ('<a xmlns:xml="x"/>', "one that XML keeps for itself"),
         ('<?xml version="1.0" standalone="y"?><a/>', "neither yes nor no"),
-        ("<a>&#xzz;</a>", "no hexadecimal number"),
+        ("<a>&#xzz;</a>", "not a hexadecimal number"),
     ],
 )
 def test_the_parser_speaks_in_our_words(text: str, words: str) -> None:

@@ -49,7 +49,7 @@ def test_an_unknown_permission_is_left_out_with_the_nearest_name() -> None:
     core = settings(permission("a", Send="x", consume="y"))
     assert load_core(core).security.roles_for("a", "consume") == ("y",)
     (warning,) = warnings_of(core)
-    assert "unknown permission is left out; found 'Send'" in warning
+    assert "unknown permission is ignored; found 'Send'" in warning
     assert warning.endswith("did you mean 'send'?")
 
 

@@ -35,7 +35,7 @@ def test_values_and_defaults(text: str, result: str) -> None:
 @pytest.mark.parametrize("properties", [{"a": "${a}"}, {"a": "x${b}", "b": "${c}", "c": "${a}"}, {"a": "${z:${a}}"}])
 def test_a_value_that_leads_back_to_itself_is_an_error(properties: dict[str, str]) -> None:
     substituted = substitute("one\n${a}\n", properties)
-    assert [(line, "back to itself" in message) for line, message in substituted.errors] == [(2, True)]
+    assert [(line, "refers to itself" in message) for line, message in substituted.errors] == [(2, True)]
 
 
 def test_a_name_may_stand_twice_side_by_side() -> None:

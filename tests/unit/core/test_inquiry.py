@@ -147,7 +147,7 @@ def test_a_transaction_meets_so_many_queues_only(places_max: int, command: str) 
     assert len(bodies(world, "s0")) == (SENDS if command == "RECEIPT" else 0)
     if command == "ERROR":
         told = answer.header("message") or ""
-        assert f"meet {SENDS * SELECTORS} queues" in told
+        assert f"go to {SENDS * SELECTORS} queues" in told
         assert "maxTransactionPlaces" in told
 
 

@@ -38,7 +38,7 @@ def test_max_addresses() -> None:
     """Those that are declared count; what is there can be used; one that goes makes room."""
     broker = broker_of(queue_config("q", "a"), max_addresses=2)
     send_for(broker, "one")
-    with pytest.raises(LimitError, match=r"Address two is not created: there are 2 addresses.*max-addresses"):
+    with pytest.raises(LimitError, match=r"Address two was not created: there are 2 addresses.*max-addresses"):
         send_for(broker, "two")
     assert set(broker.addresses) == {"a", "one"}
     send_for(broker, "one")
@@ -54,7 +54,7 @@ def test_max_queues(ask: Any) -> None:
     """Nothing is left of what was made for a queue that may not be."""
     broker = broker_of(max_queues=1)
     ask(broker, "one")
-    with pytest.raises(LimitError, match=r"two is not created: there are 1 queues.*max-queues"):
+    with pytest.raises(LimitError, match=r"two was not created: there are 1 queues.*max-queues"):
         ask(broker, "two")
     assert set(broker.addresses) == {"one"}
     assert len(broker.queues) == 1
@@ -126,7 +126,7 @@ def test_max_queues_of_a_user() -> None:
     """Each login has its own count; who has no limits is not counted."""
     broker = broker_of(user_limits={"ann": UserLimits(queues_max=1)})
     send_for(broker, "one", "ann")
-    with pytest.raises(LimitError, match="Queue two is not created: user ann has 1 queues"):
+    with pytest.raises(LimitError, match="Queue two was not created: user ann has 1 queues"):
         send_for(broker, "two", "ann")
     send_for(broker, "two", "bob")
     send_for(broker, "three", "bob")

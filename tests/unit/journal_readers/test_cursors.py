@@ -108,17 +108,17 @@ class JournalWithCursors:
 @pytest.mark.parametrize(
     ("given", "wrong"),
     [
-        ([], "a cursor is a JSON object"),
-        ({}, "lsn has to be a number from 0 on, not None"),
-        ({"lsn": -1}, "lsn has to be a number from 0 on, not -1"),
-        ({"lsn": True}, "lsn has to be a number"),
-        ({"lsn": 1.5}, "lsn has to be a number"),
-        ({"lsn": 1, "owner": 2}, "owner has to be a text"),
-        ({"lsn": 1, "owner": "x" * 501}, "owner has to be a text"),
-        ({"lsn": 1, "ttl_s": 0}, "ttl_s has to be a number of seconds"),
-        ({"lsn": 1, "ttl_s": "1"}, "ttl_s has to be a number of seconds"),
-        ({"lsn": 1, "ttl_s": 1e12}, "ttl_s has to be a number of seconds"),
-        ({"lsn": 1, "ttl": 5}, "a cursor has no 'ttl'; there are lsn, owner, ttl_s"),
+        ([], "a cursor must be a JSON object"),
+        ({}, "lsn must be a number, 0 or more, not None"),
+        ({"lsn": -1}, "lsn must be a number, 0 or more, not -1"),
+        ({"lsn": True}, "lsn must be a number"),
+        ({"lsn": 1.5}, "lsn must be a number"),
+        ({"lsn": 1, "owner": 2}, "owner must be a text"),
+        ({"lsn": 1, "owner": "x" * 501}, "owner must be a text"),
+        ({"lsn": 1, "ttl_s": 0}, "ttl_s must be a number of seconds"),
+        ({"lsn": 1, "ttl_s": "1"}, "ttl_s must be a number of seconds"),
+        ({"lsn": 1, "ttl_s": 1e12}, "ttl_s must be a number of seconds"),
+        ({"lsn": 1, "ttl": 5}, "a cursor has no field 'ttl'; its fields are lsn, owner, ttl_s"),
     ],
 )
 def test_what_is_no_cursor(given: object, wrong: str) -> None:
@@ -128,7 +128,7 @@ def test_what_is_no_cursor(given: object, wrong: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "a b", "a/b", "é", "x" * 129, "a\n"])
 def test_what_is_no_name(name: str) -> None:
-    with pytest.raises(CursorError, match="is no name of a cursor"):
+    with pytest.raises(CursorError, match="is not a valid cursor name"):
         wanted_cursor(name, {"lsn": 1}, TTL_S, START_MS)
 
 
@@ -234,7 +234,7 @@ def test_a_full_disk_wins_over_cursors_and_that_is_told(tmp_path: Path) -> None:
     names = [f"artemis-journal-{number:012}" for number in (1, 2, 3)]
     for line, name, cursors in zip(shelf.said, names, ("slow", "slow", "fast, slow"), strict=True):
         assert line.startswith(f"warning: the disk is full: {name}-")
-        assert line.endswith(f"although it was not read yet by {cursors}")
+        assert line.endswith(f"before these cursors had read it: {cursors}")
     counts = shelf.desk.counts()
     assert counts["overrun_files"] == 3
     assert counts["overrun_bytes"] >= 3 * 4096
@@ -283,11 +283,11 @@ def test_a_cursor_outlives_restarts_and_the_segments_that_told_of_it(tmp_path: P
 
 def test_what_cannot_be_set(tmp_path: Path) -> None:
     shelf = JournalWithCursors(tmp_path)
-    with pytest.raises(CursorRefusedError, match="nobody has read up to lsn 99: the log ends at 0"):
+    with pytest.raises(CursorRefusedError, match="lsn 99 is past the end of the log, which is 0"):
         shelf.desk.put("c", {"lsn": 99})
     for number in range(CURSORS_MAX):
         shelf.desk.put(f"c{number}", {"lsn": 0})
-    with pytest.raises(CursorRefusedError, match="there are 1000 cursors: drop one first"):
+    with pytest.raises(CursorRefusedError, match="there are already 1000 cursors, the most allowed; drop one first"):
         shelf.desk.put("c", {"lsn": 0})
     shelf.desk.put("c7", {"lsn": 0})
     desk = CursorDesk(shelf.journal, None, None, lambda: 0)
@@ -332,6 +332,6 @@ def test_the_command_lists_and_drops_in_files(tmp_path: Path, capsys: pytest.Cap
     shelf.write(3)
     assert main(["cursors", "drop", str(tmp_path / "journal"), "one"]) == 1
     assert "there is no cursor 'one'" in capsys.readouterr().err
-    for wrong, text in (("nowhere", "No such file"), ("ftp://x", "is no URL of an HTTP acceptor")):
+    for wrong, text in (("nowhere", "No such file"), ("ftp://x", "is not the URL of an HTTP acceptor")):
         assert main(["cursors", "list", str(tmp_path / wrong) if "/" not in wrong else wrong]) == 1
         assert text in capsys.readouterr().err

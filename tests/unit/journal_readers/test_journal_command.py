@@ -72,7 +72,7 @@ def test_verify_names_the_place_of_damage(story: Story, capsys: pytest.CaptureFi
     before = snapshot(story.folder)
     assert cli.main(["journal", "verify", str(story.folder)]) == 1
     printed = capsys.readouterr().out
-    told = f"  at byte {place['offset']}: DAMAGED: a record whose checksum does not match (at most 1 record lost: "
+    told = f"  at byte {place['offset']}: DAMAGED: a record with a wrong checksum (at most 1 record lost: "
     assert told + "messages of q" in printed
     assert printed.endswith("1 DAMAGED place\n")
     assert snapshot(story.folder) == before
@@ -82,7 +82,7 @@ def test_verify_forgives_the_end_of_a_torn_write(story: Story, capsys: pytest.Ca
     last = [line for line in dump(story, capsys) if line["offset"] is not None][-1]  # what is in a group has none
     flip(story.folder / last["file"], last["offset"] + 20)
     assert cli.main(["journal", "verify", str(story.folder)]) == 0
-    assert f"  at byte {last['offset']}: an unfinished write: " in capsys.readouterr().out
+    assert f"  at byte {last['offset']}: an incomplete write: " in capsys.readouterr().out
 
 
 def test_verify_reads_behind_a_damaged_header(story: Story, capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,7 +100,7 @@ def test_verify_sees_a_file_under_a_wrong_name(story: Story, capsys: pytest.Capt
     assert cli.main(["journal", "verify", str(story.folder)]) == 4
     printed = capsys.readouterr().out
     assert "DAMAGED: the header says segment" in printed
-    assert "LOST: artemis-journal-000000099999.log is file" in printed
+    assert "LOST: the header of artemis-journal-000000099999.log says that it is file" in printed
 
 
 def test_verify_names_each_file_that_is_missing(story: Story, capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,7 +141,7 @@ def test_a_file_that_was_only_made_is_no_damage(story: Story, capsys: pytest.Cap
     number = log_files([story.folder])[-1].number + 1
     (story.folder / f"artemis-journal-{number:012}.log").write_bytes(bytes(4096))
     assert cli.main(["journal", "verify", str(story.folder)]) == 0
-    assert "made and never written to" in capsys.readouterr().out
+    assert "created, never written to" in capsys.readouterr().out
 
 
 def test_a_directory_in_use_may_be_read(story: Story, capsys: pytest.CaptureFixture[str]) -> None:

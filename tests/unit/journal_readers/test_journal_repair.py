@@ -108,7 +108,7 @@ def test_a_whole_journal_is_left_alone(story: Story, capsys: pytest.CaptureFixtu
     before = _files(story.folder)
     assert cli.main(["journal", "repair", str(story.folder), "--write"]) == 0
     assert _files(story.folder) == before
-    assert "nothing has to be repaired" in capsys.readouterr().out
+    assert "nothing to repair" in capsys.readouterr().out
 
 
 def test_a_repair_that_is_interrupted_goes_on_and_nobody_starts_before(
@@ -137,7 +137,7 @@ def test_a_repair_that_is_interrupted_goes_on_and_nobody_starts_before(
         except KeyboardInterrupt:
             moves += 1
             examined = examine(FileDisk(story.folder))
-            assert examined.reasons[0] == "a repair was interrupted: call it again"
+            assert examined.reasons[0] == "a repair was interrupted; run it again"
     assert moves > len(log_files([story.folder]))
     [folder] = story.folder.glob("lost+found-*")
     assert all(_files(folder).get(name) == data for name, data in before.items() if not name.startswith("spare-"))

@@ -59,7 +59,7 @@ def test_verify_says_which_body_is_not_as_it_was_written(folder: Path, capsys: p
         damaged[place] ^= 4
         (folder / "largemessages" / NAME).write_bytes(damaged)
         code, out = verified(folder, capsys)
-        assert (code, f"{NAME}, which is not as it was written: its checksum does not match" in out) == (1, True)
+        assert (code, f"{NAME}, which has changed: its checksum does not match" in out) == (1, True)
 
 
 def test_verify_says_what_is_missing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,15 +80,15 @@ def test_verify_says_that_a_directory_is_empty_or_not_there(
         place.rmdir()
     code, out = verified(folder, capsys, "--large", str(place))
     assert code == 4
-    assert f"LOST: {place} lacks the only large body that the journal needs: 1 message of q1\n" in out
-    assert "a broker does not start with what is LOST" in out
+    assert f"LOST: {place} lacks the only large body that the journal needs, with 1 message of q1\n" in out
+    assert "a broker does not start while anything is LOST" in out
     assert "DAMAGED:" not in out
 
 
 def test_verify_is_told_where_bodies_are(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "largemessages").rename(folder / "bodies")
     code, out = verified(folder, capsys)
-    assert (code, "not looked at: --large DIR" in out) == (0, True)
+    assert (code, "not checked; name their directory with --large DIR" in out) == (0, True)
     code, out = verified(folder, capsys, "--large", str(folder / "bodies"))
     assert (code, "large: 1 bodies, 10 bytes" in out) == (0, True)
 

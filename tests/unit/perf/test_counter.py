@@ -84,7 +84,7 @@ def test_the_word_inside_a_message_is_no_error() -> None:
 def test_an_unfinished_error_counts_only_when_the_stream_has_ended() -> None:
     counter = count(MESSAGE + ERROR[:-5], 50)
     counter.raise_error()
-    with pytest.raises(PerfError, match="unfinished ERROR"):
+    with pytest.raises(PerfError, match="incomplete ERROR"):
         counter.raise_error(closed=True)
 
 

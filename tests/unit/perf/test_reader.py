@@ -38,7 +38,7 @@ def test_the_text_of_an_error_is_one_line() -> None:
 @pytest.mark.parametrize(
     ("stream", "text"),
     [
-        (b"MESSAGE\ncontent-length:x\n\n\0", "no number"),
+        (b"MESSAGE\ncontent-length:x\n\n\0", "not a number"),
         (b"MESSAGE\ncontent-length:1\n\nabc\0", "no NUL"),
         (b"HTTP/1.1 400 Bad Request\nnothing here\n\n\0", "without a colon"),
     ],

@@ -121,11 +121,11 @@ def refused(root: Path) -> str:
 @pytest.mark.parametrize(
     ("filled", "place", "what"),
     [
-        ({"bodies": 3}, "large", "all 3 large bodies that the journal needs: 3 messages of q"),
-        ({"bodies": 1}, "large", "the only large body that the journal needs: 1 message of q"),
-        ({"both": 2}, "large", "all 2 large bodies that the journal needs: 2 messages of q"),
-        ({"pages": 2}, "paging", "all 2 pages that the journal needs: 2 messages of q"),
-        ({"pages": 1}, "paging", "the only page that the journal needs: 1 message of q"),
+        ({"bodies": 3}, "large", "all 3 large bodies that the journal needs, with 3 messages of q"),
+        ({"bodies": 1}, "large", "the only large body that the journal needs, with 1 message of q"),
+        ({"both": 2}, "large", "all 2 large bodies that the journal needs, with 2 messages of q"),
+        ({"pages": 2}, "paging", "all 2 pages that the journal needs, with 2 messages of q"),
+        ({"pages": 1}, "paging", "the only page that the journal needs, with 1 message of q"),
     ],
 )
 def test_a_start_without_a_directory_changes_nothing(
@@ -139,11 +139,12 @@ def test_a_start_without_a_directory_changes_nothing(
         folder.mkdir()
     said = refused(tmp_path)
     assert (
-        f"the broker does not start: {folder} lacks more than may go without asking\n  {folder} lacks {what}\n" in said
+        f"the broker does not start: {folder} lacks more than a broker may give up by itself\n  {folder} lacks {what}\n"
+        in said
     )
-    assert "without what is lost there would be 0 messages on 1 durable queues (q: 0)" in said
+    assert "without the losses there would be 0 messages on 1 durable queues (q: 0)" in said
     assert f"  mount or restore {folder} as it was, and start again\n" in said
-    assert "--accept-loss    starts without what is lost" in said
+    assert "--accept-loss    starts without the losses" in said
     shutil.rmtree(folder, ignore_errors=True)
     away.rename(folder)
     start = Start(tmp_path)
@@ -209,9 +210,7 @@ def test_a_page_of_several_that_comes_back_is_put_aside(tmp_path: Path) -> None:
     store._opened.close()
     lost.write_bytes(data)
     report = Start(tmp_path).report
-    assert (
-        f"{lost.name}: this page, which has 1 messages, was given up while it was missing: it was put aside" in report
-    )
+    assert f"{lost.name}: this page with 1 messages was given up while it was missing; it was put aside" in report
     assert lost.with_name(f"quarantined-{lost.name}").read_bytes() == data
 
 
@@ -228,9 +227,9 @@ def test_bodies_of_a_page_that_cannot_be_read_are_put_aside(tmp_path: Path, harm
         data[-1] ^= 1
         page.write_bytes(data if harm == "flipped" else data[:-40])
     report = Start(tmp_path).report
-    assert f"{body.name}: the journal has no message with this body: it was put aside" in report
+    assert f"{body.name}: the journal has no message with this body; the file was put aside" in report
     assert body.with_name(f"quarantined-{body.name}").read_bytes() == b"large 1001"
-    assert report.count("it was put aside") == 1
+    assert report.count("was put aside") == 1
 
 
 def test_what_is_accepted_as_lost_is_put_aside_when_it_comes_back(tmp_path: Path) -> None:
@@ -240,7 +239,7 @@ def test_what_is_accepted_as_lost_is_put_aside_when_it_comes_back(tmp_path: Path
     for folder in places:
         folder.rename(tmp_path / f"{folder.name}-away")
     said = refused(tmp_path)
-    assert f"{places[1]} and {places[0]} lack more than may go" in said
+    assert f"{places[1]} and {places[0]} lack more than a broker may give up" in said
     assert f"  artemis-py journal verify {tmp_path}/journal --paging {places[1]} --large {places[0]}  " in said
     assert len(accept_losses(config)) == 2
     assert accept_losses(config) == []

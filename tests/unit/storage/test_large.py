@@ -463,7 +463,7 @@ def test_a_body_that_somebody_removed_ends_nothing(tmp_path: Path, capsys: pytes
     """The broker ended when its message was settled. Without the directory it still does."""
     keeping = Keeping(tmp_path)
     keeping.bodies.retire(body_name(1, durable=True))
-    assert f"{body_name(1, durable=True)} was removed by somebody" in capsys.readouterr().err
+    assert f"{body_name(1, durable=True)} was removed by someone else" in capsys.readouterr().err
     (tmp_path / "large").rmdir()
     with pytest.raises(DiskError):
         keeping.bodies.retire(body_name(1, durable=True))
