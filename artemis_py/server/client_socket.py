@@ -194,5 +194,7 @@ class ClientSocket:
 def _give_up_on_unread(transport: asyncio.Transport, session: Session, now_ms: int) -> None:
     """The client does not read: it gets an ERROR behind what waits, and the linger time to take it."""
     limit = session.service.limits.unsent_bytes_max
-    session.kick(f"Client reads too slowly: more than {limit} bytes wait for it (maxUnsentBytes of the acceptor)", now_ms)
+    session.kick(
+        f"Client reads too slowly: more than {limit} bytes wait for it (maxUnsentBytes of the acceptor)", now_ms
+    )
     transport.write(b"".join(session.out.take(0)))  # type: ignore[arg-type]

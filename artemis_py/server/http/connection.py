@@ -177,7 +177,9 @@ class HttpConnection(asyncio.Protocol):
         request, route = incoming.request, incoming.route
         if request is not None and route is not None:
             if not site.crowd.may_have(route, self):
-                return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections are reading the log; try again later")
+                return Refusal(
+                    HTTPStatus.SERVICE_UNAVAILABLE, "too many connections are reading the log; try again later"
+                )
             reason = None if route.is_open else site.hosts.refusal(request)
             if reason is not None:
                 return Refusal(HTTPStatus.FORBIDDEN, reason)

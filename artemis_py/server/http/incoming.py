@@ -124,7 +124,9 @@ class Incoming:
         handler = self.route.handler(request.method)
         if handler is None:
             allowed = self.route.allowed
-            return text_response(HTTPStatus.METHOD_NOT_ALLOWED, f"method not allowed; use {allowed}", (("Allow", allowed),))
+            return text_response(
+                HTTPStatus.METHOD_NOT_ALLOWED, f"method not allowed; use {allowed}", (("Allow", allowed),)
+            )
         try:
             return handler(request)
         except Exception as error:
