@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from artemis_py.core.batch import Batch
 from artemis_py.core.queue.arrivals import Arrivals
+from artemis_py.core.router import Router
 from artemis_py.server import turns
 from tests.wire.in_process import InProcessBroker, configuration
 
@@ -65,6 +67,27 @@ def test_the_receipt_comes_when_all_have_it_and_others_are_served(world: InProce
     assert _frames(world, "sender") == [("RECEIPT", "r")]
     assert _frames(world, "readers") == [("MESSAGE", "x")] * COUNT
     assert "later" in world.broker.queues
+
+
+@pytest.mark.interpreted
+def test_messages_come_in_runs_again_when_a_large_one_is_in_its_places(
+    world: InProcessBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _send(world, "sender", "/topic/t", "x")
+    world.settle()
+    for number in range(COUNT):
+        world.client("readers").send(f"UNSUBSCRIBE\nid:{number}\n\n\0".encode())
+    sizes: list[int] = []
+    publish = Router.publish
+
+    def watched(router: Router, batch: Batch, *, admitted: bool = False) -> int:
+        sizes.append(len(batch.messages))
+        return publish(router, batch, admitted=admitted)
+
+    monkeypatch.setattr(Router, "publish", watched)
+    world.client("sender").send(b"SEND\ndestination:/topic/t\n\ny\0" * 8)
+    world.settle()
+    assert sizes == [8]
 
 
 def test_a_commit_is_confirmed_when_all_have_it(world: InProcessBroker) -> None:
