@@ -1,4 +1,4 @@
-"""What a turn, and whatever it asks, needs of a connection."""
+"""What a turn and its parts need from a connection."""
 
 from __future__ import annotations
 
@@ -20,49 +20,49 @@ class Client(Protocol):
     is_dirty: bool
     """Is it to be flushed at the end of the turn?"""
     in_line: bool
-    """Does it wait for its turn, with input? ``credit`` and ``period`` are what the rota knows of it."""
+    """Does it wait for its turn, with input? ``credit`` and ``period`` belong to the rota."""
     credit: int
     period: int
     weight: Weight
-    """What it makes the broker hold, as it was weighed last."""
+    """What the broker held for it when it was last weighed."""
 
     @property
     def peer(self) -> str:
-        """The client's address as host:port; empty where nobody knows."""
+        """The client's address as host:port; empty if unknown."""
 
     @property
     def state(self) -> str:
         """For the metrics: new, open, blocked, stalled or closing."""
 
     def poll(self, wait_ns: int) -> bool:
-        """Look for bytes past the event loop for ``wait_ns`` nanoseconds; True when some came."""
+        """Poll for bytes for ``wait_ns`` nanoseconds, bypassing the event loop; True if some arrived."""
 
     def read(self, now_ms: int, stop_at: int) -> bool:
-        """Carry out what arrived until the turn's budget is down to ``stop_at``; True when there is more."""
+        """Process input until the turn's budget is down to ``stop_at``; True if there is more."""
 
     def unblock(self, now_ms: int, stop_at: int) -> None:
-        """Go on if what the client waits for is there."""
+        """Continue if the client's wait is over."""
 
     def flush(self, durable_lsn: int, now_ms: int) -> None:
-        """Write what may leave, and close when the session is over and everything is written."""
+        """Write what is durable, and close when the session is over and everything is written."""
 
     def weigh(self) -> None:
-        """Find out what the client makes the broker hold, and tell if that has changed."""
+        """Measure what the broker holds for the client, and report a change."""
 
     def look(self, now_ms: int) -> None:
-        """A time has come that was watched."""
+        """A watched time has come."""
 
     def cut_off(self, reason: str, now_ms: int) -> None:
         """The broker needs the memory: end the session with an ERROR."""
 
     def fail(self, now_ms: int) -> None:
-        """A step broke off: the connection ends now."""
+        """A step failed: the connection ends now."""
 
     def lost(self, now_ms: int) -> None:
         """The socket is gone: the session ends."""
 
     def shut(self, now_ms: int) -> None:
-        """The broker stops: the session ends, and the socket closes when everything written has left."""
+        """The broker stops: the session ends, and the socket closes after sending everything written."""
 
     def cut(self) -> None:
-        """Close without waiting for what is not written."""
+        """Close without waiting for unwritten output."""

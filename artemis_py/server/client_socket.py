@@ -1,4 +1,4 @@
-"""The socket of one STOMP client: read from, written to, and closed when its last byte has left."""
+"""The socket of one STOMP client: reads, writes, and closes it after its last byte."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from artemis_py.stomp.wire.outbound import Part
 from artemis_py.storage.large import LargeStore
 
 WRITE_HIGH_BYTES: Final = 262144
-"""How much may wait in memory for a client to read before its consumers are given no more."""
+"""How many bytes may wait for a client to read before its consumers get no more messages."""
 WRITE_LOW_BYTES: Final = 65536
 LINGER_MS: Final = 2000
-"""How long a closing connection waits for the client to read the last frames and close its side; else the ERROR
-could be lost to a reset.
+"""How long a closing connection waits for the client to read the last frames and close its side. Otherwise a reset
+could lose the ERROR.
 """
 
 
 @final
 class ClientSocket:
-    """Owns the transport, which is None before the client has come and when it is gone, and what flows through it."""
+    """Owns the transport, None before the client connects and after it is gone, and the flow of output."""
 
     __slots__ = ("_descriptor", "_reads", "flow", "linger_until_ms", "transport", "writable")
 
@@ -35,15 +35,15 @@ class ClientSocket:
         self.writable = True
         """Does the client read what it is sent?"""
         self.flow: Outflow | None = None
-        """What waits behind a large body that is being sent. Nobody is given room meanwhile."""
+        """Output that waits behind a large body being sent. Meanwhile no consumer gets more room."""
         self.linger_until_ms = 0
         """The steady time until which the client may read the last frames; 0 while nothing is closed."""
         self._descriptor = -1
-        """The socket, where its bytes are the client's own; -1 otherwise."""
+        """The socket, if its bytes are the client's own (no TLS); -1 otherwise."""
         self._reads = True
 
     def set_up(self, transport: asyncio.Transport) -> None:
-        """Find the descriptor, where there is no TLS between it and the client."""
+        """Find the descriptor, if there is no TLS between it and the client."""
         sock = transport.get_extra_info("socket")
         if sock is not None and transport.get_extra_info("sslcontext") is None:
             self._descriptor = sock.fileno()
@@ -56,7 +56,7 @@ class ClientSocket:
     # ---- input -----------------------------------------------------------------------------------
 
     def let_read(self, *, reads: bool) -> None:
-        """Read from the socket, or leave what comes with the client."""
+        """Read from the socket, or stop reading."""
         transport = self.transport
         if reads != self._reads and transport is not None and not transport.is_closing():
             self._reads = reads
@@ -66,7 +66,7 @@ class ClientSocket:
                 transport.pause_reading()
 
     def receive(self, buffer: memoryview, wait_ns: int) -> int:
-        """Look for bytes for ``wait_ns`` nanoseconds, past the event loop; how many came."""
+        """Poll for bytes for ``wait_ns`` nanoseconds, bypassing the event loop; returns how many arrived."""
         transport = self.transport
         if transport is None or self._descriptor < 0 or not transport.is_reading():
             return 0
@@ -82,7 +82,7 @@ class ClientSocket:
                 return 0  # the loop will find it, too
 
     def ask_whether_gone(self) -> None:
-        """A socket that is not read tells nobody that its connection is dead: ask it, and close if so."""
+        """A socket that is not read does not report a dead connection: check it, and close if it is dead."""
         if self.transport is None or self._descriptor < 0:
             return
         state = poll()
@@ -93,7 +93,7 @@ class ClientSocket:
     # ---- output ----------------------------------------------------------------------------------
 
     def send(self, parts: list[Part], session: Session, large: LargeStore | None, now_ms: int) -> int:
-        """Write parts of a session's frames, behind what flows; returns how many bytes were handed over."""
+        """Write parts of a session's frames, after the flow; returns how many bytes were handed over."""
         transport = self.transport
         if transport is None:
             return 0
@@ -110,7 +110,7 @@ class ClientSocket:
         return len(data)
 
     def _begin_flow(self, transport: asyncio.Transport, session: Session, large: LargeStore) -> Outflow:
-        """From here on everything goes through the flow, and little at a time: many clients may be slow at once."""
+        """From now on all output goes through the flow, a little at a time: many clients may be slow at once."""
         flow = self.flow = Outflow(large, session.state.owner)
         flow.is_paused = not self.writable
         self.writable = False
@@ -118,7 +118,7 @@ class ClientSocket:
         return flow
 
     def _flow_on(self, flow: Outflow, transport: asyncio.Transport, parts: list[Part], session: Session) -> int:
-        """Send what the client takes, and end the flow when nothing is left of it."""
+        """Send what the client accepts, and end the flow when it is empty."""
         flow.add(parts)
         sent_bytes = flow.pump(transport)
         if flow.failure is not None and not transport.is_closing():
@@ -142,7 +142,7 @@ class ClientSocket:
         self.writable = False
 
     def resume(self) -> bool:
-        """The client has read; True when its consumers may be given more, which they may not while a flow lasts."""
+        """The client has read; True if its consumers may get more, which they may not during a flow."""
         if self.flow is not None:
             self.flow.is_paused = False
             return False
@@ -152,9 +152,9 @@ class ClientSocket:
     # ---- the end ---------------------------------------------------------------------------------
 
     def close(self, steady_ms: int, *, has_left: bool) -> bool:
-        """Say that no more comes, and wait a little for the client to close: closing at once could reset the
-        connection. What flows still has its time, as long as the client takes some of it. ``has_left`` says that the
-        client has closed its side. True when the socket waits from now on, until ``linger_until_ms``.
+        """Signal the end of output, and wait briefly for the client to close: closing at once could reset the
+        connection. A flow still continues as long as the client keeps reading. ``has_left``: the client has closed its
+        side. True if the socket waits from now on, until ``linger_until_ms``.
         """
         transport = self.transport
         if transport is None:
@@ -174,7 +174,7 @@ class ClientSocket:
         return True
 
     def linger_on(self, transport: asyncio.Transport, steady_ms: int) -> bool:
-        """The wait for the client is over: cut it off, unless it takes what flows; then True, and it waits again."""
+        """The wait for the client is over: cut it off, unless it reads the flow; then True, and it waits again."""
         if self.flow is None or not self.flow.has_moved():
             transport.abort()
             return False
@@ -182,7 +182,7 @@ class ClientSocket:
         return True
 
     def forget(self) -> None:
-        """The socket is gone, or nobody will use it any more; may be called twice."""
+        """The socket is gone or no longer used; may be called twice."""
         if self.transport is not None:
             break_cycle(self.transport)
         self.transport = None
@@ -192,7 +192,7 @@ class ClientSocket:
 
 
 def _give_up_on_unread(transport: asyncio.Transport, session: Session, now_ms: int) -> None:
-    """The client does not read: it gets an ERROR behind what waits, and the linger time to take it."""
+    """The client does not read: send an ERROR after the waiting output, and give it the linger time to read."""
     limit = session.service.limits.unsent_bytes_max
     session.kick(
         f"Client reads too slowly: more than {limit} bytes wait for it (maxUnsentBytes of the acceptor)", now_ms

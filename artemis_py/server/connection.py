@@ -28,7 +28,7 @@ class Acceptance:
         self.next_origin = turns.next_origin
 
     def admit(self) -> str | None:
-        """Count one more connection; else why it is refused."""
+        """Count one more connection, or return why it is refused."""
         refusal = self._why_full()
         if refusal is None:
             self.open_count += 1
@@ -57,7 +57,7 @@ class Acceptance:
 
 @final
 class Connection(asyncio.BufferedProtocol):
-    """Reads into the one shared buffer, keeps what came for the turn, and writes what the session lets go. It is the
+    """Reads into the one shared buffer, keeps input for the turn, and writes what the session releases. It is the
     ``Client`` of the turns.
     """
 
@@ -184,7 +184,7 @@ class Connection(asyncio.BufferedProtocol):
         return "open" if session.is_open else "new"
 
     def poll(self, wait_ns: int) -> bool:
-        """Look for bytes in the socket for ``wait_ns`` nanoseconds, past the event loop; True when some came."""
+        """Poll the socket for ``wait_ns`` nanoseconds, bypassing the event loop; True if bytes arrived."""
         turns = self._turns
         count = self.socket.receive(turns.read_buffer, wait_ns)
         if count:

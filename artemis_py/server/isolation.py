@@ -14,7 +14,9 @@ from artemis_py.stomp.session.session import Session
 
 @final
 class Isolation:
-    """Ends what broke off in a step, tells and counts it. A failed disk passes: for that no connection can stand."""
+    """Ends the connection whose step failed, and logs and counts the failure. Errors of a failed disk pass: they
+    concern all connections.
+    """
 
     __slots__ = ("_broker", "_clock_ms", "_schedule", "_stats", "turn_ms")
 
@@ -22,14 +24,16 @@ class Isolation:
         self, broker: Broker, stats: ServerStats, clock_ms: Callable[[], int], schedule: Callable[[], None]
     ) -> None:
         self.turn_ms = 0
-        """The date of the turn that runs, which is the same for all of its steps; 0 between turns."""
+        """The date of the current turn, the same for all of its steps; 0 between turns."""
         self._broker = broker
         self._stats = stats
         self._clock_ms = clock_ms
         self._schedule = schedule
 
     def cut_off(self, connection: Client, step: str, error: Exception) -> None:
-        """A step of this connection broke off: it ends, is told and counted. Raises the error when the disk failed."""
+        """A step of this connection failed: the connection ends, and the failure is logged and counted. Raises the
+        error if the disk failed, which concerns all connections.
+        """
         if isinstance(error, StorageError):
             raise error
         self._stats.faults.note(connection.peer, step, error)
@@ -39,7 +43,7 @@ class Isolation:
         self._schedule()
 
     def end_session(self, session: Session, now_ms: int, *, failed: bool = True) -> None:
-        """The client is gone: the session ends, whatever breaks off in that; see ``Session.lost``."""
+        """The client is gone: the session ends, even if a step of that fails; see ``Session.lost``."""
         try:
             session.lost(now_ms, failed=failed)
         except StorageError:
@@ -49,7 +53,7 @@ class Isolation:
             self._broker.step_broke_off(now_ms)
 
     def end_socket(self, peer: str, *ways: Callable[[], None]) -> bool:
-        """Close a socket by the first of these ways that works; False when none does."""
+        """Close a socket by the first of these ways that works; False if none does."""
         for way in ways:
             try:
                 way()
@@ -59,7 +63,7 @@ class Isolation:
         return False
 
     def answer(self, call: Callable[[], None]) -> None:
-        """Call somebody who waited for a record to be durable."""
+        """Call a callback that waited for a durable record."""
         try:
             call()
         except Exception as error:

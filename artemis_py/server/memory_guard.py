@@ -40,7 +40,7 @@ class MemoryGuard:
         self.holdings = holdings
         self._clock = clock
         self._holders: dict[Client, None] = {}
-        """Those that hold anything, the one weighed longest ago first."""
+        """Connections that hold anything, the least recently weighed first."""
         self._looked_ms = 0
         self._told_ms = -_TELL_EVERY_MS
         """The steady time of the last line."""
@@ -51,7 +51,7 @@ class MemoryGuard:
         self.holdings.move(CONNECTIONS, CONNECTION_BYTES)
 
     def went(self, connection: Client) -> None:
-        """A connection that came is gone."""
+        """An accepted connection is gone."""
         self.holdings.move(CONNECTIONS, -CONNECTION_BYTES)
         self.weighed(connection, connection.weight, NOTHING)
 
@@ -66,8 +66,8 @@ class MemoryGuard:
             self._holders[connection] = None
 
     def look(self, now_ms: int, broke_off: Callable[[Client, str, Exception], None]) -> None:
-        """Once a turn: weigh some connections again now and then, and relieve the broker when it holds too much. Of a
-        connection for which that fails ``broke_off`` is told.
+        """Once a turn: weigh some connections again from time to time, and relieve the broker if it holds too much.
+        ``broke_off`` learns of a connection for which that fails.
         """
         holders = self._holders
         if not holders:
@@ -117,7 +117,7 @@ class MemoryGuard:
         connection.cut_off(reason, now_ms)
 
     def _tell(self, connection: Client, held_bytes: int, now_ms: int) -> None:
-        """One line in a while: thousands may go at once."""
+        """Write a line only now and then: thousands may be closed at once."""
         steady_ms = self._clock.steady_ms(now_ms)
         if steady_ms - self._told_ms < _TELL_EVERY_MS:
             self._untold_count += 1
@@ -133,7 +133,7 @@ class MemoryGuard:
         self._untold_count = 0
 
     def largest(self, count: int) -> list[Client]:
-        """The connections that hold most, as they were weighed last."""
+        """The connections that held most when they were last weighed."""
         return nlargest(count, self._holders, key=lambda connection: sum(connection.weight))
 
 

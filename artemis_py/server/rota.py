@@ -40,7 +40,7 @@ class Rota:
         return chain(self._new, self._waiting)
 
     def add(self, connection: Client) -> None:
-        """A connection has input; it is not in the line yet."""
+        """A connection has input; it is not yet in line."""
         connection.in_line = True
         if connection.period != self._period:
             connection.period = self._period
@@ -48,8 +48,8 @@ class Rota:
         self._new.append(connection)
 
     def serve(self, budget: Budget, read: Callable[[Client, int], bool]) -> None:
-        """One turn. ``read(connection, stop_at)`` carries input out until the budget is down to ``stop_at``, at least a
-        little, and says whether there is more.
+        """One turn. ``read(connection, stop_at)`` processes input until the budget is down to ``stop_at``, but at least
+        a little, and returns whether there is more.
         """
         if not self:
             return
@@ -76,7 +76,7 @@ class Rota:
             self._period += 1
 
     def _serve_one(self, connection: Client, budget: Budget, quantum: int, read: Callable[[Client, int], bool]) -> bool:
-        """Give a connection its share; False when it has to wait because of what it spent before."""
+        """Give a connection its share; False if it must wait because of what it spent before."""
         connection.credit += quantum
         if connection.credit <= 0:
             self._waiting.append(connection)

@@ -29,7 +29,7 @@ class ServerStats:
         self.clock_steps: dict[str, int] = {"forward": 0, "back": 0}
         """How often the wall clock was set, by direction."""
         self.faults = faults or Faults()
-        """Steps of connections that broke off."""
+        """Steps of connections that failed."""
         self.connections: set[Client] = set()
         self.connections_total = 0
         self.bytes_in = 0

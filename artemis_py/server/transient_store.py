@@ -1,4 +1,4 @@
-"""The files of a broker without persistence, which go with its process."""
+"""The files of a broker without persistence, which end with its process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from artemis_py.storage.spill import SpillLog
 
 
 class TransientStore(Store):
-    """What a broker without persistence needs of a disk: pages and large bodies, in folders that go with its process.
+    """The disk use of a broker without persistence: pages and large bodies, in folders that end with its process.
     Where none can be made, everything stays in memory; that is said, and is no reason not to start.
     """
 
@@ -54,14 +54,14 @@ class TransientStore(Store):
         return Keepsake()
 
     def directories(self) -> tuple[str, ...]:
-        """None before something was paged, or a large body came: what stays in memory needs no disk."""
+        """None until something was paged or a large body arrived: memory needs no disk."""
         return tuple(str(folder.directory) for folder in self.folders if folder.is_made)
 
     def make_room(self) -> None:
-        """Nothing to be done: pages wait until others were consumed, large bodies are refused."""
+        """Nothing to do: pages wait until others were consumed, large bodies are refused."""
 
     def look_after(self) -> None:
-        """Nothing to be done: what is here goes with the process."""
+        """Nothing to do: these files end with the process."""
 
     def close(self) -> None:
         self._opened.close()

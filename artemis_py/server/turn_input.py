@@ -1,4 +1,4 @@
-"""The input side of a turn: what clients sent, those that were lost, and senders that have room again."""
+"""The input side of a turn: input of clients, lost connections, and senders that have room again."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from artemis_py.server.isolation import Isolation
 from artemis_py.server.rota import Rota
 
 UNBLOCK_UNITS: Final = 256
-"""What a sender that waited for room may spend when it goes on; the rest waits in the line."""
+"""What a sender that waited for room may spend when it continues; the rest of its input waits in line."""
 _ASKED_MAX: Final = 256
-"""How many blocked connections are asked at once whether they are still there."""
+"""How many blocked connections are checked at once for being alive."""
 
 
 @final
 class TurnInput:
-    """Who has input, or is to be taken note of otherwise."""
+    """The connections with input, the lost ones, and the blocked ones."""
 
     __slots__ = ("_budget", "_isolation", "blocked", "lost", "rota")
 
     def __init__(self, budget: Budget, isolation: Isolation) -> None:
         self.rota = Rota()
-        """Who has input."""
+        """Connections with input."""
         self.lost: list[Client] = []
-        """Whose socket is gone."""
+        """Connections whose socket is gone."""
         self.blocked = Blocked()
         """Senders that wait for room."""
         self._budget = budget
         self._isolation = isolation
 
     def read(self, now_ms: int) -> None:
-        """Carry out what connections sent, to each its share."""
+        """Process the input of connections, each within its share."""
 
         def read(connection: Client, stop_at: int) -> bool:
             try:
@@ -45,7 +45,7 @@ class TurnInput:
         self.rota.serve(self._budget, read)
 
     def take_in(self, now_ms: int) -> None:
-        """Take note of connections that were lost, and let senders go on whose wait is over."""
+        """Handle lost connections, and let senders whose wait is over continue."""
         if self.lost:
             lost, self.lost = self.lost, []
             for connection in lost:
@@ -57,7 +57,7 @@ class TurnInput:
             self._let_blocked_go_on(now_ms)
 
     def _let_blocked_go_on(self, now_ms: int) -> None:
-        """Senders whose wait is over go on, at least one of them, until the turn's budget is spent."""
+        """Let senders whose wait is over continue, at least one of them, until the turn's budget is spent."""
         budget = self._budget
         for awaited in self.blocked.ready():
             for connection in self.blocked.waiting_for(awaited):
@@ -69,7 +69,7 @@ class TurnInput:
                     return
 
     def look_at_blocked(self) -> None:
-        """Find senders that wait for room and are gone, some of them at a time; to be called now and then."""
+        """Find blocked senders that are gone, some at a time; to be called regularly."""
         for connection in self.blocked.next_of(_ASKED_MAX):
             try:
                 connection.socket.ask_whether_gone()
@@ -77,5 +77,5 @@ class TurnInput:
                 self._isolation.cut_off(connection, "unblock", error)
 
     def forget(self, connection: Client) -> None:
-        """A connection is gone: it waits for nothing."""
+        """A connection is gone: remove it everywhere."""
         self.blocked.discard(connection)

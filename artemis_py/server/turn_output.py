@@ -1,4 +1,4 @@
-"""The output side of a turn: what consumers got is written out, and leaves when what it depends on is durable."""
+"""The output side of a turn: writes out what consumers got, and sends it once the records it depends on are durable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from artemis_py.server.isolation import Isolation
 
 @final
 class TurnOutput:
-    """Who has output, and who waits for a record to be durable."""
+    """The connections with output, and the callbacks that wait for a durable record."""
 
     __slots__ = ("_awaiting", "_broker", "_durable_lsn", "_durability", "_isolation", "dirty", "waiting")
 
@@ -23,13 +23,13 @@ class TurnOutput:
         self.dirty: list[Client] = []
         """Connections to be flushed at the end of the turn."""
         self.waiting: set[Client] = set()
-        """Connections with output that depends on a record not durable yet."""
+        """Connections with output that depends on a record not yet durable."""
         self._broker = broker
         self._durability = durability
         self._isolation = isolation
         self._durable_lsn = durability.durable_lsn
         self._awaiting: deque[tuple[int, Callable[[], None]]] = deque()
-        """Who waits for what to be durable, in the order of lsn."""
+        """Callbacks that wait for a durable lsn, in the order of lsn."""
 
     def mark_dirty(self, connection: Client) -> None:
         """Flush this connection at the end of the turn."""
@@ -51,7 +51,7 @@ class TurnOutput:
         return served
 
     def flush(self, now_ms: int) -> None:
-        """Let everything leave that may, and tell those who waited for it."""
+        """Send everything that may leave, and call the callbacks that waited for it."""
         durable_lsn = self._durability.durable_lsn
         if durable_lsn != self._durable_lsn:
             self._durable_lsn = durable_lsn
@@ -70,7 +70,7 @@ class TurnOutput:
                 self.waiting.add(connection)
 
     def make_room(self, served: list[Consumer]) -> None:
-        """Consumers whose client took what was written may be sent a turn's worth again."""
+        """Give consumers a turn's worth of room again if their client accepted the output."""
         for consumer in served:
             connection: Client = consumer.owner  # type: ignore[assignment]
             try:
@@ -80,9 +80,9 @@ class TurnOutput:
                 self._isolation.cut_off(connection, "room", error)
 
     def when_durable(self, lsn: int, call: Callable[[], None]) -> None:
-        """Have ``call`` called when everything up to the lsn of a record just written survives a crash."""
+        """Call ``call`` when everything up to the lsn of a record just written survives a crash."""
         self._awaiting.append((lsn, call))
 
     def forget(self, connection: Client) -> None:
-        """A connection is gone: nothing of it waits any more."""
+        """A connection is gone: remove it everywhere."""
         self.waiting.discard(connection)

@@ -9,8 +9,8 @@
 
 A turn runs when something happened: bytes arrived, a socket accepted output, a time came. Nothing in it awaits.
 
-No connection's failure leaves its own step: whatever a step raises ends the connection that it was done for
-(``Isolation``), and the lists go on. What belongs to no connection ends the broker (``on_failure``).
+No connection's failure leaves its own step: whatever a step raises ends its connection (``Isolation``), and the
+loop continues. A failure that belongs to no connection ends the broker (``on_failure``).
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ def _raise(failure: ArtemisError) -> None:
 
 @final
 class Turns:
-    """Runs turns on an event loop. ``clock_ms`` gives the date in epoch milliseconds, read once a turn; who gives it
-    also tells ``broker.clock`` when the wall clock was set (``server/clocks.py``).
+    """Runs turns on an event loop. ``clock_ms`` returns the date in epoch milliseconds and is read once a turn; it also
+    tells ``broker.clock`` when the wall clock was set (``server/clocks.py``).
 
-    ``schedule`` has a turn run as soon as the loop has collected what is ready.
+    ``schedule`` runs a turn as soon as the loop has collected everything that is ready.
     """
 
     def __init__(
@@ -77,10 +77,10 @@ class Turns:
         self.clock_ms = clock_ms
         self.read_buffer = memoryview(bytearray(READ_BYTES_MAX))
         self.units = TURN_UNITS
-        """What a turn may spend."""
+        """The budget of a turn."""
         self.on_failure: Callable[[ArtemisError], None] = _raise
         self.tell: Callable[[list[Event], int], None] | None = None
-        """Who is told what happened, once a turn (the operational log)."""
+        """Gets the events once a turn (the operational log)."""
         self._wakeup = Wakeup(loop, broker.clock, self.run)
         self.schedule = self._wakeup.schedule
         self.isolation = Isolation(broker, stats, clock_ms, self.schedule)
@@ -88,10 +88,10 @@ class Turns:
         self.output = TurnOutput(broker, durability, self.isolation)
         self.guard = MemoryGuard(broker.holdings, broker.clock)
         self.watches = Watches()
-        """Connections to look at again at some time (heart-beats, handshake, lingering)."""
+        """Connections to check at a later time (heart-beats, handshake, lingering)."""
         self._durability = durability
         self._at_hand: Sized | None = getattr(loop, "_ready", None) if isinstance(loop, asyncio.BaseEventLoop) else None
-        """What asyncio's own loop will call in this round; None for another loop."""
+        """What asyncio's own loop will call in this round; None for other loops."""
         self._attends = len(sched_getaffinity(0)) > 1
         self._origin = 0
 
@@ -101,7 +101,7 @@ class Turns:
         return self._origin
 
     def arrived(self, connection: Client) -> None:
-        """Bytes came: have a turn run, at once if the loop has nothing else at hand that it could collect."""
+        """Bytes arrived: run a turn, at once if the loop has nothing else to collect."""
         if self._at_hand is None or self._at_hand or self._wakeup.is_due:
             self.schedule()
         else:
@@ -110,8 +110,8 @@ class Turns:
                 self._attend(connection)
 
     def _attend(self, connection: Client) -> None:
-        """A sender that waits for each receipt answers within microseconds: look for its next frame a moment longer,
-        which is quicker than to sleep and be woken. Only while nothing else is at hand, and not for long.
+        """A sender that waits for each receipt answers within microseconds: poll for its next frame a moment longer,
+        which is faster than to sleep and be woken. Only while nothing else is ready, and not for long.
         """
         until_ns = perf_counter_ns() + ATTEND_NS_MAX
         while not self._at_hand and not self._wakeup.is_due and self._polls(connection):
@@ -127,7 +127,9 @@ class Turns:
             return False
 
     def run(self) -> None:
-        """One turn. What breaks off in a step that is nobody's own is told to ``on_failure``; no turn follows."""
+        """One turn. A failure in a step that belongs to no connection is reported to ``on_failure``; no turn
+        follows.
+        """
         self._wakeup.is_due = False
         if self._wakeup.has_ended:
             return
@@ -182,7 +184,7 @@ class Turns:
 
     @property
     def _has_more(self) -> bool:
-        """Is there work for another turn already?"""
+        """Is there already work for another turn?"""
         if self.broker.has_ready or self.input.rota:
             return True
         if self.input.blocked and self.input.blocked.has_ready:
@@ -207,8 +209,8 @@ class Turns:
                 self.isolation.cut_off(connection, "beat", error)
 
     def when_durable(self, lsn: int, call: Callable[[], None]) -> None:
-        """Have ``call`` called when everything up to the lsn of a record just written survives a crash. A turn comes
-        soon, so that it gets there.
+        """Call ``call`` when everything up to the lsn of a record just written survives a crash. A turn is scheduled to
+        make sure of it.
         """
         self.output.when_durable(lsn, call)
         self.schedule()
@@ -220,9 +222,9 @@ class Turns:
         self.watches.forget(connection)
 
     def stop(self) -> None:
-        """No more turns by the clock."""
+        """Run no more timed turns."""
         self._wakeup.stop()
 
     def end(self) -> None:
-        """No more turns, whoever asks: the store may be closed now."""
+        """Run no more turns at all: the store may be closed now."""
         self._wakeup.end()

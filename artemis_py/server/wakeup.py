@@ -11,7 +11,7 @@ from artemis_py.core.clock import Clock
 
 @final
 class Wakeup:
-    """Has ``run`` called by the event loop: once for whatever is ready together, and by one timer."""
+    """Has the event loop call ``run``: once for everything that is ready together, and by one timer."""
 
     __slots__ = ("_clock", "_loop", "_run", "_timer", "_timer_due_ms", "has_ended", "is_due")
 
@@ -19,7 +19,7 @@ class Wakeup:
         self.is_due = False
         """Will the loop call ``run`` in this round or the next one? Who runs says when it does."""
         self.has_ended = False
-        """No more turns, whoever asks."""
+        """No more turns at all."""
         self._loop = loop
         self._clock = clock
         self._run = run
@@ -27,19 +27,19 @@ class Wakeup:
         self._timer_due_ms = 0
 
     def schedule(self) -> None:
-        """Have a turn run as soon as the loop has collected what is ready."""
+        """Run a turn as soon as the loop has collected everything that is ready."""
         if not self.is_due and not self.has_ended:
             self.is_due = True
             self._loop.call_soon(self._run)
 
     def schedule_behind(self) -> None:
-        """Have a turn run behind what arrived meanwhile."""
+        """Run a turn after the input that arrived meanwhile."""
         if not self.is_due:
             self.is_due = True
             self._loop.call_soon(self._loop.call_soon, self._run)
 
     def set_timer(self, due_ms: int | None, watch_ms: int | None, now_ms: int) -> None:
-        """Have a turn run at the date ``due_ms`` or the steady time ``watch_ms``, what comes first."""
+        """Run a turn at the date ``due_ms`` or the steady time ``watch_ms``, whichever comes first."""
         if watch_ms is not None:
             watched_ms = self._clock.date_ms(watch_ms)
             due_ms = watched_ms if due_ms is None else min(due_ms, watched_ms)
@@ -58,12 +58,12 @@ class Wakeup:
         self.schedule()
 
     def stop(self) -> None:
-        """No more turns by the clock."""
+        """Run no more timed turns."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def end(self) -> None:
-        """No more turns."""
+        """Run no more turns."""
         self.stop()
         self.has_ended = True

@@ -31,7 +31,7 @@ class Watches:
         return len(self._heap)
 
     def add(self, connection: Client, due_ms: int) -> None:
-        """Look at a connection at ``due_ms``; what it wished for before is void."""
+        """Check a connection at ``due_ms``; its earlier entry becomes void."""
         origin = connection.session.state.origin
         self._connections[origin] = connection
         if self._wishes.get(origin) == due_ms:
@@ -41,7 +41,7 @@ class Watches:
         self._tidy()
 
     def forget(self, connection: Client) -> None:
-        """A connection wishes for nothing any more."""
+        """Remove a connection's entry."""
         origin = connection.session.state.origin
         if self._wishes.pop(origin, None) is not None:
             del self._connections[origin]
@@ -52,7 +52,7 @@ class Watches:
         return self._heap[0][0] if self._heap else None
 
     def pop_due(self, now_ms: int) -> list[Client]:
-        """The connections whose time has come."""
+        """The connections that are due."""
         heap, wishes = self._heap, self._wishes
         due: list[Client] = []
         while heap and heap[0][0] <= now_ms:

@@ -1,20 +1,18 @@
-"""What one connection makes the broker hold in memory."""
+"""What the broker holds in memory for one connection."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple, final
 
 LIGHT_BYTES: Final = 1024
-"""Up to this much is part of what every connection counts for (``CONNECTION_BYTES``): a sender that waits for a receipt
-moves nothing in the account.
+"""This much is included in the base cost of every connection (``CONNECTION_BYTES``), so a sender that waits for a
+receipt does not change the account.
 """
 
 
 @final
 class Weight(NamedTuple):
-    """What one connection makes the broker hold: frames that are not finished, frames that it does not read, and open
-    transactions. In bytes.
-    """
+    """What the broker holds for one connection, in bytes: unfinished frames, unread frames, and open transactions."""
 
     input_bytes: int = 0
     output_bytes: int = 0

@@ -1,4 +1,4 @@
-"""The socket of one HTTP connection, from the moment on that it comes until it is to end."""
+"""The socket of one HTTP connection, from its start until the connection is to end."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from artemis_py.server.transports import break_cycle
 
 @final
 class Channel:
-    """``transport`` is what may be written to; None from the moment on that the connection is to end.
+    """``transport`` is for output; None once the connection is to end.
 
-    ``last_activity_ms`` is when the connection came or something last went. What comes in is no activity: a client
+    ``last_activity_ms`` is when the connection was accepted or last sent something. Input is no activity: a client
     cannot hold the connection by sending one byte a minute.
     """
 
@@ -26,7 +26,7 @@ class Channel:
         self._socket: asyncio.Transport | None = None
 
     def open(self, transport: asyncio.Transport) -> None:
-        """The socket is there."""
+        """The socket is open."""
         self._socket = self.transport = transport
 
     def forget(self) -> None:
@@ -37,33 +37,33 @@ class Channel:
         self.transport = None
 
     def write(self, data: bytes) -> None:
-        """Send bytes, when there are any and the client is there."""
+        """Send bytes, if there are any and the client is not gone."""
         if data and self.transport is not None:
             self.transport.write(data)
             self.note_activity()
 
     def note_activity(self) -> None:
-        """The client has taken something, or is sent something."""
+        """The client accepted output, or gets some."""
         self.last_activity_ms = self._now_ms()
 
     def pause_reading(self) -> None:
-        """Leave what comes with the client."""
+        """Stop reading."""
         if self.transport is not None:
             self.transport.pause_reading()
 
     def close(self) -> None:
-        """End the connection when what was written has left."""
+        """End the connection after sending the written output."""
         if self.transport is not None:
             self.transport.close()
             self.transport = None
 
     def abort(self) -> None:
-        """End the connection at once, unsent bytes too."""
+        """End the connection at once, without sending the rest."""
         if self.transport is not None:
             self.transport.abort()
             self.transport = None
 
     def take(self) -> asyncio.Transport | None:
-        """The transport, for whoever ends it in another way; nobody writes to it any more."""
+        """The transport, for a caller that ends it in another way; nothing is written to it any more."""
         transport, self.transport = self.transport, None
         return transport

@@ -10,24 +10,24 @@ class HttpClient(Protocol):
     """One client of HTTP. ``HttpConnection`` is the one that has a socket."""
 
     is_spare: bool
-    """Did it come when all regular connections were being answered?"""
+    """Was it accepted while all regular connections were being answered?"""
     number: int
-    """The how manieth connection of the acceptor it is."""
+    """The connection's number, counted by the acceptor."""
     waiting_since_ms: int
-    """When the last answer went, or the connection came."""
+    """When the last response was sent, or the connection accepted."""
 
     @property
     def is_waiting(self) -> bool:
-        """Is there no whole request to be answered?"""
+        """Is there no complete request to answer?"""
 
     def guard(self, step: Callable[..., None], *arguments: object) -> None:
-        """Do a step of this connection; when it breaks off, nobody else's ends with it."""
+        """Run a step of this connection; if it fails, no other connection is affected."""
 
     def look(self, now_ms: int) -> None:
-        """End the connection when nothing happens on it, or its request takes too long to come."""
+        """End the connection if it is idle too long, or its request takes too long to arrive."""
 
     def close(self) -> None:
-        """End the connection; an answer on its way is cut off."""
+        """End the connection; a response being sent is cut off."""
 
     def abort(self) -> None:
-        """End the connection at once, unsent bytes too."""
+        """End the connection at once, without sending the rest."""

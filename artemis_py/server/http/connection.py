@@ -1,8 +1,8 @@
 """One HTTP connection: bytes in, one request at a time through the routes, bytes out.
 
-The grammar of HTTP is h11's. This module and its parts decide what h11 leaves open: which route answers, what a broken
-request is told, when the connection ends, and that a client that does not read is not written to. While an answer is on
-its way the socket is not read. An answer may come later (a future), and a part of a file leaves by another thread.
+h11 handles the grammar of HTTP. This module and its parts decide the rest: which route answers, how a broken request is
+answered, when the connection ends, and that nothing is written to a client that does not read. The socket is not read
+during a response. A response may come later (a future), and another thread sends parts of files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from artemis_py.server.http.site import Site
 
 @final
 class HttpConnection(asyncio.Protocol):
-    """The protocol of one socket; made by ``HttpService.connect``, which knows it as an ``HttpClient``."""
+    """The protocol of one socket, created by ``HttpService.connect``, which knows it as an ``HttpClient``."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -42,7 +42,7 @@ class HttpConnection(asyncio.Protocol):
     # --- what the event loop calls ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Takes the socket, or refuses it when the service stops."""
+        """Accepts the socket, or refuses it if the service is stopping."""
         self._channel.open(cast(asyncio.Transport, transport))
         self.guard(self._begin_socket)
 
@@ -94,7 +94,7 @@ class HttpConnection(asyncio.Protocol):
             self._break_off(error)
 
     def _break_off(self, error: Exception) -> None:
-        """A step broke off: the connection ends and counts nowhere, whatever its socket says to that."""
+        """A step failed: the connection ends and counts nowhere any more, whatever its socket does."""
         transport = self._channel.take()
         peer = transport and shown_peer(transport)
         self._site.faults.note(peer or "of HTTP", "http", error)
@@ -110,7 +110,7 @@ class HttpConnection(asyncio.Protocol):
     # --- what the service calls ---
 
     def close(self) -> None:
-        """Ends the connection; an answer on its way is cut off."""
+        """Ends the connection; a response being sent is cut off."""
         self._channel.close()
         self._give_up()
 
@@ -121,7 +121,7 @@ class HttpConnection(asyncio.Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Is there no whole request to be answered?"""
+        """Is there no complete request to answer?"""
         return self._incoming.is_waiting
 
     def look(self, now_ms: int) -> None:
@@ -165,7 +165,7 @@ class HttpConnection(asyncio.Protocol):
             error.__traceback__ = None  # its frames refer to it, and to this connection
 
     def _begin(self, event: h11.Request) -> None:
-        """The head of a request is there: refuse what is not for this client, or cannot be now."""
+        """The head of a request arrived: refuses what this client may not have, or not now."""
         refusal = self._incoming.begin(event) or self._refusal()
         if refusal is not None:
             self._refuse(refusal)
@@ -207,7 +207,7 @@ class HttpConnection(asyncio.Protocol):
         self._send(awaited.result() if failure is None else self._incoming.failed(failure))
 
     def _refuse(self, refusal: Refusal) -> None:
-        """Answers what cannot be served, and closes: where the next request would begin is not known."""
+        """Answers an invalid request and closes: where the next request begins is unknown."""
         if self._machine.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             self._send(text_response(refusal.status, refusal.reason, (("Connection", "close"),)))
         if self._channel.transport is not None and self._outgoing.pieces is None:

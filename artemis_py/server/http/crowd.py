@@ -1,4 +1,4 @@
-"""The open connections of one HTTP acceptor, and who of them goes when there are too many."""
+"""The open connections of one HTTP acceptor, and which one to close when there are too many."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from artemis_py.server.http.routing import Route
 
 @final
 class Crowd:
-    """Counts connections, also in ``holdings``. So many as ``limits`` allow are regular, a few more are spare ones."""
+    """Counts connections, also in ``holdings``. As many as ``limits`` allow are regular, a few more are spares."""
 
     def __init__(self, limits: HttpLimits, holdings: Holdings | None) -> None:
         self.accepted_count = 0
@@ -36,10 +36,10 @@ class Crowd:
     def admit(self, connection: HttpClient) -> None:
         """Counts a connection.
 
-        When there are ``connections_max`` already, the one goes that has been without a whole request for longest. If
-        all of them are being answered, the new one is a spare one, for the open routes; of too many of those the
-        oldest goes. So whoever opens connections and does nothing, or reads nothing, keeps nobody from asking how the
-        broker is.
+        With ``connections_max`` connections, the one that has gone longest without a complete request is closed. If all
+        of them are being answered, the new one is a spare, for the open routes; if there are too many spares, the
+        oldest is closed. So a client that opens connections and does nothing, or reads nothing, cannot block health
+        checks.
         """
         limits = self._limits
         if self._regular_count >= limits.connections_max:
@@ -61,13 +61,13 @@ class Crowd:
         connection.guard(connection.abort)
 
     def may_have(self, route: Route, connection: HttpClient) -> bool:
-        """Is there room for a request on this connection? A spare one becomes a regular one when there is."""
+        """Is there room for a request on this connection? If so, a spare becomes a regular one."""
         if connection.is_spare and self._regular_count < self._limits.connections_max:
             connection.is_spare = False
         return route.is_open or not connection.is_spare
 
     def forget(self, connection: HttpClient) -> None:
-        """A connection is gone."""
+        """Remove a connection that is gone."""
         if connection in self._connections:
             self._connections.discard(connection)
             if self._holdings is not None:

@@ -1,4 +1,4 @@
-"""The request that comes on an HTTP connection: from its first byte until it is answered."""
+"""The current request of an HTTP connection, from its first byte until it is answered."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Refusal(NamedTuple):
 
 
 def request_of(event: h11.Request) -> Request:
-    """The request without its body. A target with scheme and host (as sent to proxies) gives its path."""
+    """The request without its body. Of a target with scheme and host (as sent to proxies), the path is used."""
     headers: dict[str, str] = {}
     for raw_name, raw_value in event.headers:
         name, value = raw_name.decode("ascii"), raw_value.decode("latin-1")
@@ -51,7 +51,7 @@ class Incoming:
     def __init__(self, machine: h11.Connection, limits: HttpLimits, routes: Routes, now_ms: Callable[[], int]) -> None:
         self.request: Request | None = None
         self.route: Route | None = None
-        """Who answers it, None where nobody does."""
+        """The route that answers it; None if there is none."""
         self._machine = machine
         self._limits = limits
         self._routes = routes
@@ -59,11 +59,11 @@ class Incoming:
         self._body: list[bytes] = []
         self._body_bytes = 0
         self._since_ms: int | None = None
-        """When the first byte of a request came that is not whole."""
+        """When the first byte of an incomplete request arrived."""
 
     @property
     def is_waiting(self) -> bool:
-        """Is there no whole request to be answered?"""
+        """Is there no complete request to answer?"""
         return self._machine.their_state in (h11.IDLE, h11.SEND_BODY)
 
     @property
@@ -73,22 +73,22 @@ class Incoming:
 
     @property
     def takes_body(self) -> bool:
-        """Is the body of this request for anybody? Others are counted and thrown away."""
+        """Does a handler want this request's body? Otherwise it is counted and dropped."""
         return self.route is not None and self.request is not None and self.route.takes_body(self.request.method)
 
     def takes_too_long(self, now_ms: int) -> bool:
-        """Has a request begun and not ended in time?"""
+        """Has a request begun but not arrived completely in time?"""
         since_ms = self._since_ms
         return self.is_waiting and since_ms is not None and now_ms - since_ms >= self._limits.request_ms_max
 
     def receive(self, data: bytes) -> None:
-        """Bytes came."""
+        """Bytes arrived."""
         if self._since_ms is None and self.is_waiting:
             self._since_ms = self._now_ms()
         self._machine.receive_data(data)
 
     def begin(self, event: h11.Request) -> Refusal | None:
-        """The head of a request is there: find out who answers it."""
+        """The head of a request arrived: find the route that answers it."""
         self.request = request = request_of(event)
         self._body_bytes = 0
         self._body = []
@@ -104,7 +104,7 @@ class Incoming:
         return None
 
     def take(self, data: bytes | bytearray) -> Refusal | None:
-        """A part of the body is there."""
+        """A part of the body arrived."""
         self._body_bytes += len(data)
         if self._body_bytes > self._limits.body_bytes_max:
             return Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the body is too large")
@@ -113,7 +113,7 @@ class Incoming:
         return None
 
     def answer(self) -> Answer:
-        """The request is whole: what its route says to it."""
+        """The request is complete: its route's response."""
         request = self.request
         assert request is not None
         if self._body:
@@ -139,6 +139,6 @@ class Incoming:
         return _INTERNAL_ERROR
 
     def end(self, now_ms: int) -> None:
-        """The request was answered; the next one may have begun."""
+        """The request was answered; the next one may begin."""
         self.request = None
         self._since_ms = now_ms if self._machine.trailing_data[0] else None

@@ -1,4 +1,4 @@
-"""The answer that leaves on an HTTP connection: at once, in pieces, or as a part of a file by another thread."""
+"""The response being sent on an HTTP connection: at once, in pieces, or as part of a file by another thread."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ log = logging.getLogger(__name__)
 
 
 def close_body(response: Response) -> None:
-    """Nobody will get the body."""
+    """Close a body that will not be sent."""
     if isinstance(response.body, FileBody):
         response.body.close()
 
 
 def is_near(peer: Any, own: Any) -> bool:
-    """Is the client on this machine? ``peer`` and ``own`` are the addresses of its socket, None when it has gone. A
-    proxy on this machine counts as here.
+    """Is the client on this machine? ``peer`` and ``own`` are the addresses of its socket, None if it is gone. A proxy
+    on this machine counts as local.
     """
     return bool(peer and own) and (peer[0] == own[0] or ip_address(peer[0]).is_loopback)
 
 
 @final
 class Outgoing:
-    """At most one answer: what of it has not been handed to the channel yet."""
+    """At most one response: the part not yet handed to the channel."""
 
     def __init__(self, machine: h11.Connection, channel: Channel, files: FileSender) -> None:
         self.pieces: Iterator[bytes] | None = None
         """The pieces that follow."""
         self.file: FileBody | None = None
-        """The body that leaves when the head has left."""
+        """The body to send after the head."""
         self._machine = machine
         self._channel = channel
         self._files = files
@@ -47,12 +47,12 @@ class Outgoing:
 
     @property
     def is_transferring(self) -> bool:
-        """Is a part of a file on its way, by its thread?"""
+        """Is the thread sending a part of a file?"""
         return self._transfer is not None
 
     def begin(self, response: Response, *, with_body: bool, closes: bool) -> None:
-        """Sends the head, and the body when it is whole; of a body in pieces the first one follows in a later step, and
-        a part of a file when the head has left. With ``closes`` it says that nothing follows it.
+        """Sends the head, and the body if it is complete. The first piece of a body in pieces follows in a later step,
+        and a part of a file after the head. ``closes`` announces that the connection ends after it.
         """
         body = response.body
         headers = [("Content-Type", response.content_type), *response.headers]
@@ -79,7 +79,7 @@ class Outgoing:
         self._channel.pause_reading()
 
     def send_piece(self, pieces: Iterator[bytes]) -> bool:
-        """Sends the next piece, or the end; False when there is none, and half of the answer is out."""
+        """Sends the next piece, or the end; False if there is none and the response remains incomplete."""
         try:
             piece = next(pieces, None)
         except Exception:
@@ -104,7 +104,7 @@ class Outgoing:
         self.file = None
 
     def file_sent(self, failure: OSError | None) -> bool:
-        """The thread is done with it; False when it broke off, and half of the answer is out."""
+        """The thread is done with it; False if it failed and the response remains incomplete."""
         self._transfer = None
         if failure is not None or self._channel.transport is None:
             return False
@@ -114,7 +114,7 @@ class Outgoing:
         return True
 
     def note_progress(self, now_ms: int) -> None:
-        """Part of a file that left by its thread is activity, too."""
+        """A part of a file sent by the thread also counts as activity."""
         if self._transfer is not None and self._transfer.sent_bytes != self._transferred_bytes:
             self._transferred_bytes = self._transfer.sent_bytes
             self._channel.last_activity_ms = now_ms
@@ -123,7 +123,7 @@ class Outgoing:
         self._channel.write(self._machine.send(h11.EndOfMessage()) or b"")
 
     def give_up(self) -> None:
-        """Nobody is there for the rest of the answer."""
+        """The client is gone: drop the rest of the response."""
         self.pieces = None
         if self.file is not None:
             self.file.close()

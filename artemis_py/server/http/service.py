@@ -50,7 +50,7 @@ class HttpService:
 
     @property
     def connections_open(self) -> int:
-        """Connections now."""
+        """Open connections."""
         return len(self._crowd)
 
     @property
@@ -67,14 +67,12 @@ class HttpService:
         return HttpConnection(self._site)
 
     def tick(self, now_ms: int) -> None:
-        """Ends the connections on which nothing has happened for ``idle_ms_max``, and those whose request takes too
-        long to come.
-        """
+        """Closes connections that were idle for ``idle_ms_max``, and those whose request takes too long to arrive."""
         for connection in self._crowd:
             connection.look(now_ms)
 
     def stop(self) -> None:
-        """Closes every connection, answers that are written go out; later ones are refused."""
+        """Closes every connection after sending written responses; later connections are refused."""
         self._site.is_stopping = True
         for connection in self._crowd:
             connection.guard(connection.close)
