@@ -55,7 +55,7 @@ def _first_place(page: Page) -> int:
 
 
 @dataclass(slots=True)
-class Keepsake:
+class RecoveredState:
     """What a log gives back at a start: messages by queue number, each queue's in order, what is in pages, and the
     bindings.
     """
@@ -310,7 +310,7 @@ class Durability(ABC):
 
 
 @dataclass(slots=True)
-class Found:
+class PagedEntry:
     """A message of a queue as it was found in a page; ``due_ms`` above 0: scheduled. ``end`` is where the next one
     stands.
     """
@@ -331,7 +331,7 @@ class Chunk(ABC):
     end: int
 
     @abstractmethod
-    def read(self, queue_id: int, known: dict[int, PagedMessage], account: Account) -> Iterator[Found]:
+    def read(self, queue_id: int, known: dict[int, PagedMessage], account: Account) -> Iterator[PagedEntry]:
         """The messages of one queue in it, in order. One that is in memory already (``known``, by place) is not made
         again. Transient messages from before a restart are passed over.
         """

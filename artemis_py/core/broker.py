@@ -38,7 +38,7 @@ from artemis_py.core.sweep import Sweep
 from artemis_py.core.transaction import Publisher
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.message import Head, HeaderName, LargeBody, Message
-from artemis_py.records import Keepsake, PageLog, RecordLog
+from artemis_py.records import PageLog, RecordLog, RecoveredState
 
 _FORWARD_ROUNDS_MAX: Final = 32
 _TICK_PARTS: Final = 4
@@ -59,7 +59,7 @@ class Broker(Registry, Publisher):
         config: BrokerConfig,
         log: RecordLog,
         now_ms: int,
-        kept: Keepsake | None = None,
+        kept: RecoveredState | None = None,
         pages: PageLog | None = None,
         global_max_bytes: int | None = None,
     ) -> None:
@@ -70,12 +70,12 @@ class Broker(Registry, Publisher):
         self.started = False
         self.router = Router(self, config.id_cache_size, self.memory.holdings, keeps_ids=config.persist_id_cache)
         self.timers = host.timers
-        self.happenings = host.events
+        self.events = host.events
         """What the operational log is to tell."""
         self._due = Due(host, self.by_id)
         self._sweep = Sweep(config.address_queue_scan_period, config.message_expiry_scan_period, now_ms)
         self._consumer_id = 0
-        kept = kept or Keepsake()
+        kept = kept or RecoveredState()
         host.message_id = kept.message_id
         self.queue_id = kept.queue_id
         self.deploy(kept.queues, kept.addresses)
@@ -86,7 +86,7 @@ class Broker(Registry, Publisher):
             self._count_queue(queue, 1)
         self.started = True
 
-    def _take_back(self, kept: Keepsake, now_ms: int) -> None:
+    def _take_back(self, kept: RecoveredState, now_ms: int) -> None:
         """Put what survived a restart on its queues again."""
         for address_name, seen in kept.duplicate_ids.items():
             if address_name == NO_ADDRESS:
@@ -282,7 +282,7 @@ class Broker(Registry, Publisher):
             address.duplicate_ids = None  # a sender's shape may know the address a while longer
 
     def note_looped(self, address: Address, target: str) -> None:
-        self.happenings.note(LOOPED, address.name, {"target": target})
+        self.events.note(LOOPED, address.name, {"target": target})
 
     # ---- turn ------------------------------------------------------------------------------------
 
@@ -346,7 +346,7 @@ class Broker(Registry, Publisher):
 
     def _give_up(self, queue_name: str, step: str, error: Exception) -> None:
         """A copy or a chore broke off: it is told of and does not happen. Raises the error when the disk failed."""
-        self.happenings.note(GIVEN_UP, queue_name, described(step, error), kind=step)
+        self.events.note(GIVEN_UP, queue_name, described(step, error), kind=step)
 
     def step_broke_off(self, now_ms: int) -> None:
         """Somebody's request broke off half done: what it has done so far stands, in the log too, and what others do is

@@ -208,7 +208,7 @@ class BrokerCollector(Collector):
     def _events(self) -> Metric:
         family = CounterMetricFamily("artemis_queue_events", "Events of queues, by code", labels=["broker", "event"])
         for code in MEANINGS:
-            family.add_metric([self._broker.name, code], self._broker.happenings.counts.get(code, 0))
+            family.add_metric([self._broker.name, code], self._broker.events.counts.get(code, 0))
         return family
 
     def _log(self) -> Iterable[Metric]:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.entities import RetentionConfig
-from artemis_py.records import Keepsake
+from artemis_py.records import RecoveredState
 from artemis_py.server.cursor_desk import CursorDesk
 from artemis_py.server.log_view import LogView
 from artemis_py.server.store import Store
@@ -138,8 +138,8 @@ class JournalStore(Store):
         self.report += [f"warning: {fault}" for fault in identity.faults]
         self.report += [f"warning: {self._body_disk.directory}: {line}" for line in found.bodies]
 
-    def keepsake(self) -> Keepsake:
-        return self._files.keepsake()
+    def recovered_state(self) -> RecoveredState:
+        return self._files.recovered_state()
 
     def directories(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(str(disk.directory) for disk in self._disks))

@@ -91,7 +91,7 @@ class Server:
         self.stats.journal = store.durability
         self.stats.cursor_desk = store.cursor_desk
         memory_bytes = global_max_bytes(config.global_max_size)
-        self.broker = Broker(config, store.log, wall_clock_ms(), store.keepsake(), store.pages, memory_bytes)
+        self.broker = Broker(config, store.log, wall_clock_ms(), store.recovered_state(), store.pages, memory_bytes)
         self.broker.holdings.bytes_max = held_max_bytes(config.global_max_held_size, memory_bytes)
         self.broker.quota.addresses_max = destinations_max(config.max_addresses)
         self.broker.quota.queues_max = destinations_max(config.max_queues)

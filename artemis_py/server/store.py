@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from artemis_py.records import Durability, Keepsake, PageLog, RecordLog
+from artemis_py.records import Durability, PageLog, RecordLog, RecoveredState
 from artemis_py.server.cursor_desk import CursorDesk
 from artemis_py.server.log_view import LogView
 from artemis_py.storage.large import LargeStore
@@ -30,7 +30,7 @@ class Store(ABC):
     """One for each file system in use."""
 
     @abstractmethod
-    def keepsake(self) -> Keepsake:
+    def recovered_state(self) -> RecoveredState:
         """What the broker takes back. Nobody may keep it longer: it holds every message, and large ones their files."""
 
     def open_files(self) -> int:

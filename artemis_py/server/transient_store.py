@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.records import Keepsake, MemoryLog
+from artemis_py.records import MemoryLog, RecoveredState
 from artemis_py.server.bodies import TransientBodies, TransientFolder, may_be_made, remove_leftovers
 from artemis_py.server.store import Store
 from artemis_py.shown import warn
@@ -50,8 +50,8 @@ class TransientStore(Store):
         self.pages = pages
         self.log = self.durability = SpillLog(writer, pages, warn)
 
-    def keepsake(self) -> Keepsake:
-        return Keepsake()
+    def recovered_state(self) -> RecoveredState:
+        return RecoveredState()
 
     def directories(self) -> tuple[str, ...]:
         """None until something was paged or a large body arrived: memory needs no disk."""

@@ -175,8 +175,8 @@ class Turns:
         output.flush(now_ms)
         self.guard.look(now_ms, self.isolation.cut_off)
         output.make_room(served)
-        if self.tell is not None and not broker.happenings.is_empty:
-            self.tell(broker.happenings.take(), broker.clock.steady_ms(now_ms))
+        if self.tell is not None and not broker.events.is_empty:
+            self.tell(broker.events.take(), broker.clock.steady_ms(now_ms))
         if self._has_more:
             self._wakeup.schedule_behind()
         self._wakeup.set_timer(broker.next_due_ms(), self.watches.next_due_ms(), now_ms)

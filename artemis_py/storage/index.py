@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any, Final
 
-from artemis_py.records import Keepsake, Survivor
+from artemis_py.records import RecoveredState, Survivor
 from artemis_py.storage.codec import FLAG_PAGED, RECORD_HEADER_BYTES, Kept
 from artemis_py.storage.page_index import PageIndex
 from artemis_py.storage.segment_index import SegmentIndex
@@ -166,7 +166,7 @@ class Index:
                     self.pages.delete_queue(queue_id)
         self.pages.drop_orphans()
 
-    def keepsake(self) -> Keepsake:
+    def recovered_state(self) -> RecoveredState:
         """What the broker recovers at a start: each queue's messages in their delivery order."""
         keyed: dict[int, list[tuple[int, Survivor]]] = {}
         for message_id, segment in self.home.items():
@@ -179,12 +179,12 @@ class Index:
                 else:
                     survivor = Survivor(kept.message, detail.attempts, detail.due_ms)
                     keyed.setdefault(queue_id, []).append((detail.order or kept.lsn, survivor))
-        return Keepsake(
+        return RecoveredState(
             {queue_id: [one[1] for one in sorted(found, key=itemgetter(0))] for queue_id, found in keyed.items()},
             list(self.queues.values()),
             list(self.addresses.values()),
             {address: list(seen) for address, seen in self.duplicate_ids.items()},
-            self.pages.keepsake(),
+            self.pages.recovered_state(),
             self.message_id_max,
             self.queue_id_max,
         )

@@ -36,7 +36,7 @@ def page_records(index: Index) -> Iterator[tuple[int, bytes]]:
         grew = page_codec.encode_grew(page, address)
         yield codec.PAGE_GREW, grew
         yield codec.PAGE_GREW, grew
-    for stream in index.pages.keepsake():
+    for stream in index.pages.recovered_state():
         for (queue_id, number), settled in stream.settled.items():
             yield codec.PAGE_PLACES, page_codec.encode_places(queue_id, stream.number, number, settled)
         for (queue_id, place), (attempts, due_ms) in stream.attempts.items():

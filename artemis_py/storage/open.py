@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from artemis_py.records import Keepsake
+from artemis_py.records import RecoveredState
 from artemis_py.storage.absent import missing_pages
 from artemis_py.storage.body_recovery import take_over
 from artemis_py.storage.committer import Committer
@@ -103,9 +103,9 @@ class OpenStore:
     findings: Findings
     last_stream: int
 
-    def keepsake(self) -> Keepsake:
+    def recovered_state(self) -> RecoveredState:
         """What the broker takes back. Nobody may keep it longer: it holds every message, and large ones their files."""
-        return replace(self.journal.index.keepsake(), stream=self.last_stream)
+        return replace(self.journal.index.recovered_state(), stream=self.last_stream)
 
     @property
     def has_pending(self) -> bool:

@@ -159,7 +159,7 @@ class PageIndex:
         """How many durable messages of a page are unsettled, over all queues."""
         return sum(self.left_of(queue_id, page) for queue_id in page.durable)
 
-    def keepsake(self) -> list[KeptStream]:
+    def recovered_state(self) -> list[KeptStream]:
         """What the broker recovers at a start, in order. The pages then belong to it."""
         for stream in self.streams.values():
             stream.pages.sort(key=_number)  # told again when a journal file went, they come in another order

@@ -13,7 +13,7 @@ from typing import Final
 
 from artemis_py.message import Account, Message
 from artemis_py.paged import Page, PagedMessage
-from artemis_py.records import Chunk, Found, PageLog
+from artemis_py.records import Chunk, PagedEntry, PageLog
 from artemis_py.storage import codec, page_codec
 from artemis_py.storage.codec import CodecError, Kept, Record
 from artemis_py.storage.committer import Committer, Write
@@ -226,7 +226,7 @@ class PageChunk(Chunk):
         self._data = data
         self._missing = missing
 
-    def read(self, queue_id: int, known: dict[int, PagedMessage], account: Account) -> Iterator[Found]:
+    def read(self, queue_id: int, known: dict[int, PagedMessage], account: Account) -> Iterator[PagedEntry]:
         page = self.page
         if page.gone:
             return
@@ -244,7 +244,7 @@ class PageChunk(Chunk):
                 continue
             due_ms = kept.detail(queue_id).due_ms if kept.details else 0
             # no name for the message: between two calls this frame must not keep it, or the file of its body
-            yield Found(
+            yield PagedEntry(
                 known.get(record.lsn) or page_codec.as_paged(kept, origin, account, page, record.lsn), due_ms, end
             )
 

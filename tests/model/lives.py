@@ -7,7 +7,7 @@ from random import Random
 from typing import Final
 
 from artemis_py.message import Message
-from artemis_py.records import Actor, Keepsake
+from artemis_py.records import Actor, RecoveredState
 from artemis_py.storage.journal import Journal
 from artemis_py.storage.journal_settings import JournalSettings
 from artemis_py.storage.journal_start import SegmentCare
@@ -40,14 +40,14 @@ class StrictRecords(RecordWriter):
         records.disk, records.journal, records.committer = disk, journal, committer
         records.live = {
             (survivor.message.id, queue_id)
-            for queue_id, survivors in found.index.keepsake().messages.items()
+            for queue_id, survivors in found.index.recovered_state().messages.items()
             for survivor in survivors
         }
         return records
 
-    def keepsake(self) -> Keepsake:
+    def recovered_state(self) -> RecoveredState:
         """What the next broker begins with."""
-        return self.index.keepsake()
+        return self.index.recovered_state()
 
     def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
         self._enter([message], queue_ids)

@@ -18,7 +18,7 @@ from artemis_py.core.router import Batch
 from artemis_py.core.transaction import Transaction
 from artemis_py.message import Message
 from artemis_py.paged import Page, PagedMessage
-from artemis_py.records import Actor, Keepsake, RecordLog
+from artemis_py.records import Actor, RecordLog, RecoveredState
 from artemis_py.storage.pages import PageFiles
 from artemis_py.storage.spill import SpillLog
 from tests.model.letters import Writer
@@ -145,7 +145,7 @@ class PagingState:
         self.said: list[str] = []
         self.files = PageFiles(self.disk, self.reader, self.said.append)
         self.log = StrictLog(self.writer, self.files)
-        self.broker = Broker(self._config(queues), self.log, self.now_ms, Keepsake(), self.files)
+        self.broker = Broker(self._config(queues), self.log, self.now_ms, RecoveredState(), self.files)
         watch_ends(self.broker, self.note_ends)
         self.books = [
             Book(plan, self.broker.queues[f"q{number}"], address.attempts_max) for number, plan in enumerate(queues)

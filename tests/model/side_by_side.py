@@ -11,7 +11,7 @@ from artemis_py.core.queue.consumer import Reader as Origin
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import LimitError
 from artemis_py.message import Message
-from artemis_py.records import Keepsake
+from artemis_py.records import RecoveredState
 from artemis_py.selector import compile_selector
 from tests.model.compare import compare
 from tests.model.letters import Spec, Writer
@@ -56,7 +56,7 @@ class SideBySide:
         self.now_ms = START_MS
         self.events: list[Event] = []
         self.log: LiveLog | StrictRecords = first_life() if restarts else LiveLog()
-        self._begin_broker(Keepsake())
+        self._begin_broker(RecoveredState())
         self.pairs = [
             Pair(self.broker.queues[f"q{number}"], QueueModel(queue_plan, plan.address))
             for number, queue_plan in enumerate(plan.queues)
@@ -74,7 +74,7 @@ class SideBySide:
         self.persistent: set[int] = set()
         """Ids of all letters that a restart does not lose."""
 
-    def _begin_broker(self, kept: Keepsake) -> None:
+    def _begin_broker(self, kept: RecoveredState) -> None:
         self.broker = Broker(self.plan.config(), self.log, self.now_ms, kept)
         observe(self.broker, self.events)
         self.route = self.broker.route(ADDRESS, None, "MULTICAST")
@@ -92,7 +92,7 @@ class SideBySide:
         self.log.write_down()
         self.log = next_life(self.log)
         self.now_ms += ms
-        self._begin_broker(self.log.keepsake())
+        self._begin_broker(self.log.recovered_state())
         self.dead = [copy for copy in self.dead if copy[0] in self.persistent]
         self.expired = [copy for copy in self.expired if copy[0] in self.persistent]
         self.forwarded = len(self.dead) + len(self.expired)

@@ -14,7 +14,7 @@ from artemis_py.core.queue.consumer import Consumer
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.router import Batch
 from artemis_py.message import Head, LargeBody, Message, encode_headers
-from artemis_py.records import Keepsake
+from artemis_py.records import RecoveredState
 from artemis_py.selector import compile_selector
 from artemis_py.storage.pages import PageFiles
 from artemis_py.storage.spill import SpillLog
@@ -40,7 +40,7 @@ class PagingBroker:
         self.log = SpillLog(self.writer, files)
         entries = [SettingsEntry(match=match, values=values) for match, values in settings.items()]
         whole = replace(BrokerConfig(), address_settings=SettingsRepository(entries), **config)
-        self.broker = Broker(whole, self.log, self.now_ms, Keepsake(), files)
+        self.broker = Broker(whole, self.log, self.now_ms, RecoveredState(), files)
         self.got: list[int] = []
         self._queues: dict[int, Queue] = {}
 

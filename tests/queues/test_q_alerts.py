@@ -16,7 +16,7 @@ pytestmark = pytest.mark.wire
 
 def told(bench: Bench, *codes: str) -> list[Event]:
     """The events of these codes since somebody asked."""
-    return [event for event in bench.world.broker.happenings.take() if event.code in codes]
+    return [event for event in bench.world.broker.events.take() if event.code in codes]
 
 
 def alerts(bench: Bench) -> list[tuple[str | int, str | int, int]]:
@@ -126,10 +126,10 @@ def test_Q_72_over_a_restart_and_pages(settings: str) -> None:
     producer = life.client()
     for body in "abc":
         life.send(producer, body)
-    assert life.broker.broker.happenings.counts["ART-1001"] == 1
+    assert life.broker.broker.events.counts["ART-1001"] == 1
     life = life.again()
     life.send(life.client(), "d")
-    assert life.broker.broker.happenings.counts["ART-1001"] == 1
+    assert life.broker.broker.events.counts["ART-1001"] == 1
 
 
 def test_without_thresholds_nothing_is_kept() -> None:
@@ -146,10 +146,10 @@ def test_Q_62_what_each_policy_tells(cut: bool) -> None:
     found = {}
     for policy in ("NONE", "RING", "PRODUCER_FLOW_CONTROL", "FLOW_TO_DISK", "REJECT"):
         bench = Bench(f"overflow-policy='{policy}' max-depth-messages='1'", cut=cut)
-        bench.world.broker.happenings.take()
+        bench.world.broker.events.take()
         for body in "abc":
             bench.write(body, "SEND", "destination:/queue/q", body=body)
-        codes = {event.code for event in bench.world.broker.happenings.take()}
+        codes = {event.code for event in bench.world.broker.events.take()}
         found[policy] = {code for code in codes if not code.startswith(("SUB", "CHN"))}
     assert found == {
         "NONE": set(),
@@ -185,14 +185,14 @@ def test_operations_of_management_are_told() -> None:
 
 def test_a_restart_opens_queues() -> None:
     life = Life("").again()
-    codes = [event.code for event in life.broker.broker.happenings.take()]
+    codes = [event.code for event in life.broker.broker.events.take()]
     assert codes == ["QUE-1018"]
 
 
 def test_the_events_of_one_turn_are_told_together() -> None:
     bench = Bench("ring-size='1'")
     bench.send("first")
-    bench.world.broker.happenings.take()
+    bench.world.broker.events.take()
     bench.world.client("producer").send(b"SEND\ndestination:/queue/q\n\nx\0" * 50)
     (event,) = told(bench, "QUE-1005")
     assert (event.count, event.fields["messages"]) == (50, 1)

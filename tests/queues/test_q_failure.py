@@ -25,7 +25,7 @@ def refuse(bench: Bench, times: int, name: str = "c") -> list[str | None]:
 
 def codes(bench: Bench) -> set[str]:
     """What the operational log was told of dead messages."""
-    return {code for code in bench.world.broker.happenings.counts if code.startswith("CHN-")}
+    return {code for code in bench.world.broker.events.counts if code.startswith("CHN-")}
 
 
 def test_Q_73_Q_74_dead_letter_address_and_attempts_of_the_queue(cut: bool) -> None:

@@ -54,7 +54,7 @@ def size_of_one() -> int:
 
 def codes(bench: Bench) -> dict[str, int]:
     """What the operational log was told, by code."""
-    return dict(bench.world.broker.happenings.counts)
+    return dict(bench.world.broker.events.counts)
 
 
 # ---- limits --------------------------------------------------------------------------------------

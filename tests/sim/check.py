@@ -132,10 +132,10 @@ def survivors_match(life: Incarnation, recovered: Recovered, duplicate_ids_kept:
     """The state that recovery found is that after some operation between the last durable one and the last. Returns
     it.
     """
-    keepsake = recovered.index.keepsake()
+    recovered_state = recovered.index.recovered_state()
     try:
-        paged = [paged_items(stream, life.disk) for stream in keepsake.streams]
-        found = view_of(keepsake, duplicate_ids_kept, life.disk, recovered.index.cursors, paged)
+        paged = [paged_items(stream, life.disk) for stream in recovered_state.streams]
+        found = view_of(recovered_state, duplicate_ids_kept, life.disk, recovered.index.cursors, paged)
     except DiskError as error:
         raise Broken(f"a message lives whose body is gone: {error}") from error
     projection = life.projection(life.journal.durable_lsn)

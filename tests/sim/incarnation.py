@@ -33,7 +33,7 @@ class Incarnation:
         self.clients: list[Client] = []
         self.together = False
         self.stats = ServerStats()
-        self.broker = Broker(config, self.records, now_ms, store.files.keepsake(), store.files.pages)
+        self.broker = Broker(config, self.records, now_ms, store.files.recovered_state(), store.files.pages)
         self.turns = Turns(self.loop.as_loop(), self.broker, self.journal, self.stats, self.loop.clock_ms, self.large)
         acceptor = config.acceptors[0]
         service = StompService(self.broker, acceptor, self.stats.traffic, counted_names(), self.large)

@@ -66,7 +66,7 @@ def prepare(*batches: int, file_bytes: int = 65536) -> SimDisk:
 
 def kept_ids(recovered: Recovered) -> list[int]:
     """The messages on the queue, in order."""
-    survivors = recovered.index.keepsake().messages.get(QUEUE_ID, [])
+    survivors = recovered.index.recovered_state().messages.get(QUEUE_ID, [])
     return [survivor.message.id for survivor in survivors]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from artemis_py.message import LargeBody, Message
-from artemis_py.records import Keepsake
+from artemis_py.records import RecoveredState
 from artemis_py.storage.body_names import body_name
 from artemis_py.storage.disk import Disk
 
@@ -175,7 +175,7 @@ class Projection:
 
 
 def view_of(
-    keepsake: Keepsake,
+    recovered_state: RecoveredState,
     duplicate_ids_kept: int,
     disk: Disk,
     cursors: dict[str, dict[str, Any]],
@@ -184,7 +184,7 @@ def view_of(
     """What recovery gives back, in the same plain values; ``paged`` is what it left in pages, for each address."""
     ready: dict[int, list[tuple[Identity, int]]] = {}
     scheduled: dict[int, dict[Identity, tuple[int, int]]] = {}
-    for queue_id, survivors in keepsake.messages.items():
+    for queue_id, survivors in recovered_state.messages.items():
         for survivor in survivors:
             key = identity(survivor.message, disk)
             if survivor.due_ms:
@@ -199,10 +199,12 @@ def view_of(
                 else:
                     ready.setdefault(queue_id, []).append((key, attempts))
     return {
-        "addresses": {fields["name"]: fields for fields in keepsake.addresses},
-        "queues": {fields["id"]: fields for fields in keepsake.queues},
+        "addresses": {fields["name"]: fields for fields in recovered_state.addresses},
+        "queues": {fields["id"]: fields for fields in recovered_state.queues},
         "cursors": cursors,
-        "duplicate ids": {name: ids[-duplicate_ids_kept:] for name, ids in keepsake.duplicate_ids.items() if ids},
+        "duplicate ids": {
+            name: ids[-duplicate_ids_kept:] for name, ids in recovered_state.duplicate_ids.items() if ids
+        },
         "ready": _filled(ready),
         "scheduled": _filled(scheduled),
     }

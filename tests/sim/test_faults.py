@@ -95,7 +95,7 @@ def test_a_broker_gives_out_nothing_after_a_fault(kind: str) -> None:
     assert receipts == bodies
     assert len(receipts) < 20
     disk.restart()
-    kept = recover(disk).index.keepsake().messages
+    kept = recover(disk).index.recovered_state().messages
     recovered_bodies = [one.message.body.partition(b":")[0].decode() for found in kept.values() for one in found]
     assert recovered_bodies[: len(receipts)] == receipts
 

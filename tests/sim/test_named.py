@@ -164,7 +164,7 @@ def test_no_message_is_in_the_log_and_not_in_its_page() -> None:
     for record in records(disk, name):
         if record.offset >= batch.offset:
             disk.files[name].data = bytearray(whole[: record.end] + bytes(len(whole) - record.end))
-            kept = recover(disk).index.keepsake()
+            kept = recover(disk).index.recovered_state()
             there = {survivor.message.id for survivor in kept.messages[queue_id]}
             for stream in kept.streams:
                 there |= {one[0][0] for one in paged_items(stream, disk)[queue_id]}
@@ -205,7 +205,7 @@ def test_a_commit_stores_although_its_queue_was_deleted_meanwhile() -> None:
     client.send(b"COMMIT\ntransaction:t\nreceipt:1\n\n\0")
     life.drain()
     assert _receipts(client) == ["1"]
-    kept = recover(_disk_of(life)).index.keepsake().messages
+    kept = recover(_disk_of(life)).index.recovered_state().messages
     assert [one.message.body for found in kept.values() for one in found] == [b"body"]
 
 

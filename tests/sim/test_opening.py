@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import random
 
-from artemis_py.records import Keepsake
+from artemis_py.records import RecoveredState
 from tests.sim.disk import File, PowerCut, SimDisk
 from tests.sim.opening import SimStore
 from tests.sim.projection import Projection
@@ -24,14 +24,14 @@ class Crashed(CrashWorld):
         return super().recover()
 
 
-def _on_queues(kept: Keepsake) -> dict[int, list[tuple[int, int, int]]]:
+def _on_queues(kept: RecoveredState) -> dict[int, list[tuple[int, int, int]]]:
     return {
         queue_id: [(one.message.id, one.attempts, one.due_ms) for one in found]
         for queue_id, found in kept.messages.items()
     }
 
 
-def _in_pages(kept: Keepsake) -> dict[tuple[int, int], tuple[int, int]]:
+def _in_pages(kept: RecoveredState) -> dict[tuple[int, int], tuple[int, int]]:
     return {
         (stream.number, page.number): (page.kept_count, page.kept_bytes)
         for stream in kept.streams
@@ -44,7 +44,7 @@ def _cut_each(left: dict[str, File], world: CrashWorld) -> int:
     disk = SimDisk(random.Random(1))
     disk.files = copy.deepcopy(left)
     whole = SimStore(disk, world.settings).files
-    kept, cuts = whole.keepsake(), 0
+    kept, cuts = whole.recovered_state(), 0
     while True:
         disk = SimDisk(random.Random(cuts))
         disk.files = copy.deepcopy(left)
@@ -58,7 +58,7 @@ def _cut_each(left: dict[str, File], world: CrashWorld) -> int:
         found = SimStore(disk, world.settings)
         assert all(damage.torn for damage in found.recovered.damages)
         assert not found.files.large.given_up
-        again = found.files.keepsake()
+        again = found.files.recovered_state()
         assert _on_queues(again) == _on_queues(kept), f"cut at operation {cuts + 1}"
         assert _in_pages(again) == _in_pages(kept), f"cut at operation {cuts + 1}"
         assert (again.message_id, again.queue_id) == (kept.message_id, kept.queue_id)

@@ -103,7 +103,7 @@ class FakeBroker:
     disk_full: bool = False
     memory_bytes: int = 0
     router: FakeRouter = field(default_factory=FakeRouter)
-    happenings: Events = field(default_factory=Events)
+    events: Events = field(default_factory=Events)
     clock: Clock = field(default_factory=Clock)
     holdings: Holdings = field(default_factory=lambda: Holdings(Account()))
     log: MemoryLog = field(default_factory=MemoryLog)

@@ -298,7 +298,7 @@ def test_a_queue_that_breaks_off_is_set_aside_and_the_others_go_on(step: str, mo
     world.advance(60_000)
     world.check_bystanders()
     assert world.queue("q").gate.paused
-    assert world.broker.happenings.counts["ART-1005"] >= 1
+    assert world.broker.events.counts["ART-1005"] >= 1
     monkeypatch.undo()
     world.broker.resume("q")
     heir = world.subscribed("heir", "auto")
@@ -317,7 +317,7 @@ def test_a_copy_that_cannot_be_made_is_told_and_the_rest_of_the_turn_goes_on(mon
     world.sender.send(send.encode() * 3)
     world.advance(60_000)
     assert world.queue("q").message_count == 0
-    assert world.broker.happenings.counts["ART-1006"] == 3
+    assert world.broker.events.counts["ART-1006"] == 3
     world.check_bystanders()
 
 
@@ -330,7 +330,7 @@ def test_a_chore_that_breaks_off_is_told_and_the_rest_of_the_turn_goes_on() -> N
     world = IsolationWorld()
     world.broker.agenda.add(Breaking())
     world.check_bystanders()
-    assert world.broker.happenings.counts["ART-1006"] == 1
+    assert world.broker.events.counts["ART-1006"] == 1
 
 
 # ---- what stops the broker -----------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Final
 from artemis_py.config.settings import AddressSettings
 from artemis_py.core.pages.stream import PageReader, PageStream
 from artemis_py.paged import Page, PagedMessage, PlaceSet
-from artemis_py.records import Found
+from artemis_py.records import PagedEntry
 
 UNLIMITED: Final = -1
 
@@ -116,7 +116,7 @@ class Backlog:
         """Does something that was not read yet stand before this sequence?"""
         return sequence >= self._base + self.reader.place
 
-    def due_ms(self, found: Found) -> int:
+    def due_ms(self, found: PagedEntry) -> int:
         """When the message may be delivered (0: now): its schedule, or what a delivery that failed before a restart
         set.
         """
@@ -127,11 +127,11 @@ class Backlog:
         """Deliveries that failed before a restart."""
         return self._attempts.get(message.place, (0, 0))[0]
 
-    def next(self) -> Found | None:
+    def next(self) -> PagedEntry | None:
         """The next message that is not taken; None when there is none in memory (yet)."""
         return self.next_for(self.reader)
 
-    def next_for(self, reader: PageReader, looks_max: int = UNLIMITED) -> Found | None:
+    def next_for(self, reader: PageReader, looks_max: int = UNLIMITED) -> PagedEntry | None:
         """The next message that is not taken, for a reader of its own, among the ``looks_max`` next ones."""
         while looks_max and (found := reader.next()) is not None:
             looks_max -= 1

@@ -13,7 +13,7 @@ from artemis_py.core.pages.backlog import Backlog
 from artemis_py.core.pages.stream import PageReader
 from artemis_py.core.queue.lifetime import Lifetime
 from artemis_py.paged import Page
-from artemis_py.records import Found
+from artemis_py.records import PagedEntry
 
 
 @final
@@ -42,9 +42,9 @@ class PageExpiry:
         """Does it wait for the disk?"""
         return self._reader is not None and self._reader.waits
 
-    def search(self, now_ms: int, reads_max: int) -> list[Found]:
+    def search(self, now_ms: int, reads_max: int) -> list[PagedEntry]:
         """Expired messages, after looking at no more than ``reads_max``."""
-        expired: list[Found] = []
+        expired: list[PagedEntry] = []
         lifetime = self._lifetime
         while reads_max > 0 and (self._page is not None or self._begin(now_ms)):
             assert self._reader is not None

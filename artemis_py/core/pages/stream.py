@@ -15,7 +15,7 @@ from artemis_py.core.queue.consumer import Consumer
 from artemis_py.core.queue.reference import QueueReference
 from artemis_py.message import Account, LargeBody, Message
 from artemis_py.paged import Page, PagedBody, PagedMessage, PlaceSet, Settled, Share
-from artemis_py.records import Actor, Chunk, Found, KeptStream, PageLog, RecordLog
+from artemis_py.records import Actor, Chunk, KeptStream, PagedEntry, PageLog, RecordLog
 
 UNWRITTEN_BYTES_MAX: Final = 8 << 20
 """Senders wait while more than this is gathered for pages and not written (Artemis lets one page size gather)."""
@@ -305,7 +305,7 @@ class PageReader:
         self._page: Page | None = None
         self._offset = 0
         self._chunk: Chunk | None = None
-        self._found: Iterator[Found] = iter(())
+        self._found: Iterator[PagedEntry] = iter(())
 
     @property
     def place(self) -> int:
@@ -335,7 +335,7 @@ class PageReader:
         self._chunk = None
         self._found = iter(())
 
-    def next(self) -> Found | None:
+    def next(self) -> PagedEntry | None:
         """The queue's next message, or None."""
         if self.waits:
             return None

@@ -10,7 +10,7 @@ from artemis_py.core.queue.contents import Contents
 from artemis_py.core.queue.entry import Entry
 from artemis_py.core.queue.holding import not_before_ms
 from artemis_py.paged import PagedMessage
-from artemis_py.records import Found
+from artemis_py.records import PagedEntry
 
 
 @final
@@ -23,7 +23,7 @@ class Intake:
         self._contents = contents
         self._alerts = alerts
 
-    def bring_in(self, backlog: Backlog, found: Found, now_ms: int) -> None:
+    def bring_in(self, backlog: Backlog, found: PagedEntry, now_ms: int) -> None:
         """A message takes its place on the queue."""
         contents = self._contents
         due_ms = backlog.due_ms(found)
@@ -42,7 +42,7 @@ class Intake:
             self._contents.hold(entry, due_ms)
         return due_ms > 0
 
-    def enter(self, backlog: Backlog, found: Found) -> Entry:
+    def enter(self, backlog: Backlog, found: PagedEntry) -> Entry:
         """The entry of a message that the queue takes out of a page; from now on it is in memory."""
         message = found.message
         entry = self.entry_of(backlog, message)

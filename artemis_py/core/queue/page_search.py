@@ -19,7 +19,7 @@ from artemis_py.core.queue.page_reading import READ_UNITS, PageReading
 from artemis_py.core.queue.works import SLICE_MAX
 from artemis_py.message import Message
 from artemis_py.paged import PagedMessage
-from artemis_py.records import Found
+from artemis_py.records import PagedEntry
 
 
 @final
@@ -91,7 +91,7 @@ class PageSearch:
                 return entry
         return None
 
-    def _choose(self, consumer: Consumer, backlog: Backlog, found: Found, now_ms: int) -> Entry | None:
+    def _choose(self, consumer: Consumer, backlog: Backlog, found: PagedEntry, now_ms: int) -> Entry | None:
         """The entry to deliver, or None when the message stays where it is, or has expired."""
         contents, intake = self._basis.contents, self._intake
         message = found.message

@@ -11,7 +11,7 @@ from artemis_py.core.holdings import Holdings
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import AddressFullError, DuplicateError
 from artemis_py.message import Account
-from artemis_py.records import Keepsake, MemoryLog
+from artemis_py.records import MemoryLog, RecoveredState
 from tests.unit.core.parts import NOW_MS, broker_of, queue_config, send_in
 
 
@@ -81,7 +81,7 @@ def test_the_record_stands_in_the_transaction_s_group() -> None:
 
 
 def test_ids_come_back_after_a_restart() -> None:
-    kept = Keepsake(duplicate_ids={NO_ADDRESS: ["one", "two\0d1"]})
+    kept = RecoveredState(duplicate_ids={NO_ADDRESS: ["one", "two\0d1"]})
     commits = Broker(BrokerConfig(), MemoryLog(), NOW_MS, kept).router.commits
     assert commits.has_seen("one", "d9")
     assert commits.has_seen("two", "d1")

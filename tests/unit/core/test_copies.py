@@ -213,8 +213,8 @@ def test_expiry_addresses_in_a_circle() -> None:
     turn(broker, NOW_MS + (HOPS_MAX + 1) * 100)
     assert counts(broker, "A", "B") == [0, 0]
     assert broker.router.looped_message_count == 1
-    assert broker.happenings.counts[LOOPED] == 1
-    (told,) = [event for event in broker.happenings.take() if event.code == LOOPED]
+    assert broker.events.counts[LOOPED] == 1
+    (told,) = [event for event in broker.events.take() if event.code == LOOPED]
     assert (told.queue, told.fields) == ("A", {"target": "B"})
     assert broker.memory_bytes == 0
 

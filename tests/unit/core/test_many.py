@@ -11,7 +11,7 @@ from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.address import ANYCAST, MULTICAST
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.queue import Queue
-from artemis_py.records import Keepsake, MemoryLog
+from artemis_py.records import MemoryLog, RecoveredState
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, lines_run, send, write
 
 FEW: Final = 50
@@ -201,9 +201,9 @@ def test_a_full_disk_costs_the_same() -> None:
     assert send(broker, "orders.7", routing_type=ANYCAST) == 1
 
 
-def _kept(count: int) -> Keepsake:
+def _kept(count: int) -> RecoveredState:
     """What a journal remembers of so many queues, each with an address of its own."""
-    return Keepsake(
+    return RecoveredState(
         queues=[
             {
                 "id": number, "name": f"q{number}", "address": f"a{number}", "routing_type": ANYCAST, "filter": None,

@@ -46,7 +46,7 @@ def test_max_addresses() -> None:
     broker.delete_queue(broker.queues["one"], NOW_MS)
     broker.delete_address(broker.addresses["one"])
     send_for(broker, "two")
-    assert broker.happenings.counts[LIMITED] == 1
+    assert broker.events.counts[LIMITED] == 1
 
 
 @pytest.mark.parametrize("ask", [send_for, subscribe_for])

@@ -16,7 +16,7 @@ from artemis_py.core.queue.overflow import Ring, Unbounded
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.recipe import describe, overflow_for
 from artemis_py.errors import BrokerError, LimitError, NotFoundError, SelectorError
-from artemis_py.records import Keepsake, MemoryLog
+from artemis_py.records import MemoryLog, RecoveredState
 from tests.unit.core.parts import NOW_MS, broker_of, consumer_on, queue_config, send
 
 
@@ -152,10 +152,10 @@ def test_a_queue_that_the_file_forgot_is_what_it_was() -> None:
     """Its attributes are in the log: first those of its creation, then those that the file was changed to."""
     log = BindingLog()
     Broker(declaring(queue_config(ring_size=5, max_consumers=3)), log, NOW_MS)
-    Broker(declaring(queue_config(ring_size=7)), log, NOW_MS, Keepsake(queues=list(log.queues.values())))
+    Broker(declaring(queue_config(ring_size=7)), log, NOW_MS, RecoveredState(queues=list(log.queues.values())))
     (fields,) = log.queues.values()
     assert fields["attributes"] == {"ring_size": 7}
-    broker = Broker(declaring(), log, NOW_MS, Keepsake(queues=[fields]))
+    broker = Broker(declaring(), log, NOW_MS, RecoveredState(queues=[fields]))
     assert seen(broker.queues["q"]) == {**PLAIN, "ring_size": 7}
 
 

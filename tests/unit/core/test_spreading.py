@@ -235,7 +235,7 @@ def test_a_queue_that_breaks_off_keeps_nothing_from_the_others(monkeypatch: pyte
     _turns_until_done(broker)
     assert (placing.done, placing.failed) == (True, True)
     assert [queue.name for queue in broker.queues.values() if not queue.message_count] == ["q5"]
-    assert [event.code for event in broker.happenings.take()].count(GIVEN_UP) == 1
+    assert [event.code for event in broker.events.take()].count(GIVEN_UP) == 1
 
 
 def test_copies_keep_their_order_though_nobody_waits_for_them() -> None:

@@ -353,6 +353,6 @@ def test_rounds_go_on_when_an_address_cannot_be_deleted(monkeypatch: pytest.Monk
     turn(broker, NOW_MS + 4 * PERIOD_MS)  # in which the round goes on
     assert failed == ["auto1"]
     assert set(broker.addresses) == {"auto1"}
-    assert broker.happenings.counts["ART-1006"] == 1
+    assert broker.events.counts["ART-1006"] == 1
     rounds(broker, 2, start=5)
     assert not broker.addresses

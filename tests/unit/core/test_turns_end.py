@@ -296,7 +296,7 @@ def test_a_chore_that_fails_lets_the_next_go_on(monkeypatch: pytest.MonkeyPatch)
     with monkeypatch.context() as broken:
         broken.setattr(Contents, "is_outdated", fail)
         _once(bench)
-    assert bench.broker.happenings.counts["ART-1006"] == 1
+    assert bench.broker.events.counts["ART-1006"] == 1
     assert work is not None
     assert (work.failed, work.may_go_on) == (True, True)
     assert (len(bench.broker.agenda), queue.parts.tasks.are_done) == (0, True)
@@ -333,7 +333,7 @@ def test_a_queue_that_breaks_off_behind_a_chore_blames_nobody(monkeypatch: pytes
                 break
             _once(bench)
     assert (work.done, work.failed) == (True, False)
-    assert bench.broker.happenings.counts["ART-1006"] == 1
+    assert bench.broker.events.counts["ART-1006"] == 1
     assert (len(bench.broker.agenda), queue.parts.tasks.are_done) == (0, True)
     bench.run(int)
     assert other.held

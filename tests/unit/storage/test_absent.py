@@ -92,7 +92,7 @@ class Start:
     def __init__(self, root: Path) -> None:
         store = opened(root)
         self.report = "\n".join(store.report)
-        self.stream = store.keepsake().stream
+        self.stream = store.recovered_state().stream
         self.next_number = store.large._next_number  # type: ignore[union-attr]
         turn(store)
         self.messages = set(store._files.journal.index.home)
@@ -253,7 +253,7 @@ def test_what_is_accepted_as_lost_is_put_aside_when_it_comes_back(tmp_path: Path
     turn(store)
     store._opened.close()
     store = opened(tmp_path)
-    broker = Broker(config, store.log, 0, store.keepsake(), store.pages)
+    broker = Broker(config, store.log, 0, store.recovered_state(), store.pages)
     assert broker.open_stream(broker.create_address("other", auto_created=True)).number == 2, "and no page"
     store._opened.close()
     for folder in places:

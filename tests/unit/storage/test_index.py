@@ -24,7 +24,7 @@ def _index(*kept: Kept) -> tuple[Index, Segment]:
 
 
 def _order(index: Index, queue_id: int = A) -> list[int]:
-    return [one.message.id for one in index.keepsake().messages.get(queue_id, [])]
+    return [one.message.id for one in index.recovered_state().messages.get(queue_id, [])]
 
 
 def test_a_message_lives_until_its_last_queue_is_done_with_it() -> None:
@@ -87,7 +87,7 @@ def test_a_message_without_queues_does_not_live() -> None:
 def test_attempts_and_delays_belong_to_one_queue() -> None:
     index, _ = _index(_kept(1, A, B))
     index.attempt(A, 1, 3, 500)
-    kept = index.keepsake().messages
+    kept = index.recovered_state().messages
     assert [(one.attempts, one.due_ms) for one in kept[A]] == [(3, 500)]
     assert [(one.attempts, one.due_ms) for one in kept[B]] == [(0, 0)]
 
@@ -111,7 +111,7 @@ def test_numbers_given_once_are_remembered() -> None:
     index, _ = _index(_kept(41, A))
     index.settle(A, 41)
     index.delete_queue(B)
-    kept = index.keepsake()
+    kept = index.recovered_state()
     assert (kept.message_id, kept.queue_id) == (41, B)
 
 

@@ -197,7 +197,7 @@ def test_numbers_of_dead_messages_are_not_given_again() -> None:
         journal.records.settled(QUEUE_ID, [one], "acked")
         commit(journal, committer)
     disk.crash()
-    kept = recover(disk).index.keepsake()
+    kept = recover(disk).index.recovered_state()
     assert (kept.messages, kept.message_id) == ({}, 19)
 
 

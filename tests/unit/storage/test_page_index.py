@@ -97,7 +97,7 @@ def test_pages_come_back_in_order() -> None:
     index = PageIndex()
     for number in (3, 1, 2):
         index.open(Page(1, number, number), "a")
-    assert [page.number for page in index.keepsake()[0].pages] == [1, 2, 3]
+    assert [page.number for page in index.recovered_state()[0].pages] == [1, 2, 3]
 
 
 def test_what_nobody_needs_is_dropped_and_remembered() -> None:
