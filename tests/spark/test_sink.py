@@ -104,7 +104,7 @@ def test_nothing_to_write(spark: SparkSession, sink_broker: BrokerProcess, place
     ("columns", "options", "said"),
     [
         (["id"], {"address": "a"}, "The sink has no column id"),
-        (["id as value"], {"address": "a"}, "Column value is bigint"),
+        (["id as value"], {"address": "a"}, "Column value has the type bigint"),
         (["'x' as value"], {}, "set the option address"),
         (["'x' as value"], {"address": "a", "prority": "3"}, "no option prority: did you mean priority"),
         (["'x' as value", "cast(null as string) as address"], {}, "A row has no address"),
@@ -127,7 +127,7 @@ def test_overwrite_is_refused(spark: SparkSession, sink_broker: BrokerProcess) -
 
 
 def test_a_full_address_fails_the_job_in_the_broker_s_words(spark: SparkSession, sink_broker: BrokerProcess) -> None:
-    with pytest.raises(Exception, match=r"Address fails\.job is full: make room"):
+    with pytest.raises(Exception, match=r"Address fails\.job is full: consume messages"):
         write(rows(spark, 100, 1), sink_broker, "fails.job")
     assert added(sink_broker, "fails.job") == 0
 
@@ -261,7 +261,7 @@ def test_a_stream_that_ends_with_an_error_goes_on_when_it_is_started_again(
     stream = Stream(spark, sink_broker, tmp_path, "fails.stream")
     stream.put("f0", [str(number) for number in range(8)])
     query = stream.start()
-    with pytest.raises(Exception, match=r"Address fails\.stream is full: make room"):
+    with pytest.raises(Exception, match=r"Address fails\.stream is full: consume messages"):
         query.processAllAvailable()
     first = bodies(drained(sink_broker, "fails.stream", 4))
     query = stream.start()
