@@ -196,7 +196,7 @@ class RecordLog(ABC):
         consumer: Actor | None = None,
         cause: str = "",
     ) -> int:
-        """A delivery to a consumer failed for the ``attempts``-th time, for one of the causes in ``core/queue/entry``;
+        """A delivery to a consumer failed for the ``attempts``-th time; the causes are in ``core/queue/entry.py``.
         ``due_ms`` above 0: the next one waits.
         """
 

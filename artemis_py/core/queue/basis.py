@@ -42,10 +42,6 @@ class QueueBasis:
         self.flow = Flow(reference, host, contents, overflow)
         self.waking = Waking(distribution, host.budget)
 
-    def note_ready(self) -> None:
-        """There may be something to dispatch."""
-        self.host.note_ready(self.reference)
-
     def wake(self, consumer: Consumer) -> None:
         """The consumer has room or credit again."""
         if self.waking.wake(consumer) and (self.contents.order.count or self.contents.paged_count):

@@ -38,11 +38,6 @@ class Tally:
         self.scheduled_durable_count = 0
         self.scheduled_durable_size_bytes = 0
 
-    def enter_durable(self, message: Message) -> None:
-        """A persistent message came to the queue."""
-        self.durable_count += 1
-        self.durable_size_bytes += message.size_bytes
-
     def enter_delivery(self, message: Message) -> None:
         """A message went to a consumer that will settle it."""
         size = message.size_bytes
