@@ -1,44 +1,159 @@
-"""What routing asks of the registry of addresses."""
+"""Which addresses and queues exist, and which queues get what is sent to an address."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections import deque
+from typing import Final, final
 
-from mypy_extensions import mypyc_attr, trait
-
-from artemis_py.core.address import Address, Plan
-from artemis_py.core.agenda import Agenda
-from artemis_py.core.budget import Budget
-from artemis_py.core.pages.stream import PageStream
+from artemis_py.config.matching import WildcardSyntax
+from artemis_py.core import retroactive
+from artemis_py.core.address import ANYCAST, Address, Plan
+from artemis_py.core.batch import Route
+from artemis_py.core.plan_cost import PLAIN, PlanCost
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.queue.reference import QueueReference
+from artemis_py.core.walk import Walk
 from artemis_py.core.wildcard_addresses import WildcardAddresses
-from artemis_py.records import RecordLog
+from artemis_py.message import Message
+
+_MIXED_MAX: Final = 4096
+"""How many addresses keep a plan with the queues of wildcard addresses. Without a limit, a subscriber of ``#`` would
+stand in as many plans as there are addresses.
+"""
 
 
-@trait
-@mypyc_attr(allow_interpreted_subclasses=True)
-class Bindings(ABC):
-    """What the router asks of the registry of addresses."""
+@final
+class Bindings:
+    """Finds addresses and queues by name and by number, and keeps the plan of each address.
 
-    log: RecordLog
-    budget: Budget
-    agenda: Agenda
+    It creates and deletes nothing; the registry does, and tells it.
+    """
 
-    wildcards: WildcardAddresses
+    __slots__ = ("_mixed", "address_walk", "addresses", "by_id", "queue_walk", "queues", "wildcards")
 
-    @abstractmethod
-    def plan_for(self, address: Address) -> Plan:
-        """Where messages to the address go now: queues bound to the address itself and to wildcard addresses that match
-        it, and diverts.
+    def __init__(self, syntax: WildcardSyntax) -> None:
+        self.addresses: dict[str, Address] = {}
+        self.queues: dict[str, Queue] = {}
+        self.by_id: dict[int, Queue] = {}
+        """All queues, by number."""
+        self.wildcards = WildcardAddresses(syntax)
+        self.address_walk: Walk[Address] = Walk()
+        """All addresses, for the regular rounds."""
+        self.queue_walk: Walk[Queue] = Walk()
+        """All queues, for the regular rounds."""
+        self._mixed: deque[Address] = deque()
+        """Addresses whose plan has queues of wildcard addresses, too."""
+
+    # ---- what comes and goes ---------------------------------------------------------------------
+
+    def add_address(self, address: Address) -> None:
+        """An address was created."""
+        self.addresses[address.name] = address
+        self.address_walk.add(address)
+        if address.is_wildcard:
+            self.wildcards.add(address)
+
+    def remove_address(self, address: Address) -> None:
+        """An address without queues was deleted."""
+        del self.addresses[address.name]
+        self.address_walk.discard(address)
+        if address.is_wildcard:
+            self.wildcards.remove(address)
+
+    def bind(self, queue: Queue) -> None:
+        """A queue was created on its address."""
+        self.queues[queue.name] = queue
+        self.by_id[queue.id] = queue
+        self.queue_walk.add(queue)
+        self.address_of(queue).bind(queue)
+        if queue.address.is_wildcard:
+            self.wildcards.changes += 1
+
+    def unbind(self, queue: Queue, steady_ms: int) -> Address:
+        """A queue was deleted, at this steady time. Returns its address."""
+        del self.queues[queue.name]
+        del self.by_id[queue.id]
+        self.queue_walk.discard(queue)
+        address = self.address_of(queue)
+        address.unbind(queue, steady_ms)
+        if address.is_wildcard:
+            self.wildcards.changes += 1
+            self.wildcards.anycast_losses += queue.routing_type == ANYCAST
+        return address
+
+    # ---- addresses -------------------------------------------------------------------------------
+
+    def address_of(self, queue: Queue) -> Address:
+        """The address that a queue is on."""
+        return self.addresses[queue.address.name]
+
+    def source_of(self, message: Message, queue: QueueReference) -> Address:
+        """The address that a message was sent to, whose settings count. If it is gone, the address of the queue."""
+        found = self.addresses.get(message.head.address) or self.addresses.get(queue.address.name)
+        return Address(queue.address.name, queue.address.settings) if found is None else found
+
+    def has_queues(self, address: Address) -> bool:
+        """Does some queue get what is sent to the address?"""
+        return bool(address.queues) or any(each.queues for each in self._wildcards_for(address))
+
+    def has_anycast(self, address: Address) -> bool:
+        """Does some anycast queue get what is sent to the address?"""
+        return address.anycast_count > 0 or any(each.anycast_count for each in self._wildcards_for(address))
+
+    def _wildcards_for(self, address: Address) -> list[Address]:
+        """The wildcard addresses whose queues get what is sent to the address, too."""
+        if address.is_wildcard or address.temporary or retroactive.is_internal(address.name):
+            return []
+        return self.wildcards.matching(address.name)
+
+    # ---- routes and plans ------------------------------------------------------------------------
+
+    def route_to(self, address: Address, queue: Queue | None, routing_type: str | None) -> Route:
+        """A route as things are now."""
+        return Route(address, queue, routing_type, self.wildcards.anycast_losses)
+
+    def is_current(self, route: Route) -> bool:
+        """Would resolving the route's destination give the same again?"""
+        return route.losses == route.address.losses and route.anycast_losses == self.wildcards.anycast_losses
+
+    def plan_of(self, route: Route) -> Plan:
+        """The plan of a route's address. A route to one queue asks it for diverts only: such a plan may still name
+        queues that are gone.
         """
+        address = route.address
+        plan = address.plan
+        if plan is None:
+            return self.plan_for(address)
+        if plan.losses != address.losses or plan.wildcard_changes != self.wildcards.changes:
+            return plan if route.queue is not None else self.plan_for(address)
+        return plan
 
-    @abstractmethod
-    def open_stream(self, address: Address) -> PageStream:
-        """Pages for an address that never had any."""
+    def plan_for(self, address: Address) -> Plan:
+        """Where messages to the address go now: to its own queues and diverts, and to the queues of wildcard addresses
+        that match it.
+        """
+        plan = address.plan
+        wildcards = self._wildcards_for(address)
+        if plan is not None and plan.losses == address.losses and plan.has_sources(wildcards):
+            plan.wildcard_changes = self.wildcards.changes
+            return plan
+        plan = address.plan = Plan(address, wildcards, self.wildcards.changes)
+        if wildcards:
+            self._mixed.append(address)
+            if len(self._mixed) > _MIXED_MAX:
+                self._mixed.popleft().plan = None
+        return plan
 
-    @abstractmethod
-    def obtain_resources(self, source: Address, target: str, *, dead: bool) -> None:
-        """Make the queue for what is dead (or has expired) of an address, where its settings ask for one."""
-
-    @abstractmethod
-    def note_looped(self, address: Address, target: str) -> None:
-        """A copy of a message of the address was not sent to ``target``: it went in a circle."""
+    def cost_of(self, route: Route) -> PlanCost:
+        """What a message on this route costs, in units of a turn."""
+        queue = route.queue
+        if queue is None:
+            return self.plan_of(route).cost
+        diverts = route.address.diverts
+        if queue.selector is None and not diverts:
+            return PLAIN
+        cost = PlanCost()
+        cost.add(queue.selector)
+        for divert in diverts:
+            cost.add(divert.selector)
+        return cost

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from artemis_py.core.batch import Batch
-from artemis_py.core.bindings import Bindings
+from artemis_py.core.address import Address
+from artemis_py.core.batch import Batch, Route
+from artemis_py.core.host import Host
 from artemis_py.core.pages.stream import PageStream
+from artemis_py.core.pages.streams import Streams
 from artemis_py.core.queue.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.reference import QueueReference
 from artemis_py.core.recording import Share, recording_of
 from artemis_py.core.spreading import Placing, Spread, put
+from artemis_py.message import Message
 
 _NO_SHARES: Final[list[Share]] = []
 _DECIDING: Final = 8
@@ -22,9 +25,10 @@ _DECIDING: Final = 8
 class Enqueuer:
     """Carries out what the router decided. What is more than a turn has units for it puts off (``Spread``)."""
 
-    def __init__(self, bindings: Bindings) -> None:
-        self._bindings = bindings
-        self.recording = recording_of(bindings.log)
+    def __init__(self, host: Host, streams: Streams) -> None:
+        self._host = host
+        self._streams = streams
+        self.recording = recording_of(host.log)
         self.begun: list[Placing] = []
         """What was published since somebody asked, and is not on all of its queues."""
         self._spreads: list[Spread] = []
@@ -49,7 +53,7 @@ class Enqueuer:
 
     def _is_too_much(self, shares: list[Share]) -> bool:
         """Is it more than a turn has units for, to put so much on so many queues?"""
-        budget = self._bindings.budget
+        budget = self._host.budget
         if budget.left >= 0 or len(shares) == 1:
             return False
         return budget.must_put_off(sum([len(taken) for _, taken in shares]))
@@ -65,13 +69,13 @@ class Enqueuer:
 
     def _put_off(self, batch: Batch, shares: list[Share]) -> None:
         """Have messages that are written down put on their queues as turns have room for that."""
-        address, budget = batch.route.address, self._bindings.budget
+        address, budget = batch.route.address, self._host.budget
         spread = address.spread
         if spread is None or spread.may_go_on:
             spread = address.spread = Spread()
             self._spreads = [each for each in self._spreads if not each.may_go_on]
             self._spreads.append(spread)
-            self._bindings.agenda.add(spread)
+            self._host.agenda.add(spread)
         places = sum([len(taken) for _, taken in shares])
         messages = batch.messages
         if not any(taken is messages for _, taken in shares):
@@ -80,6 +84,21 @@ class Enqueuer:
         spread.add(placing)
         self.begun.append(placing)
         budget.spend(places // _DECIDING - places)  # the rest is spent when it is done
+
+    def take_begun(self) -> list[Placing]:
+        """What was published since somebody asked, and is not on all of its queues. It is forgotten here: whoever asks
+        may wait for it.
+        """
+        begun, self.begun = self.begun, []
+        return begun
+
+    def give(self, address: Address, queue: Queue, messages: list[Message], now_ms: int) -> None:
+        """Put copies on one queue that it alone is to have. No filter, divert or limit is asked."""
+        route = Route(address, queue, None)
+        batch = Batch(route, messages, sum(message.size_bytes for message in messages), now_ms, plain=False)
+        batch.paged = address.must_page
+        batch.limited = queue.flow.limits_senders
+        self.enqueue(batch, [(queue, messages)])
 
     def coming(self) -> dict[int, list[int]]:
         """What durable queues are still to get of persistent messages that are written down: count, bytes, and how
@@ -138,7 +157,8 @@ class Enqueuer:
         address = batch.route.address
         stream = address.stream
         if stream is None:
-            stream = address.stream = self._bindings.open_stream(address)
+            page_bytes = address.settings.page_size_bytes
+            stream = address.stream = self._streams.open(address.name, address.account, page_bytes)
         stream.begin()
         for queue, _ in waiting:
             queue.parts.pages.prepare(stream)
@@ -162,7 +182,7 @@ class Enqueuer:
 
     def enqueue_on_one(self, batch: Batch, queue: Queue) -> None:
         """The usual case of ``enqueue``: one queue takes everything."""
-        log = self._bindings.log
+        log = self._host.log
         if not batch.plain and not queue.durable:
             self.recording.record(batch, [(queue, batch.messages)])
         elif not batch.plain:

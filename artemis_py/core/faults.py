@@ -1,8 +1,8 @@
-"""What happens to a queue of which a step broke off."""
+"""What happens when a step of a queue, or a chore, breaks off."""
 
 from __future__ import annotations
 
-from artemis_py.core.events import SET_ASIDE, described
+from artemis_py.core.events import GIVEN_UP, SET_ASIDE, described
 from artemis_py.core.host import Host
 from artemis_py.core.queue.queue import Queue
 
@@ -14,3 +14,10 @@ def set_aside(host: Host, queue: Queue, step: str, error: Exception) -> None:
     fields = described(step, error)
     queue.pause()
     host.note_event(SET_ASIDE, queue.reference, fields, kind=step)
+
+
+def give_up(host: Host, queue_name: str, step: str, error: Exception) -> None:
+    """A copy or a chore broke off: the operational log tells it, and it does not happen. Raises the error when the disk
+    failed.
+    """
+    host.events.note(GIVEN_UP, queue_name, described(step, error), kind=step)

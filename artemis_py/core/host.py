@@ -63,3 +63,13 @@ class Host:
         """A number that no message has had."""
         self.message_id += 1
         return self.message_id
+
+    def take_message_ids(self, count: int) -> int:
+        """Reserve ``count`` numbers for messages; returns the first."""
+        first = self.message_id + 1
+        self.message_id += count
+        return first
+
+    def give_back_message_ids(self, count: int) -> None:
+        """Of the numbers that were reserved just now the last ones are not needed."""
+        self.message_id -= count

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final, final
 
 from artemis_py.core.batch import Route
+from artemis_py.core.bindings import Bindings
 from artemis_py.core.budget import Budget
-from artemis_py.core.router import Router
 from artemis_py.core.verdicts import Verdicts
 from artemis_py.message import Message
 from artemis_py.selector import Program
@@ -29,21 +29,21 @@ class Inquiry:
         """What is asked of the messages of each route, as it was when this pass came to the first of them."""
         self.verdicts: dict[Message, Verdicts] = {}
 
-    def ask(self, router: Router, budget: Budget, stop_at: int) -> bool:
+    def ask(self, bindings: Bindings, budget: Budget, stop_at: int) -> bool:
         """Ask until the budget is down to ``stop_at``, at least one selector; True when all are asked."""
-        while not self._pass_on(router, budget, stop_at):
+        while not self._pass_on(bindings, budget, stop_at):
             if budget.left <= stop_at:
                 return False
         return True
 
-    def _pass_on(self, router: Router, budget: Budget, stop_at: int) -> bool:
+    def _pass_on(self, bindings: Bindings, budget: Budget, stop_at: int) -> bool:
         """Go on with this pass; True when it was the last."""
         sends = self._sends
         while self._place < len(sends):
             route, message, _ = sends[self._place]
             programs = self._asked.get(route)
             if programs is None:
-                programs = self._asked[route] = router.cost_of(route).programs.copy()
+                programs = self._asked[route] = bindings.cost_of(route).programs.copy()
             if programs:
                 verdicts = self.verdicts.get(message)
                 if verdicts is None:
@@ -55,7 +55,7 @@ class Inquiry:
                 return False
         self._passes_left -= 1
         if self._passes_left <= 0 or all(
-            router.cost_of(route).programs == programs for route, programs in self._asked.items()
+            bindings.cost_of(route).programs == programs for route, programs in self._asked.items()
         ):
             return True
         self._asked.clear()

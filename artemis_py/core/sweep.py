@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Final, TypeVar, final
 
+from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.address import Address
 from artemis_py.core.agenda import Chore
 from artemis_py.core.budget import Budget
+from artemis_py.core.faults import set_aside
+from artemis_py.core.host import Host
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.registry import Registry
 from artemis_py.core.walk import Walk
@@ -27,13 +30,16 @@ class Sweep(Chore):
     is due meanwhile waits for the next one.
     """
 
-    def __init__(self, deletion_period_ms: int, expiry_period_ms: int, steady_ms: int) -> None:
-        self._deletion_period_ms = deletion_period_ms
-        self._expiry_period_ms = expiry_period_ms
+    def __init__(self, host: Host, registry: Registry, config: BrokerConfig, steady_ms: int) -> None:
+        self._host = host
+        self._registry = registry
+        self._bindings = registry.bindings
+        deletion_period_ms = self._deletion_period_ms = config.address_queue_scan_period
+        expiry_period_ms = self._expiry_period_ms = config.message_expiry_scan_period
         self._next_deletion_ms = steady_ms + deletion_period_ms if deletion_period_ms > 0 else None
         self._next_expiry_ms = steady_ms + expiry_period_ms if expiry_period_ms > 0 else None
-        self._registry: Registry | None = None
-        """Where a round is being made."""
+        self._is_running = False
+        """Is a round being made?"""
         self._asked = 0
         """What the next round is to do."""
         self._duties = 0
@@ -48,52 +54,50 @@ class Sweep(Chore):
             return deletion_ms if expiry_ms is None else expiry_ms
         return min(deletion_ms, expiry_ms)
 
-    def run(self, registry: Registry, now_ms: int) -> None:
+    def run(self, now_ms: int) -> None:
         """Begin the rounds that are due: they are on the agenda then."""
-        steady_ms = registry.clock.steady_ms(now_ms)
+        steady_ms = self._host.clock.steady_ms(now_ms)
         if self._next_expiry_ms is not None and steady_ms >= self._next_expiry_ms:
             self._next_expiry_ms = steady_ms + self._expiry_period_ms
             self._asked |= _EXPIRY
         if self._next_deletion_ms is not None and steady_ms >= self._next_deletion_ms:
             self._next_deletion_ms = steady_ms + self._deletion_period_ms
             self._asked |= _DELETION
-        if self._asked and self._registry is None:
-            self._begin(registry)
-            registry.agenda.add(self)
+        if self._asked and not self._is_running:
+            self._begin()
+            self._host.agenda.add(self)
 
-    def _begin(self, registry: Registry) -> None:
-        self._registry = registry
+    def _begin(self) -> None:
+        self._is_running = True
         self._duties, self._asked = self._asked, 0
         if self._duties & _DELETION:
             self._deletions += 1
-            registry.address_walk.begin()
-        registry.queue_walk.begin()
+            self._bindings.address_walk.begin()
+        self._bindings.queue_walk.begin()
 
     def work(self, budget: Budget, now_ms: int) -> bool:
-        registry = self._registry
-        assert registry is not None, "a round has begun"
         while True:
-            if not self._step(registry, budget, now_ms):
+            if not self._step(budget, now_ms):
                 if not self._asked:
-                    self._registry = None
+                    self._is_running = False
                     return True
-                self._begin(registry)
-            if budget.is_spent or registry.budget.is_spent:
+                self._begin()
+            if budget.is_spent or self._host.budget.is_spent:
                 return False
 
     def recover(self) -> bool:
         return True  # with the next one: what broke off is behind
 
-    def _step(self, registry: Registry, budget: Budget, now_ms: int) -> bool:
+    def _step(self, budget: Budget, now_ms: int) -> bool:
         """Look at one address or queue; False when all were seen. Addresses first: one of which the last queue goes in
         this round is found empty by the next.
         """
         budget.spend(1)
-        address = registry.address_walk.take() if self._duties & _DELETION else None
+        address = self._bindings.address_walk.take() if self._duties & _DELETION else None
         if address is not None:
-            self._look_at_address(registry, address, budget, now_ms)
+            self._look_at_address(address, budget, now_ms)
             return True
-        queue = registry.queue_walk.take()
+        queue = self._bindings.queue_walk.take()
         if queue is None:
             return False
         step = "expiry"
@@ -103,22 +107,22 @@ class Sweep(Chore):
                 queue.expire_paged(now_ms)
             step = "deletion"
             if self._duties & _DELETION:
-                self._look_at_queue(registry, queue, budget, now_ms)
+                self._look_at_queue(queue, budget, now_ms)
         except Exception as error:
-            registry.set_aside(queue, step, error)
+            set_aside(self._host, queue, step, error)
         return True
 
-    def _look_at_address(self, registry: Registry, address: Address, budget: Budget, now_ms: int) -> None:
-        unused = _address_is_unused(address, registry.clock.steady_ms(now_ms))
-        if self._is_condemned(registry.address_walk, address, unused=unused):
+    def _look_at_address(self, address: Address, budget: Budget, now_ms: int) -> None:
+        unused = _address_is_unused(address, self._host.clock.steady_ms(now_ms))
+        if self._is_condemned(self._bindings.address_walk, address, unused=unused):
             budget.spend(_DELETION_UNITS)
-            registry.delete_address(address)
+            self._registry.delete_address(address)
 
-    def _look_at_queue(self, registry: Registry, queue: Queue, budget: Budget, now_ms: int) -> None:
-        unused = _queue_is_unused(queue, registry.clock.steady_ms(now_ms))
-        if self._is_condemned(registry.queue_walk, queue, unused=unused):
+    def _look_at_queue(self, queue: Queue, budget: Budget, now_ms: int) -> None:
+        unused = _queue_is_unused(queue, self._host.clock.steady_ms(now_ms))
+        if self._is_condemned(self._bindings.queue_walk, queue, unused=unused):
             budget.spend(_DELETION_UNITS)
-            registry.delete_queue(queue, now_ms)
+            self._registry.delete_queue(queue, now_ms)
 
     def _is_condemned(self, walk: Walk[Item], item: Item, *, unused: bool) -> bool:
         """Did the round before find it unused, too?"""

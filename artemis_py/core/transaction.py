@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-
-from mypy_extensions import mypyc_attr, trait
-
 from artemis_py.core.address import Address
+from artemis_py.core.admission import Admission
+from artemis_py.core.batch import Batch, Route
+from artemis_py.core.bindings import Bindings
+from artemis_py.core.broker import Broker
 from artemis_py.core.budget import Budget
 from artemis_py.core.inquiry import Inquiry
 from artemis_py.core.queue.consumer import Consumer
 from artemis_py.core.queue.entry import ABORTED, NACKED, Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.works import QueueWork
-from artemis_py.core.router import Batch, Route, Router
 from artemis_py.core.verdicts import Verdicts
 from artemis_py.errors import AddressFullError, DuplicateError, QueueFullError
 from artemis_py.message import LargeBody, Message
-
-
-@trait
-@mypyc_attr(allow_interpreted_subclasses=True)
-class Publisher(ABC):
-    """Who carries out what a commit sends: the broker."""
-
-    router: Router
-
-    @abstractmethod
-    def renewed(self, route: Route) -> Route:
-        """A route to the same destination as things are now. Raises NotFoundError."""
-
-    @abstractmethod
-    def take_message_ids(self, count: int) -> int:
-        """Reserve ``count`` message ids; returns the first."""
-
-    @abstractmethod
-    def flush_forwards(self, now_ms: int) -> None:
-        """Publish the copies that were noted for other addresses."""
+from artemis_py.records import RecordLog
 
 
 class Transaction:
@@ -79,24 +59,24 @@ class Transaction:
         """Messages sent, acknowledged and refused."""
         return len(self.sends) + len(self.acknowledged) + len(self.refused)
 
-    def places(self, router: Router) -> int:
+    def places(self, bindings: Bindings) -> int:
         """How often a COMMIT must decide whether a message goes to a queue: this is done in one piece."""
-        return sum([router.cost_of(route).places_of(len(messages)) for route, messages in self._runs()])
+        return sum([bindings.cost_of(route).places_of(len(messages)) for route, messages in self._runs()])
 
-    def is_asked(self, router: Router, budget: Budget, stop_at: int) -> bool:
+    def is_asked(self, bindings: Bindings, budget: Budget, stop_at: int) -> bool:
         """May the transaction be committed? One of which the selectors cost more than the session may spend in this
         turn may when all were asked before, some in each turn.
         """
         if self._inquiry is None:
             units = 0
             for route, messages in self._runs():
-                cost = router.cost_of(route)
+                cost = bindings.cost_of(route)
                 if cost.programs:
                     units += cost.of_all(messages)
             if units <= budget.left - stop_at:
                 return True
             self._inquiry = Inquiry(self.sends)
-        return self._inquiry.ask(router, budget, stop_at)
+        return self._inquiry.ask(bindings, budget, stop_at)
 
     def _runs(self) -> list[tuple[Route, list[Message]]]:
         """Messages that stand behind each other and have one route."""
@@ -113,39 +93,40 @@ class Transaction:
         known = None if self._inquiry is None else self._inquiry.verdicts.get(message)
         return Verdicts(message) if known is None else known
 
-    def stopped_by(self, router: Router, now_ms: int) -> Queue | None:
-        """A queue that makes its senders wait, and the commit with them, or None."""
+    def make_way(self, admission: Admission, now_ms: int) -> Queue | None:
+        """Let consumers take messages from queues that have stopped their senders. Returns the first queue that still
+        makes senders wait, and the commit with them; None when the commit need not wait.
+        """
         unlimited: Route | None = None
         for route, message, _ in self.sends:
             if route is unlimited:
                 continue
-            if not router.is_limited(route):
+            if not admission.is_limited(route):
                 unlimited = route
                 continue
-            for queue in router.limited_takers(route, self._verdicts_of(message)):
+            for queue in admission.limited_takers(route, self._verdicts_of(message)):
                 if queue.flow.stopped:
                     queue.offer_first(now_ms)
                 if not queue.may_go_on:
                     return queue
         return None
 
-    def commit(self, publisher: Publisher, now_ms: int, commit_id: str | None = None, digest: str = "") -> None:
+    def commit(self, broker: Broker, now_ms: int, commit_id: str | None = None, digest: str = "") -> None:
         """Carry everything out, as one group of records; ``commit_id``, which must be new, is remembered with it.
 
         Raises AddressFullError, QueueFullError or DuplicateError, and then nothing of the transaction has happened: the
         caller aborts it.
         """
-        router = publisher.router
-        self._renew(publisher)
-        self._check(router, now_ms)
-        router.log.begin_group(transactional=True)
+        self._renew(broker)
+        self._check(broker, now_ms)
+        broker.log.begin_group(transactional=True)
         if commit_id is not None:
-            router.commits.remember(commit_id, digest, router.log)
-        self._publish(router, now_ms)
+            broker.commits.remember(commit_id, digest, broker.log)
+        self._publish(broker.admission, now_ms)
         self._acknowledge()
         self._release(self.refused, now_ms, NACKED)
-        publisher.flush_forwards(now_ms)
-        router.log.end_group()
+        broker.forwarding.flush(now_ms)
+        broker.log.end_group()
 
     def _acknowledge(self) -> None:
         """What one consumer acknowledged behind each other is one request, and one record."""
@@ -158,7 +139,7 @@ class Transaction:
             queue.acknowledge(consumer, [entry for _, _, entry in taken[start:end]])
             start = end
 
-    def _publish(self, router: Router, now_ms: int) -> None:
+    def _publish(self, admission: Admission, now_ms: int) -> None:
         """Messages for one destination that stand behind each other go in as one batch."""
         sends = self.sends
         verdicts = None if self._inquiry is None else self._inquiry.verdicts
@@ -170,25 +151,26 @@ class Transaction:
             messages = [message for _, message, _ in sends[start:end]]
             size_bytes = sum(message.size_bytes for message in messages)
             batch = Batch(route, messages, size_bytes, now_ms, plain=False, due_ms=due_ms, verdicts=verdicts)
-            router.publish(batch, admitted=True)
+            admission.publish(batch, admitted=True)
             start = end
 
-    def _renew(self, publisher: Publisher) -> None:
+    def _renew(self, broker: Broker) -> None:
         """Addresses and queues may have gone since the messages were sent. They arrive now, so they get ids that are
         higher than those of all that came before (a consumer without replay wants what comes after it).
         """
-        first_id = publisher.take_message_ids(len(self.sends))
+        first_id = broker.host.take_message_ids(len(self.sends))
         known: Route | None = None
         current: Route | None = None
         for place, (route, message, due_ms) in enumerate(self.sends):
             message.id = first_id + place
             if current is None or route is not known:
-                known, current = route, publisher.renewed(route)
+                known, current = route, broker.resolver.renewed(route)
             if current is not route:
                 message.account = current.address.account
                 self.sends[place] = (current, message, due_ms)
 
-    def _check(self, router: Router, now_ms: int) -> None:
+    def _check(self, broker: Broker, now_ms: int) -> None:
+        admission = broker.admission
         planned: dict[str, tuple[int, int]] = {}
         planned_on_queues: dict[str, tuple[int, int]] = {}
         duplicate_ids: set[tuple[str, str]] = set()
@@ -199,30 +181,30 @@ class Transaction:
             if route is not known:
                 known = route
                 may_fail = address.full_policy == "FAIL" or address.settings.page_full_policy == "FAIL"
-                is_limited = router.is_limited(route)
+                is_limited = admission.is_limited(route)
             if may_fail:
                 count, size = planned.get(address.name, (0, 0))
                 if not _fits(address, count, size):
-                    self._note_refused(router, address, "fail")
+                    self._note_refused(broker.log, address, "fail")
                     raise AddressFullError(f"Address {address.name} is full")
                 planned[address.name] = (count + 1, size + message.memory_bytes)
             if is_limited:
-                takers = router.limited_takers(route, self._verdicts_of(message))
-                full = self._full_queue(takers, message, planned_on_queues, now_ms)
+                takers = admission.limited_takers(route, self._verdicts_of(message))
+                full = self._make_room(takers, message, planned_on_queues, now_ms)
                 if full is not None:
-                    self._note_refused(router, address, "reject")
-                    raise QueueFullError(full.flow.why_full(*self._asked_of(full, router)))
+                    self._note_refused(broker.log, address, "reject")
+                    raise QueueFullError(full.flow.why_full(*self._asked_of(full, admission)))
             duplicate_id = message.head.duplicate_id
             if duplicate_id is not None:
-                if router.has_seen(address, message) or (address.name, duplicate_id) in duplicate_ids:
+                if broker.duplicates.has_seen(address, message) or (address.name, duplicate_id) in duplicate_ids:
                     raise DuplicateError(f"Duplicate message id {duplicate_id} on address {address.name}")
                 duplicate_ids.add((address.name, duplicate_id))
 
-    def _full_queue(
+    def _make_room(
         self, queues: list[Queue], message: Message, planned: dict[str, tuple[int, int]], now_ms: int
     ) -> Queue | None:
-        """The queue that would refuse the message after what is ``planned`` (messages, bytes) for each. Consumers with
-        room get their chance first, as they do before a message is refused that is sent alone.
+        """Let consumers take messages from queues that have no room for one more after what is ``planned`` (messages,
+        bytes) for each. Returns the first queue that would still refuse it, or None.
         """
         for queue in queues:
             if queue.flow.overflow.refuses:
@@ -234,20 +216,20 @@ class Transaction:
                         return queue
         return None
 
-    def _asked_of(self, queue: Queue, router: Router) -> tuple[int, int]:
+    def _asked_of(self, queue: Queue, admission: Admission) -> tuple[int, int]:
         """How many messages, of how many bytes together, the transaction has for a queue."""
         sizes = [
             message.size_bytes
             for route, message, _ in self.sends
-            if queue in router.limited_takers(route, self._verdicts_of(message))
+            if queue in admission.limited_takers(route, self._verdicts_of(message))
         ]
         return len(sizes), sum(sizes)
 
-    def _note_refused(self, router: Router, full: Address, policy: str) -> None:
+    def _note_refused(self, log: RecordLog, full: Address, policy: str) -> None:
         """Nothing of the transaction arrives; what it would have sent to the full address counts as refused there."""
         for route, message, _ in self.sends:
             if route.address is full:
-                router.log.story.refused(full.name, policy, message)
+                log.story.refused(full.name, policy, message)
 
     def abort(self, now_ms: int) -> list[QueueWork]:
         """Forget the messages; acknowledged and refused entries go back to their queues as failed deliveries. Returns

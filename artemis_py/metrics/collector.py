@@ -98,7 +98,7 @@ class BrokerCollector(Collector):
         counts = self._server.large_counts()
         for name, key, text in LARGE_GAUGES:
             yield self._gauge(name, text, counts.get(key, 0))
-        yield self._gauge("artemis_disk_full", "1 while disk-full-policy applies", int(self._broker.disk_full))
+        yield self._gauge("artemis_disk_full", "1 while disk-full-policy applies", int(self._broker.memory.disk_full))
         counts = self._server.resource_counts()
         for name, key, text in RESOURCE_GAUGES:
             yield self._gauge(name, text, counts.get(key, 0))
@@ -125,7 +125,7 @@ class BrokerCollector(Collector):
         yield gauge(
             "artemis_messages_looped",
             "Copies dropped because they were forwarded in a loop",
-            broker.router.looped_message_count,
+            broker.forwards.looped_message_count,
         )
         limit = self._global_max_size_bytes
         percent = broker.memory_bytes * 100 // limit if limit > 0 else 0

@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
 from artemis_py.config.settings import AddressConfig, BrokerConfig, QueueConfig
+from artemis_py.core.batch import Batch
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.consumer import UNLIMITED, Consumer
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.router import Batch
 from artemis_py.message import Head, Message, encode_headers
 from artemis_py.perf.result import MILLION
 from artemis_py.perf.scenario import Run, Scenario
@@ -134,7 +134,7 @@ class _Filled:
 
     def _messages(self, count: int, expires_ms: int = _NEVER_MS, keys: list[str] | None = None) -> list[Message]:
         account = self._broker.addresses[_NAME].account
-        first = self._broker.take_message_ids(count)
+        first = self._broker.host.take_message_ids(count)
         messages = []
         for number in range(count):
             key = f"{self._random.getrandbits(32):08x}-{next(self._keys)}" if keys is None else keys[number]
@@ -143,11 +143,11 @@ class _Filled:
         return messages
 
     def _arrive(self, messages: list[Message]) -> None:
-        route = self._broker.route(_NAME, None, "ANYCAST")
+        route = self._broker.resolver.route(_NAME, None, "ANYCAST")
         for start in range(0, len(messages), _BATCH):
             batch = messages[start : start + _BATCH]
             size_bytes = sum(message.size_bytes for message in batch)
-            self._broker.router.publish(Batch(route, batch, size_bytes, _START_MS, plain=False, due_ms=0))
+            self._broker.admission.publish(Batch(route, batch, size_bytes, _START_MS, plain=False, due_ms=0))
 
     def measure(self, spent: dict[str, list[float]], sample: int, *, replaces: bool) -> None:
         """Move ``sample`` messages through each part; the queue is as deep as before when it is done."""
@@ -168,11 +168,11 @@ class _Filled:
         with timed(spent, "release_us"):
             queue.release(consumer, entries, failed=False, now_ms=_START_MS)
         self._broker.detach(queue, consumer, failed=False, now_ms=_START_MS)
-        self._broker.set_ring_size(_NAME, self._depth)
+        self._broker.operations.set_ring_size(_NAME, self._depth)
         fresh = self._messages(sample)
         with timed(spent, "evict_us"):
             self._arrive(fresh)
-        self._broker.set_ring_size(_NAME, UNLIMITED)
+        self._broker.operations.set_ring_size(_NAME, UNLIMITED)
         if replaces:
             newer = self._messages(sample, keys=[message.head.properties["key"] for message in fresh])
             with timed(spent, "replace_us"):

@@ -10,10 +10,10 @@ import statistics
 from typing import Any, ClassVar, Final
 
 from artemis_py.config.settings import AddressConfig, BrokerConfig, QueueConfig
+from artemis_py.core.batch import Batch
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.consumer import Consumer
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.router import Batch
 from artemis_py.errors import PerfError
 from artemis_py.message import Head, Message, encode_headers
 from artemis_py.perf.depth import DEPTH, SAMPLE, timed
@@ -103,14 +103,14 @@ class _Grouped:
         return [self._head(f"group-{next(self._names)}") for _ in range(count)]
 
     def _arrive(self, heads: list[Head]) -> None:
-        route = self._broker.route(_NAME, None, "ANYCAST")
+        route = self._broker.resolver.route(_NAME, None, "ANYCAST")
         account = self._broker.addresses[_NAME].account
         for start in range(0, len(heads), _BATCH):
             some = heads[start : start + _BATCH]
-            first = self._broker.take_message_ids(len(some))
+            first = self._broker.host.take_message_ids(len(some))
             batch = [Message(head, b"x", first + number, _NOW_MS, 0, account, 0) for number, head in enumerate(some)]
             size_bytes = sum(message.size_bytes for message in batch)
-            self._broker.router.publish(Batch(route, batch, size_bytes, _NOW_MS, plain=False, due_ms=0))
+            self._broker.admission.publish(Batch(route, batch, size_bytes, _NOW_MS, plain=False, due_ms=0))
 
     def _join(self) -> Consumer:
         consumer = Consumer(self._broker.next_consumer_id(), self, settles=False, destructive=True, weigh=_one)

@@ -61,12 +61,12 @@ class DiskWatch:
         self._could_look = True
         short = self._short_of_room()
         fullest = short or next((place for place, space in spaces.items() if self._is_full(space)), None)
-        is_news = (fullest is not None) != self._broker.disk_full
+        is_news = (fullest is not None) != self._broker.memory.disk_full
         if is_news or fullest is not None:
             self._schedule()  # also without news: in a turn retention removes what somebody wanted to hold back
         if not is_news:
             return
-        self._broker.disk_full = fullest is not None
+        self._broker.memory.disk_full = fullest is not None
         if self._store is not None and self._store.large is not None:
             self._store.large.intake.is_full = fullest is not None
         self._full_directory = fullest or self._full_directory
@@ -88,7 +88,7 @@ class DiskWatch:
 
     def _news(self, directory: str, space: DiskSpace, *, is_short: bool) -> str:
         figures = f"{space.used_fraction:.0%} used, {space.free_bytes // _MEBIBYTE:,} MiB free"
-        if not self._broker.disk_full:
+        if not self._broker.memory.disk_full:
             return f"the disk of {directory} has room again ({figures}): messages are accepted again"
         limit = f"max-disk-usage {self._config.max_disk_usage} %"
         if self._config.min_disk_free >= 0:

@@ -14,7 +14,7 @@ CHARACTERS_MAX: Final = 1 << 20
 
 @final
 class Routes:
-    """One acceptor's routes, by ``Shape.target``. A route may be out of date: ask ``Broker.current`` before use."""
+    """One acceptor's routes, by ``Shape.target``. A route may be out of date (``Bindings.is_current``)."""
 
     __slots__ = ("_characters", "by_target")
 

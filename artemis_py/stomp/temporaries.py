@@ -148,7 +148,7 @@ class Temporaries:
 def obtain_address(broker: Broker, temporary: Temporary, by: str) -> Address:
     """The address of a temporary destination, created on first use for the login ``by``. Raises LimitError."""
     found = broker.addresses.get(temporary.address)
-    return found or broker.create_temporary_address(temporary.address, temporary.routing_type, by)
+    return found or broker.resolver.create_temporary_address(temporary.address, temporary.routing_type, by)
 
 
 def _keys(destination: str, client: Client) -> list[str]:

@@ -40,7 +40,7 @@ class Writer:
         head = self._head(spec, held_until_ms)
         body = b"x" * spec.body_bytes
         account = broker.addresses[ADDRESS].account
-        message = Message(head, body, broker.next_message_id(), now_ms, expires_ms, account, origin)
+        message = Message(head, body, broker.host.next_message_id(), now_ms, expires_ms, account, origin)
         size = len(head.block) + len(body)
         letter = Letter(
             message.id, spec.priority, spec.color, spec.persistent, size, size + MESSAGE_OVERHEAD_BYTES, expires_ms,

@@ -8,13 +8,13 @@ from random import Random
 from typing import Any
 
 from artemis_py.config.settings import BrokerConfig, SettingsEntry, SettingsRepository
+from artemis_py.core.batch import Batch
 from artemis_py.core.broker import Broker
 from artemis_py.core.copies import Copies
 from artemis_py.core.queue.consumer import Consumer
 from artemis_py.core.queue.contents import Contents
 from artemis_py.core.queue.entry import Entry
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.router import Batch
 from artemis_py.core.transaction import Transaction
 from artemis_py.message import Message
 from artemis_py.paged import Page, PagedMessage
@@ -152,7 +152,7 @@ class PagingState:
         ]
         self.seats: list[Seat] = []
         self.transactions: dict[int, Open] = {}
-        self.route = self.broker.route(ADDRESS, None, "MULTICAST")
+        self.route = self.broker.resolver.route(ADDRESS, None, "MULTICAST")
         self.come_in = 0
         """How many letters came in."""
         self._writer = Writer()

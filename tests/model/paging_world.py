@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from artemis_py.core.batch import Batch
 from artemis_py.core.queue.entry import Entry
-from artemis_py.core.router import Batch
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import AddressFullError, QueueFullError
 from artemis_py.message import Message
@@ -45,7 +45,7 @@ class PagingWorld(PagingState):
             plain = not any(spec.persistent or spec.ttl_ms for spec in group)
             size = sum(message.size_bytes for message in messages)
             batch = Batch(self.route, messages, size, self.now_ms, plain=plain, due_ms=due_ms)
-            taken = self.broker.router.publish(batch)
+            taken = self.broker.admission.publish(batch)
             refused = taken < len(messages) or self.address.dropped_message_count > dropped
             assert not refused or self.is_limited, "refused without a limit"
             self._arrived([letter for _, letter in pairs], refused=refused)
@@ -101,7 +101,7 @@ class PagingWorld(PagingState):
         if book.queue.deleted:
             return None
         reads = browses or book.queue.non_destructive
-        since_ms, after_id = book.queue.consumer_defaults.replay(replay_s, self.now_ms, self.broker.last_message_id)
+        since_ms, after_id = book.queue.consumer_defaults.replay(replay_s, self.now_ms, self.broker.host.message_id)
         consumer = WatchedConsumer(
             self.broker.next_consumer_id(), self, settles=settles, destructive=not reads, browses=browses,
             selector=None if selector is None else compile_selector(selector), priority=priority,
@@ -222,10 +222,10 @@ class PagingWorld(PagingState):
     def commit(self, connection: int) -> None:
         """COMMIT, unless it has to wait."""
         one = self.transactions[connection]
-        if one.real.blocked_by() is not None or one.real.stopped_by(self.broker.router, self.now_ms) is not None:
+        if one.real.blocked_by() is not None or one.real.make_way(self.broker.admission, self.now_ms) is not None:
             return
         del self.transactions[connection]
-        for place, (letter, _) in enumerate(one.sends, self.broker.last_message_id + 1):
+        for place, (letter, _) in enumerate(one.sends, self.broker.host.message_id + 1):
             letter.id = place  # it is numbered anew when it comes in
         slots = {letter.id: (letter, due_ms) for letter, due_ms in one.sends}
         for letter, due_ms in slots.values():
@@ -287,7 +287,7 @@ class PagingWorld(PagingState):
         """Change the ring while it runs."""
         book = self.books[number % len(self.books)]
         if not book.queue.deleted and book.plan.policy == NO_POLICY:
-            self.broker.set_ring_size(book.queue.name, size)
+            self.broker.operations.set_ring_size(book.queue.name, size)
             book.ring_size = size
 
     def purge(self, number: int) -> None:
@@ -308,7 +308,7 @@ class PagingWorld(PagingState):
         for seat in [seat for seat in self.seats if seat.book is book]:
             self.leave(seat)
         book.kills = True
-        self.broker.delete_queue(book.queue, self.now_ms)
+        self.broker.registry.delete_queue(book.queue, self.now_ms)
         book.clear()
         book.kills = False
         self.check()

@@ -77,7 +77,7 @@ class SideBySide:
     def _begin_broker(self, kept: RecoveredState) -> None:
         self.broker = Broker(self.plan.config(), self.log, self.now_ms, kept)
         observe(self.broker, self.events)
-        self.route = self.broker.route(ADDRESS, None, "MULTICAST")
+        self.route = self.broker.resolver.route(ADDRESS, None, "MULTICAST")
         scan = self.plan.address.scan_period
         self._next_scan_ms = self.now_ms + scan if scan > 0 else None
 
@@ -283,7 +283,7 @@ class SideBySide:
         pair = self.pairs[number]
         plan = pair.model.plan
         defaults = pair.queue.consumer_defaults
-        since_ms, after_id = defaults.replay(replay_s, self.now_ms, self.broker.last_message_id)
+        since_ms, after_id = defaults.replay(replay_s, self.now_ms, self.broker.host.message_id)
         reads = browses or plan.non_destructive
         overhead = 0 if settles else OVERHEAD_BYTES
         consumer = ObservedConsumer(

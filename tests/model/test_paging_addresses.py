@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from artemis_py.config.settings import BrokerConfig, SettingsEntry, SettingsRepository
+from artemis_py.core.batch import Batch
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.consumer import Consumer
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.router import Batch
 from artemis_py.message import Head, LargeBody, Message, encode_headers
 from artemis_py.records import RecoveredState
 from artemis_py.selector import compile_selector
@@ -46,19 +46,19 @@ class PagingBroker:
 
     def queue(self, name: str, address: str, *, durable: bool = True) -> Queue:
         """A queue of its own on a multicast address."""
-        found = self.broker.obtain_address(address, "MULTICAST")
-        return self.broker.create_subscription_queue(name, found, durable=durable, selector=None)
+        found = self.broker.resolver.obtain_address(address, "MULTICAST")
+        return self.broker.resolver.create_subscription_queue(name, found, durable=durable, selector=None)
 
     def send(self, address: str, count: int, queue: str | None = None, color: str = "red") -> None:
         """Messages come."""
-        route = self.broker.route(address, queue, "MULTICAST")
+        route = self.broker.resolver.route(address, queue, "MULTICAST")
         head = Head(encode_headers([("destination", address), ("color", color)]), address)
         messages = [
-            Message(head, b"body", self.broker.next_message_id(), self.now_ms, 0, route.address.account, 0)
+            Message(head, b"body", self.broker.host.next_message_id(), self.now_ms, 0, route.address.account, 0)
             for _ in range(count)
         ]
         size = sum(message.size_bytes for message in messages)
-        assert self.broker.router.publish(Batch(route, messages, size, self.now_ms, plain=True)) == count
+        assert self.broker.admission.publish(Batch(route, messages, size, self.now_ms, plain=True)) == count
 
     def subscribe(
         self, queue: Queue, *, selector: str | None = None, browses: bool = False, room: int = PLENTY
@@ -126,7 +126,7 @@ def test_an_address_without_queues_stays_while_a_queue_on_a_wildcard_needs_its_p
     other = stage.queue("t", "news.b")
     stage.send("news.b", 10)
     stage.rest()
-    stage.broker.delete_queue(other, stage.now_ms)
+    stage.broker.registry.delete_queue(other, stage.now_ms)
     for _ in range(5):
         stage.turn(2000)
     stage.subscribe(queue)
@@ -141,10 +141,10 @@ def test_pages_of_a_temporary_address_are_for_nobody_else() -> None:
     """A queue on a wildcard address gets nothing of it, from memory or from pages, while it is there and afterwards."""
     stage = PagingBroker({"#": PAGES_ALL})
     queue = stage.queue("q", "#")
-    address = stage.broker.create_temporary_address("reply", "MULTICAST")
-    other = stage.broker.create_subscription_queue("t", address, durable=False, selector=None)
+    address = stage.broker.resolver.create_temporary_address("reply", "MULTICAST")
+    other = stage.broker.resolver.create_subscription_queue("t", address, durable=False, selector=None)
     stage.send("reply", 10)
-    stage.broker.delete_queue(other, stage.now_ms)
+    stage.broker.registry.delete_queue(other, stage.now_ms)
     stage.rest()
     stage.subscribe(queue)
     stage.rest()
@@ -163,7 +163,7 @@ def test_a_queue_forgets_pages_of_addresses_that_page_no_more() -> None:
     stage.rest()
     assert len(stage.got) == 50
     for number in range(50):
-        stage.broker.delete_queue(stage.broker.queues[f"t{number}"], stage.now_ms)
+        stage.broker.registry.delete_queue(stage.broker.queues[f"t{number}"], stage.now_ms)
     queue.resume()
     stage.rest()
     assert not queue.contents.backlogs
@@ -226,7 +226,7 @@ class Unwalked(dict[Any, Any]):
 def test_a_turn_costs_the_same_with_many_addresses_that_page() -> None:
     """Each turn looked at the last page of each of them, although nothing had come to it."""
     stage = PagingBroker({"#": PAGES_ALL})
-    files = stage.broker.pages
+    files = stage.broker.streams.files
     assert isinstance(files, PageFiles)
     files._tails = Unwalked()
     for number in range(3):
@@ -243,16 +243,18 @@ def test_a_page_keeps_no_body_that_only_a_purged_queue_needed(goes: bool) -> Non
     stage = PagingBroker({"a": PAGES_ALL})
     queue, other = stage.queue("q", "a"), stage.queue("other", "a")
     stage.send("a", 1)
-    route = stage.broker.route("a", "q", "MULTICAST")
+    route = stage.broker.resolver.route("a", "q", "MULTICAST")
     head = Head(encode_headers([("destination", "a")]), "a")
-    message = Message(head, LargeBody(7, 1_000_000), stage.broker.next_message_id(), 0, 0, route.address.account, 0)
-    stage.broker.router.publish(Batch(route, [message], message.size_bytes, stage.now_ms, plain=True))
+    message = Message(
+        head, LargeBody(7, 1_000_000), stage.broker.host.next_message_id(), 0, 0, route.address.account, 0
+    )
+    stage.broker.admission.publish(Batch(route, [message], message.size_bytes, stage.now_ms, plain=True))
     stage.rest()
     stream = route.address.stream
     assert stream is not None
     assert len(stream.pages[0].large) == 1
     if goes:
-        stage.broker.delete_queue(queue, stage.now_ms)
+        stage.broker.registry.delete_queue(queue, stage.now_ms)
     else:
         assert queue.remove_all() == 2
     assert not stream.pages[0].large
@@ -269,13 +271,13 @@ def test_paging_begins_behind_what_is_on_its_way_to_its_queues() -> None:
     stage.send("news", 1)
     stage.send("news", 1)
     assert queues[-1].message_count == 0
-    route = stage.broker.route("news", None, "MULTICAST")
+    route = stage.broker.resolver.route("news", None, "MULTICAST")
     head = Head(encode_headers([("destination", "news")]), "news")
-    message = Message(head, b"body", stage.broker.next_message_id(), stage.now_ms, 0, route.address.account, 0)
+    message = Message(head, b"body", stage.broker.host.next_message_id(), stage.now_ms, 0, route.address.account, 0)
     batch = Batch(route, [message], message.size_bytes, stage.now_ms, plain=True)
-    assert stage.broker.router.publish(batch) == 0
+    assert stage.broker.admission.publish(batch) == 0
     assert batch.behind is route.address.spread, "a client waits for what is on its way"
-    assert stage.broker.router.publish(batch, admitted=True) == 1
+    assert stage.broker.admission.publish(batch, admitted=True) == 1
     assert [queue.message_count for queue in queues] == [3] * 200
     assert [queue.contents.paged_count for queue in queues] == [1] * 200
     stage.broker.budget.refill(1 << 40)

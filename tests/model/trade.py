@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 
-from artemis_py.core.router import Batch
+from artemis_py.core.batch import Batch
 from artemis_py.core.transaction import Transaction
 from artemis_py.errors import AddressFullError, QueueFullError
 from artemis_py.message import Message
@@ -51,7 +51,7 @@ class Trade(SideBySide):
         due_ms = self.now_ms + delay_ms if delay_ms else 0
         size_bytes = sum(letter.size_bytes for letter in letters)
         batch = Batch(self.route, messages, size_bytes, self.now_ms, plain, due_ms)
-        accepted = self.broker.router.publish(batch)
+        accepted = self.broker.admission.publish(batch)
         expected = 0
         kept_out = False
         for group in self._that_come_together(letters):
@@ -175,7 +175,7 @@ class Trade(SideBySide):
         assert blocked == (bool(transaction.sends) and self.is_full and policy == "BLOCK"), "blocked or not"
         if blocked:
             return
-        stopped = transaction.real.stopped_by(self.broker.router, self.now_ms)
+        stopped = transaction.real.make_way(self.broker.admission, self.now_ms)
         waits = any(self._has_to_wait(letter) for letter, _, _ in transaction.sends)
         assert waits == (stopped is not None), "waits for a queue or not"
         if waits:
@@ -273,19 +273,19 @@ class Trade(SideBySide):
 
     def pause(self, number: int = 0) -> None:
         """Stop dispatch of a queue."""
-        self.broker.pause(self.pairs[number].queue.name)
+        self.broker.operations.pause(self.pairs[number].queue.name)
         self.pairs[number].model.paused = True
         self.check()
 
     def resume(self, number: int = 0) -> None:
         """Dispatch again."""
-        self.broker.resume(self.pairs[number].queue.name)
+        self.broker.operations.resume(self.pairs[number].queue.name)
         self.pairs[number].model.paused = False
         self.check()
 
     def resize(self, size: int, number: int = 0) -> None:
         """Change the ring while running; nothing goes at once."""
-        self.broker.set_ring_size(self.pairs[number].queue.name, size)
+        self.broker.operations.set_ring_size(self.pairs[number].queue.name, size)
         self.pairs[number].model.ring_size = size
         self.check()
 

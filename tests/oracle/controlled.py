@@ -31,11 +31,11 @@ class ControlledServer(lifecycle.Server):
         operation, queue_name, *rest = words
         try:
             if operation == "ring-size":
-                self.broker.set_ring_size(queue_name, int(rest[0]))
+                self.broker.operations.set_ring_size(queue_name, int(rest[0]))
             elif operation == "pause":
-                self.broker.pause(queue_name)
+                self.broker.operations.pause(queue_name)
             else:
-                self.broker.resume(queue_name)
+                self.broker.operations.resume(queue_name)
         except ArtemisError as error:
             print(f"refused: {error}", flush=True)
             return

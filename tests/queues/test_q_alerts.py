@@ -175,8 +175,8 @@ def test_queues_and_subscriptions_begin_and_end(cut: bool) -> None:
 def test_operations_of_management_are_told() -> None:
     bench = Bench()
     broker = bench.world.broker
-    broker.pause("q")
-    broker.set_ring_size("q", 3)
+    broker.operations.pause("q")
+    broker.operations.set_ring_size("q", 3)
     assert [event.fields["operation"] for event in told(bench, "QUE-1016")] == [
         "pause",
         "set ring-size to 3",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.core.router import Batch
+from artemis_py.core.batch import Batch
 from artemis_py.message import Head, encode_headers
 from tests.queues.bench import ONE_AT_A_TIME, Bench
 from tests.queues.life import Life
@@ -425,7 +425,7 @@ def test_ring_by_bytes_takes_a_batch_of_several_priorities_one_by_one() -> None:
     }
     bench = Bench(f"overflow-policy='RING' max-depth-bytes='{sizes[9] + sizes[1]}'")
     broker = bench.world.broker
-    route = broker.route("q", None, "ANYCAST")
+    route = broker.resolver.route("q", None, "ANYCAST")
     messages = []
     for priority, length in ((5, 50), (9, 60), (1, 30)):
         block = encode_headers([("destination", "/queue/q"), ("priority", str(priority)), ("persistent", "false")])
@@ -433,7 +433,7 @@ def test_ring_by_bytes_takes_a_batch_of_several_priorities_one_by_one() -> None:
         body = b"x" * (length + filler)
         messages.append(broker.message(route, Head(block, "q", priority=priority), body, bench.world.now_ms))
     size_bytes = sum(message.size_bytes for message in messages)
-    broker.router.publish(Batch(route, messages, size_bytes, bench.world.now_ms, plain=True))
+    broker.admission.publish(Batch(route, messages, size_bytes, bench.world.now_ms, plain=True))
     assert [entry.message.head.priority for entry in bench.queue().contents.order] == [9, 1]
 
 
@@ -454,7 +454,7 @@ def test_ring_what_stands_in_pages_is_not_given_up() -> None:
 def test_Q_60_a_policy_of_the_file_goes_before_a_ring_of_former_days() -> None:
     """Somebody made the queue a ring while it ran; then a file with a policy came with a restart."""
     life = Life("")
-    life.broker.broker.set_ring_size("q", 1)
+    life.broker.broker.operations.set_ring_size("q", 1)
     life = life.again(REJECTS.format(2))
     producer = life.client()
     for body in "abc":

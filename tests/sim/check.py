@@ -73,7 +73,7 @@ def files_match(life: Incarnation) -> None:
     index = life.journal.index
     bodies = [segment.live[message_id].message.body for message_id, segment in index.home.items()]
     living = {body.number for body in bodies if isinstance(body, LargeBody)}
-    for stream in life.broker.streams.values():
+    for stream in life.broker.streams.by_number.values():
         living |= {held.body.number for page in stream.pages for held in page.large.values()}
     found = {body.number for body in map(read_name, life.disk.names()) if body is not None}
     living |= {body.number for body in map(read_name, life.disk.names()) if body is not None and not body.durable}

@@ -233,11 +233,11 @@ class CrashWorld:
         queue = self.rng.choice(("work", "ring", "news.a"))
         move = self.rng.randrange(4)
         if move == 0:
-            life.broker.pause(queue)
+            life.broker.operations.pause(queue)
         elif move == 1:
-            life.broker.resume(queue)
+            life.broker.operations.resume(queue)
         elif move == 2:
-            life.broker.set_ring_size(queue, self.rng.choice((-1, 0, 1, 5)))
+            life.broker.operations.set_ring_size(queue, self.rng.choice((-1, 0, 1, 5)))
         else:
             self._move_cursor(life)
         life.turns.schedule()

@@ -12,14 +12,11 @@ CLASS_LINES_MAX = 300
 CLASS_METHODS_MAX = 25
 
 LARGE_CLASSES = {
-    "Broker": "Still a registry with its bindings, and a publisher; it is to hold them.",
     "Contents": "The only place that moves entries, counters and references; a second place would be worse.",
     "FileDisk": "Each verb of the disk is a method, and each has its own way to fail.",
     "GroupViews": "Still all that consumers see of a queue with groups in one class.",
     "Queue": "The list of all verbs that others may use; each of them is a few lines.",
     "RecordWriter": "Most of its methods are the verbs of the log that the core writes.",
-    "Registry": "Still bindings and what clients may bring into being in one class.",
-    "Router": "Still admission, duplicates, diverts and routing in one class.",
 }
 """Classes that may be larger, and why; one that need not be here is found, too."""
 

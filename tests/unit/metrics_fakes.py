@@ -11,6 +11,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.clock import Clock
 from artemis_py.core.events import Events
 from artemis_py.core.holdings import Holdings
+from artemis_py.core.memory import Memory
 from artemis_py.core.queue.alerts import Alerts
 from artemis_py.core.queue.tally import Tally
 from artemis_py.message import Account
@@ -88,8 +89,8 @@ class FakeQueue:
 
 
 @dataclass(eq=False)
-class FakeRouter:
-    """What the broker's router counts."""
+class FakeForwards:
+    """What a broker counts of copies."""
 
     looped_message_count: int = 0
 
@@ -100,9 +101,9 @@ class FakeBroker:
 
     name: str = "test-broker"
     started: bool = True
-    disk_full: bool = False
+    memory: Memory = field(default_factory=Memory)
     memory_bytes: int = 0
-    router: FakeRouter = field(default_factory=FakeRouter)
+    forwards: FakeForwards = field(default_factory=FakeForwards)
     events: Events = field(default_factory=Events)
     clock: Clock = field(default_factory=Clock)
     holdings: Holdings = field(default_factory=lambda: Holdings(Account()))

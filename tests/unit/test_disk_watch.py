@@ -61,7 +61,7 @@ def test_when_a_disk_is_full(core: dict[str, Any], used_fraction: float, free_by
     broker, disk, watch = watched(**core)
     disk.space = DiskSpace(used_fraction, free_bytes)
     watch.look()
-    assert broker.disk_full is full
+    assert broker.memory.disk_full is full
 
 
 @pytest.mark.parametrize(("policy", "taken", "kept"), [("BLOCK", 0, 0), ("FAIL", 0, 0), ("DROP", 3, 0)])
@@ -128,10 +128,10 @@ def test_the_disks_of_pages_and_large_bodies_count_too(directory: str) -> None:
     broker, disk, watch = watched()
     disk.others[directory] = DiskSpace(0.95, 5)
     watch.look()
-    assert broker.disk_full
+    assert broker.memory.disk_full
     disk.others.clear()
     watch.look()
-    assert not broker.disk_full
+    assert not broker.memory.disk_full
     assert [line.partition(" (")[0] for line in disk.lines] == [
         f"warning: the disk of {directory} is full",
         f"the disk of {directory} has room again",
@@ -145,7 +145,7 @@ def test_a_disk_that_cannot_be_looked_at_changes_nothing() -> None:
     disk.space = None
     watch.look()
     watch.look()
-    assert broker.disk_full
+    assert broker.memory.disk_full
     assert disk.lines[1:] == ["warning: the disk usage of data/journal cannot be read: Input/output error"]
 
 
@@ -170,17 +170,17 @@ def test_without_persistence_it_is_looked_at_from_the_first_file_on(tmp_path: Pa
     disk.space = DiskSpace(0.95, 5)
     watch = DiskWatch(config, broker, disk.note_turn, store, probe=disk.probe, say=disk.lines.append)
     watch.look()
-    assert not broker.disk_full, "nothing is on that disk"
+    assert not broker.memory.disk_full, "nothing is on that disk"
     folder = store.folders[kind == "body"]
     folder.create("file", 1)
     assert len(looks) == 1
     watch.look()
-    assert broker.disk_full
+    assert broker.memory.disk_full
     assert store.large is not None
     assert store.large.intake.is_full
     folder.write("file", 0, bytes(2 << 20))
     assert len(looks) == 2, "before it grows by so much"
     disk.space = DiskSpace(0.5, 1000)
     watch.look()
-    assert not broker.disk_full
+    assert not broker.memory.disk_full
     store.close()

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from artemis_py.core.agenda import Chore
-from artemis_py.core.broker import Broker
 from artemis_py.core.budget import Budget
+from artemis_py.core.forwarding import Forwarding
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import StorageError
 from artemis_py.records import MemoryLog
@@ -300,7 +300,7 @@ def test_a_queue_that_breaks_off_is_set_aside_and_the_others_go_on(step: str, mo
     assert world.queue("q").gate.paused
     assert world.broker.events.counts["ART-1005"] >= 1
     monkeypatch.undo()
-    world.broker.resume("q")
+    world.broker.operations.resume("q")
     heir = world.subscribed("heir", "auto")
     assert step == "detach" or [one.body for one in heir.collect() if one.command == "MESSAGE"] == [b"mine"]
 
@@ -312,7 +312,7 @@ def test_a_copy_that_cannot_be_made_is_told_and_the_rest_of_the_turn_goes_on(mon
     def breaks_off(*_: object) -> None:
         raise ValueError("broken")
 
-    monkeypatch.setattr(Broker, "_forward_expired", breaks_off)
+    monkeypatch.setattr(Forwarding, "_copy_expired", breaks_off)
     send = f"SEND\ndestination:/queue/q\nexpires:{world.now_ms + 1000}\n\nmine\0"
     world.sender.send(send.encode() * 3)
     world.advance(60_000)

@@ -51,7 +51,7 @@ class LargeBodiesBroker(InProcessBroker):
 
     def fill(self, *, full: bool) -> None:
         """The disk is full, or has room again, as ``DiskWatch`` tells it."""
-        self.broker.disk_full = self.large.intake.is_full = full
+        self.broker.memory.disk_full = self.large.intake.is_full = full
         self.turns.schedule()
         self.settle()
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from artemis_py.core.admission import Admission
 from artemis_py.core.batch import Batch
 from artemis_py.core.queue.arrivals import Arrivals
-from artemis_py.core.router import Router
 from artemis_py.server import turns
 from tests.wire.in_process import InProcessBroker, configuration
 
@@ -78,13 +78,13 @@ def test_messages_come_in_runs_again_when_a_large_one_is_in_its_places(
     for number in range(COUNT):
         world.client("readers").send(f"UNSUBSCRIBE\nid:{number}\n\n\0".encode())
     sizes: list[int] = []
-    publish = Router.publish
+    publish = Admission.publish
 
-    def watched(router: Router, batch: Batch, *, admitted: bool = False) -> int:
+    def watched(admission: Admission, batch: Batch, *, admitted: bool = False) -> int:
         sizes.append(len(batch.messages))
-        return publish(router, batch, admitted=admitted)
+        return publish(admission, batch, admitted=admitted)
 
-    monkeypatch.setattr(Router, "publish", watched)
+    monkeypatch.setattr(Admission, "publish", watched)
     world.client("sender").send(b"SEND\ndestination:/topic/t\n\ny\0" * 8)
     world.settle()
     assert sizes == [8]

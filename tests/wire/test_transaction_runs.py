@@ -108,7 +108,7 @@ def test_a_send_is_kept_after_one_that_was_refused_while_its_selectors_were_eval
     assert session.has_more, "the SEND must wait for its selectors"
     for number in range(3):
         world.client(f"reader {number}").drop()
-    world.broker.delete_address(world.broker.addresses["t"])
+    world.broker.registry.delete_address(world.broker.addresses["t"])
     budget.refill(10**6)
     frames = [begin(), send("kept", "t", "q", "receipt:1"), commit()]
     session.receive("".join(frames).encode(), world.now_ms)

@@ -17,15 +17,15 @@ def route_of(state: SessionState, shape: Shape) -> Route:
     """Where a SEND goes. The route is remembered until a queue that matters to it is deleted. Raises ArtemisError."""
     broker, routes = state.broker, state.service.routes
     route = routes.by_target.get(shape.target)
-    if route is None or not broker.current(route):
+    if route is None or not broker.bindings.is_current(route):
         by = state.user or ""
         temporary = temporary_of(state, shape.destination)
         if temporary is not None:
-            return broker.route(temporary.address, None, temporary.routing_type, by)
+            return broker.resolver.route(temporary.address, None, temporary.routing_type, by)
         state.service.check_served(shape.address or shape.queue or "")
         if shape.address not in broker.addresses:
             broker.holdings.admit(f"SEND to the new address {shape.address[:80]}")
-        route = broker.route(shape.address, shape.queue, shape.routing_type, by)
+        route = broker.resolver.route(shape.address, shape.queue, shape.routing_type, by)
         routes.remember(shape.target, route)
     return route
 

@@ -70,9 +70,9 @@ class Leaving(Chore):
             return
         for queue in list(address.queues.values()):
             if not queue.consumer_count:
-                broker.delete_queue(queue, now_ms)
+                broker.registry.delete_queue(queue, now_ms)
         if not address.queues and not address.deleted:
-            broker.delete_address(address)
+            broker.registry.delete_address(address)
 
     def recover(self) -> bool:
         return not self._is_told

@@ -67,7 +67,7 @@ class Publishing:
         except ArtemisError as error:
             self._refuse(first, str(error))
             return start + 1
-        address, cost = route.address, state.broker.router.cost_of(route)
+        address, cost = route.address, state.broker.bindings.cost_of(route)
         limit = len(frames)
         if cost.units > 1 or address.is_spreading or address.may_forward:
             limit = self._end_of_run(frames, start, address, cost)
@@ -78,7 +78,7 @@ class Publishing:
         receipts: list[tuple[int, str]] = []
         append = messages.append
         size_bytes = 0
-        number = state.broker.take_message_ids(limit - start)
+        number = state.broker.host.take_message_ids(limit - start)
         for position in range(start, limit):
             frame, body = frames[position]
             if frame.__class__ is not Send or frame.shape is not shape or not frame.quick:
@@ -90,7 +90,7 @@ class Publishing:
             if frame.receipt is not None:
                 receipts.append((position, frame.receipt))
         end = start + len(messages)
-        state.broker.give_back_message_ids(limit - end)
+        state.broker.host.give_back_message_ids(limit - end)
         batch = Batch(route, messages, size_bytes, now_ms, shape.plain, distinct=True)
         behind = start + self._publish(batch)
         state.service.traffic.count_in("SEND", behind - start)
@@ -143,7 +143,7 @@ class Publishing:
             self._refuse(first, str(error))
             return start + 1
         account, origin = route.address.account, state.origin
-        number = broker.take_message_ids(len(frames) - start)
+        number = broker.host.take_message_ids(len(frames) - start)
         room_bytes = transactions.bytes_left
         messages: list[Message] = []
         kept_bytes = 0
@@ -159,7 +159,7 @@ class Publishing:
             kept_bytes += size_bytes
             messages.append(Message(head, body, number, now_ms, 0, account, origin))
             number += 1
-        broker.give_back_message_ids(len(frames) - start - len(messages))
+        broker.host.give_back_message_ids(len(frames) - start - len(messages))
         broker.budget.spend(len(messages))
         if not messages:
             self._refuse(first, transactions.too_many_bytes if end > start else transactions.too_many_operations)
@@ -229,7 +229,7 @@ class Publishing:
             message = state.broker.message(route, head, body, now_ms, shape.expires_ms, state.origin)
         else:
             message = asked.verdicts.message
-            message.id = state.broker.next_message_id()
+            message.id = state.broker.host.next_message_id()
         batch = Batch(route, [message], message.size_bytes, now_ms, shape.plain, due_ms)
         if asked is not None:
             batch.verdicts = {message: asked.verdicts}
@@ -245,7 +245,7 @@ class Publishing:
         evaluated before, some in each turn.
         """
         state, broker = self._state, self._state.broker
-        cost = broker.router.cost_of(route)
+        cost = broker.bindings.cost_of(route)
         asked = self._asked
         if asked is None or asked.frame is not frame or asked.address is not route.address:
             self._asked = None
@@ -266,9 +266,9 @@ class Publishing:
         is_group = not batch.plain and batch.route.address.may_forward
         if is_group:
             broker.log.begin_group()
-        accepted = broker.router.publish(batch)
-        if broker.router.forwards:
-            broker.flush_forwards(batch.now_ms)
+        accepted = broker.admission.publish(batch)
+        if broker.forwards.waiting:
+            broker.forwarding.flush(batch.now_ms)
         if is_group:
             broker.log.end_group()
         return accepted

@@ -75,9 +75,9 @@ class SessionState:
 
     def has_unfinished(self) -> bool:
         """Is some work of the current frame not finished? What it published may not be on all of its queues yet."""
-        router = self.broker.router
-        if router.begun:
-            self.unfinished += router.take_begun()
+        enqueuer = self.broker.enqueuer
+        if enqueuer.begun:
+            self.unfinished += enqueuer.take_begun()
         return len(self.unfinished) > 0
 
     def begin_errand(self, command: str, receipt: str | None, extra: list[tuple[str, str]] | None) -> None:

@@ -129,7 +129,7 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
     browses = headers.get("browser", "").lower() == "true"
     if selector is None:
         selector, filters_itself = queue.consumer_defaults.selector, False
-    since_ms, after_id = queue.consumer_defaults.replay(replay_period_s, now_ms, broker.last_message_id)
+    since_ms, after_id = queue.consumer_defaults.replay(replay_period_s, now_ms, broker.host.message_id)
     consumer = Consumer(
         consumer_id,
         subscriber.owner,
@@ -152,7 +152,7 @@ def subscribe(service: StompService, subscriber: Subscriber, headers: dict[str, 
         broker.attach(queue, consumer, now_ms)
     except BrokerError:
         if queue.temporary and not queue.consumer_count:
-            broker.delete_queue(queue, now_ms)
+            broker.registry.delete_queue(queue, now_ms)
         raise
     if queue.durable and not browses:
         fields = {"subscription": headers.get("id"), "selector": headers.get("selector"), "ack": ack_mode}
@@ -207,16 +207,16 @@ def _queue_for(
         service.check_served(address_name or queue_name or "")
         _check_private(service, subscriber.client, address_name, queue_name)
         if queue_name is not None:
-            return broker.obtain_queue(address_name, queue_name, routing_type_asked, by), None, False
+            return broker.resolver.obtain_queue(address_name, queue_name, routing_type_asked, by), None, False
         routing_type = routing_type_asked or _usual_type(broker, name)
     if routing_type == ANYCAST:
-        return broker.obtain_anycast_queue(name, by), None, False
-    address = broker.obtain_address(name, MULTICAST, by)
+        return broker.resolver.obtain_anycast_queue(name, by), None, False
+    address = broker.resolver.obtain_address(name, MULTICAST, by)
     durable_name = durable_name_of(headers)
     if durable_name is not None:
         return _durable_queue(broker, subscriber, address, durable_name, selector), durable_name, True
     queue_name = service.temporaries.name_of_subscription()
-    queue = broker.create_subscription_queue(
+    queue = broker.resolver.create_subscription_queue(
         queue_name, address, durable=False, selector=None if selector is None else selector.text, by=by
     )
     return queue, None, True
@@ -238,7 +238,7 @@ def _durable_queue(
     name = durable_queue_name(subscriber, durable_name)
     queue = broker.queues.get(name)
     if queue is None:
-        return broker.create_subscription_queue(
+        return broker.resolver.create_subscription_queue(
             name,
             address,
             durable=True,

@@ -103,7 +103,7 @@ class Subscriptions:
             raise FrameError(f"There is no durable subscription {durable_name[:80]!r}")
         if queue.consumer_count:
             raise FrameError(f"The durable subscription {durable_name[:80]!r} is in use by another connection")
-        self._state.leave_unfinished(broker.delete_queue(queue, now_ms))
+        self._state.leave_unfinished(broker.registry.delete_queue(queue, now_ms))
 
     def _close(self, subscription: Subscription, now_ms: int) -> None:
         del self.by_key[subscription.id]

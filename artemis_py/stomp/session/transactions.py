@@ -107,7 +107,7 @@ class Transactions:
         digest = headers.get("digest", "")
         is_repeated = False
         try:
-            is_repeated = commit_id is not None and broker.router.commits.has_seen(commit_id, digest)
+            is_repeated = commit_id is not None and broker.commits.has_seen(commit_id, digest)
             if not is_repeated:
                 if self._must_wait(transaction, now_ms):
                     return None
@@ -127,14 +127,14 @@ class Transactions:
         evaluated yet? Raises ArtemisError.
         """
         state, broker = self._state, self._state.broker
-        self._check_places(transaction.places(broker.router))
-        if not transaction.is_asked(broker.router, broker.budget, state.stop_at):
+        self._check_places(transaction.places(broker.bindings))
+        if not transaction.is_asked(broker.bindings, broker.budget, state.stop_at):
             return True
         address = transaction.blocked_by()
         if address is not None:
             state.blocked_by = address
             return True
-        queue = transaction.stopped_by(broker.router, now_ms)
+        queue = transaction.make_way(broker.admission, now_ms)
         if queue is not None:
             state.wait_for_queue(queue)
         return queue is not None
@@ -148,7 +148,7 @@ class Transactions:
             )
 
     def _about_ids(self, *, is_repeated: bool) -> list[tuple[str, str]]:
-        commits = self._state.broker.router.commits
+        commits = self._state.broker.commits
         return [
             ("duplicate", str(is_repeated).lower()),
             ("id-cache-size", str(commits.size)),

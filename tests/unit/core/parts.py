@@ -16,14 +16,14 @@ from artemis_py.config.settings import (
     SettingsEntry,
     SettingsRepository,
 )
+from artemis_py.core.batch import Batch
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.consumer import Consumer
 from artemis_py.core.queue.entry import Entry
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.router import Batch
 from artemis_py.core.transaction import Transaction
 from artemis_py.message import Account, Head, Message, encode_headers
-from artemis_py.records import MemoryLog
+from artemis_py.records import MemoryLog, RecordLog
 from artemis_py.selector import compile_selector
 
 NOW_MS: Final = 1_000_000
@@ -47,6 +47,7 @@ def broker_of(
     settings: dict[str, dict[str, Any]] | None = None,
     diverts: Sequence[DivertConfig] = (),
     addresses: Sequence[str] = (),
+    log: RecordLog | None = None,
     **core: Any,
 ) -> Broker:
     """A broker with these queues, settings by match, diverts, and multicast addresses without queues."""
@@ -68,7 +69,7 @@ def broker_of(
         diverts=tuple(diverts),
         **core,
     )
-    return Broker(config, MemoryLog(), NOW_MS)
+    return Broker(config, log or MemoryLog(), NOW_MS)
 
 
 def head_of(address: str = "a", *, priority: int = 4, persistent: bool = False, **headers: str) -> Head:
@@ -109,16 +110,16 @@ def send(
     origin: int = 0,
 ) -> int:
     """Send messages at once; returns how many were taken."""
-    route = broker.route(address, queue, routing_type)
+    route = broker.resolver.route(address, queue, routing_type)
     head = head or (head_of(address, routing_type=routing_type) if routing_type else head_of(address))
     messages = [broker.message(route, head, body, now_ms, expires_ms, origin) for _ in range(count)]
     size_bytes = sum(message.size_bytes for message in messages)
-    return broker.router.publish(Batch(route, messages, size_bytes, now_ms, plain, due_ms))
+    return broker.admission.publish(Batch(route, messages, size_bytes, now_ms, plain, due_ms))
 
 
 def send_in(transaction: Transaction, broker: Broker, address: str = "a", *, head: Head | None = None) -> None:
     """Send a message in a transaction."""
-    route = broker.route(address, None, None)
+    route = broker.resolver.route(address, None, None)
     transaction.send(route, broker.message(route, head or head_of(address), b"x", NOW_MS), 0)
 
 

@@ -48,7 +48,7 @@ def transaction_of(broker: Broker, *addresses: str) -> Transaction:
 
 def test_an_id_is_remembered_by_its_commit() -> None:
     broker = broker_of(queue_config())
-    commits = broker.router.commits
+    commits = broker.commits
     assert not commits.has_seen("one", "")
     transaction_of(broker, "a").commit(broker, NOW_MS, "one")
     assert commits.has_seen("one", "")
@@ -59,7 +59,7 @@ def test_it_belongs_to_no_address() -> None:
     """Ids of messages do: they go with an address that is deleted."""
     broker = broker_of(queue_config("q", "a"), queue_config("r", "b"))
     transaction_of(broker, "a").commit(broker, NOW_MS, "one")
-    assert broker.router.commits.has_seen("one", "")
+    assert broker.commits.has_seen("one", "")
     assert broker.addresses["a"].duplicate_ids is None
 
 
@@ -67,7 +67,7 @@ def test_a_commit_that_fails_leaves_its_id_free() -> None:
     broker = broker_of(queue_config(), settings={"a": {"max_size_messages": 1, "address_full_policy": "FAIL"}})
     with pytest.raises(AddressFullError):
         transaction_of(broker, "a", "a").commit(broker, NOW_MS, "one")
-    assert not broker.router.commits.has_seen("one", "")
+    assert not broker.commits.has_seen("one", "")
 
 
 def test_the_record_stands_in_the_transaction_s_group() -> None:
@@ -82,7 +82,7 @@ def test_the_record_stands_in_the_transaction_s_group() -> None:
 
 def test_ids_come_back_after_a_restart() -> None:
     kept = RecoveredState(duplicate_ids={NO_ADDRESS: ["one", "two\0d1"]})
-    commits = Broker(BrokerConfig(), MemoryLog(), NOW_MS, kept).router.commits
+    commits = Broker(BrokerConfig(), MemoryLog(), NOW_MS, kept).commits
     assert commits.has_seen("one", "d9")
     assert commits.has_seen("two", "d1")
     with pytest.raises(DuplicateError):

@@ -33,22 +33,22 @@ def _send_to_queue(broker: Broker, number: int) -> None:
 
 
 def _another_to_share(broker: Broker, number: int) -> None:
-    broker.obtain_queue("orders", f"part{number}", ANYCAST)
+    broker.resolver.obtain_queue("orders", f"part{number}", ANYCAST)
     send(broker, "orders", routing_type=ANYCAST)
 
 
 def _consume(broker: Broker, number: int) -> None:
-    consumer_on(broker, broker.obtain_anycast_queue(f"orders.{number}"))
+    consumer_on(broker, broker.resolver.obtain_anycast_queue(f"orders.{number}"))
 
 
 def _temporary(broker: Broker, number: int) -> None:
-    broker.create_temporary_address(f"temp-queue.{number}", ANYCAST)
+    broker.resolver.create_temporary_address(f"temp-queue.{number}", ANYCAST)
     send(broker, f"temp-queue.{number}", routing_type=ANYCAST)
 
 
 def _subscription(broker: Broker, address: str, name: str, *, durable: bool) -> Queue:
-    return broker.create_subscription_queue(
-        name, broker.obtain_address(address, MULTICAST), durable=durable, selector=None
+    return broker.resolver.create_subscription_queue(
+        name, broker.resolver.obtain_address(address, MULTICAST), durable=durable, selector=None
     )
 
 
@@ -111,7 +111,7 @@ def test_going_costs_the_same(step: Step) -> None:
         queue = next((each for each in broker.queues.values() if each.name != "weather"), None)
         if queue is None:
             address = next(iter(broker.addresses.values()))
-            costs.append(lines_run(lambda broker=broker, address=address: broker.delete_address(address)))  # type: ignore[misc]
+            costs.append(lines_run(lambda broker=broker, address=address: broker.registry.delete_address(address)))  # type: ignore[misc]
             continue
         costs.append(lines_run(lambda broker=broker, queue=queue: _leave(broker, queue)))  # type: ignore[misc]
     assert costs[1] <= costs[0] * 1.2 + 20, costs
@@ -121,13 +121,13 @@ def _leave(broker: Broker, queue: Queue) -> None:
     for consumer in list(queue.distribution.consumers):
         broker.detach(queue, consumer, failed=False, now_ms=NOW_MS)
     if not queue.deleted:
-        broker.delete_queue(queue, NOW_MS)
+        broker.registry.delete_queue(queue, NOW_MS)
 
 
 def test_a_consumer_comes_at_the_same_cost_to_a_queue_that_has_many() -> None:
     """And it counts, without the others being counted again."""
     broker = broker_of()
-    queue = broker.obtain_anycast_queue("work")
+    queue = broker.resolver.obtain_anycast_queue("work")
     costs = []
     for count in (FEW, MANY):
         while queue.consumer_count < count:
@@ -145,13 +145,13 @@ def test_others_do_not_notice() -> None:
     """A sender's route and plan stay good while destinations come and go elsewhere."""
     broker = broker_of()
     _send_anycast(broker, 0)
-    route = broker.route("orders.0", None, ANYCAST)
+    route = broker.resolver.route("orders.0", None, ANYCAST)
     plan = broker.addresses["orders.0"].plan
     for number in range(1, FEW):
         _send_anycast(broker, number)
         _of_one_topic(broker, number)
-        broker.delete_queue(broker.queues[f"orders.{number}"], NOW_MS)
-    assert broker.current(route)
+        broker.registry.delete_queue(broker.queues[f"orders.{number}"], NOW_MS)
+    assert broker.bindings.is_current(route)
     assert broker.addresses["orders.0"].plan is plan
 
 
@@ -176,7 +176,7 @@ def test_a_wildcard_subscription_costs_each_address_one_look() -> None:
 @pytest.mark.interpreted
 def test_a_subscriber_of_all_stands_in_a_bounded_number_of_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan for each of a million addresses, with each such subscriber in it, is more than the messages."""
-    monkeypatch.setattr("artemis_py.core.registry._MIXED_MAX", 10)
+    monkeypatch.setattr("artemis_py.core.bindings._MIXED_MAX", 10)
     broker = broker_of()
     _subscription(broker, "#", "all", durable=False)
     for number in range(FEW):
@@ -193,11 +193,11 @@ def test_a_full_disk_costs_the_same() -> None:
         _send_anycast(broker, number)
 
     def fill() -> None:
-        broker.disk_full = True
+        broker.memory.disk_full = True
 
     assert lines_run(fill) < FEW
     assert send(broker, "orders.7", routing_type=ANYCAST) == 0
-    broker.disk_full = False
+    broker.memory.disk_full = False
     assert send(broker, "orders.7", routing_type=ANYCAST) == 1
 
 

@@ -25,13 +25,13 @@ from tests.unit.core.parts import (
 
 def send_for(broker: Broker, name: str, by: str = "", queue: str | None = None) -> None:
     """What a client's first SEND does."""
-    broker.route(name, queue, ANYCAST, by)
+    broker.resolver.route(name, queue, ANYCAST, by)
 
 
 def subscribe_for(broker: Broker, name: str, by: str = "") -> None:
     """What a client's SUBSCRIBE to a topic does."""
-    address = broker.obtain_address(name, MULTICAST, by)
-    broker.create_subscription_queue(f"{by}.{name}", address, durable=True, selector=None, by=by)
+    address = broker.resolver.obtain_address(name, MULTICAST, by)
+    broker.resolver.create_subscription_queue(f"{by}.{name}", address, durable=True, selector=None, by=by)
 
 
 def test_max_addresses() -> None:
@@ -43,8 +43,8 @@ def test_max_addresses() -> None:
     assert set(broker.addresses) == {"a", "one"}
     send_for(broker, "one")
     send_for(broker, "a")
-    broker.delete_queue(broker.queues["one"], NOW_MS)
-    broker.delete_address(broker.addresses["one"])
+    broker.registry.delete_queue(broker.queues["one"], NOW_MS)
+    broker.registry.delete_address(broker.addresses["one"])
     send_for(broker, "two")
     assert broker.events.counts[LIMITED] == 1
 
@@ -75,16 +75,16 @@ def test_queues_of_one_address_and_temporary_ones() -> None:
     send_for(broker, "a", queue="q")
     for ask in (
         lambda: send_for(broker, "a", queue="r"),
-        lambda: broker.obtain_anycast_queue("b", ""),
-        lambda: broker.create_temporary_address("t", ANYCAST, ""),
+        lambda: broker.resolver.obtain_anycast_queue("b", ""),
+        lambda: broker.resolver.create_temporary_address("t", ANYCAST, ""),
     ):
         with pytest.raises(LimitError, match="max-queues"):
             ask()
     assert set(broker.addresses) == {"a"}
-    broker.create_temporary_address("t", MULTICAST, "")
-    broker.create_temporary_address("u", MULTICAST, "")
+    broker.resolver.create_temporary_address("t", MULTICAST, "")
+    broker.resolver.create_temporary_address("u", MULTICAST, "")
     with pytest.raises(LimitError, match="max-addresses"):
-        broker.create_temporary_address("v", MULTICAST, "")
+        broker.resolver.create_temporary_address("v", MULTICAST, "")
 
 
 def test_without_limits() -> None:
@@ -131,7 +131,7 @@ def test_max_queues_of_a_user() -> None:
     send_for(broker, "two", "bob")
     send_for(broker, "three", "bob")
     send_for(broker, "four")
-    broker.delete_queue(broker.queues["one"], NOW_MS)
+    broker.registry.delete_queue(broker.queues["one"], NOW_MS)
     send_for(broker, "five", "ann")
     with pytest.raises(LimitError):
         send_for(broker, "six", "ann")

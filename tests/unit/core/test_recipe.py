@@ -98,7 +98,7 @@ def test_purge_default_is_for_created_queues_only() -> None:
     settings = {"default_purge_on_no_consumers": True}
     assert not made(settings=settings).purge_on_no_consumers
     broker = broker_of(settings={"#": settings})
-    assert broker.obtain_anycast_queue("auto").purge_on_no_consumers
+    assert broker.resolver.obtain_anycast_queue("auto").purge_on_no_consumers
 
 
 def test_redelivery_of_the_address() -> None:
@@ -259,18 +259,18 @@ def test_set_ring_size() -> None:
     """While running: bigger, smaller, none, and what is refused."""
     broker = broker_of(queue_config(ring_size=2))
     send(broker, count=3)
-    broker.set_ring_size("q", 4)
+    broker.operations.set_ring_size("q", 4)
     send(broker, count=3)
     assert broker.queues["q"].message_count == 4
-    broker.set_ring_size("q", -1)
+    broker.operations.set_ring_size("q", -1)
     send(broker, count=3)
     assert broker.queues["q"].message_count == 7
-    broker.set_ring_size("q", 1)
+    broker.operations.set_ring_size("q", 1)
     assert broker.queues["q"].message_count == 7
     with pytest.raises(BrokerError):
-        broker.set_ring_size("q", -2)
+        broker.operations.set_ring_size("q", -2)
     with pytest.raises(NotFoundError):
-        broker.set_ring_size("other", 1)
+        broker.operations.set_ring_size("other", 1)
 
 
 def test_max_consumers() -> None:

@@ -54,10 +54,10 @@ def test_anycast_queues_take_turns(batches: list[int]) -> None:
 def test_turns_go_on_when_bindings_change() -> None:
     """Otherwise, with subscriptions coming and going anywhere, the first queue would get everything."""
     broker = dual()
-    other = broker.obtain_address("other", MULTICAST)
+    other = broker.resolver.obtain_address("other", MULTICAST)
     for number in range(4):
         send(broker, routing_type=ANYCAST)
-        broker.create_queue(other, queue_config(f"o{number}", "other"), auto_created=True)
+        broker.registry.create_queue(other, queue_config(f"o{number}", "other"), auto_created=True)
     assert counts(broker, "qA", "qB") == [2, 2]
 
 
@@ -164,10 +164,10 @@ def test_fully_qualified_name_of_another_address() -> None:
     """A queue has one address."""
     broker = broker_of(queue_config("q", "a"), queue_config("r", "b"))
     with pytest.raises(NotFoundError, match="on address b"):
-        broker.route("a", "r", None)
-    assert broker.route("", "r", None).address.name == "b"
+        broker.resolver.route("a", "r", None)
+    assert broker.resolver.route("", "r", None).address.name == "b"
     with pytest.raises(NotFoundError):
-        broker.route("a", "", None)
+        broker.resolver.route("a", "", None)
 
 
 def test_fully_qualified_name_creates() -> None:
@@ -181,7 +181,7 @@ def test_fully_qualified_name_creates() -> None:
     send(broker, "fresh", queue="n3")
     assert broker.queues["n3"].routing_type == MULTICAST
     with pytest.raises(NotFoundError):
-        broker.route("no", "n4", None)
+        broker.resolver.route("no", "n4", None)
 
 
 # ---- what is created -----------------------------------------------------------------------------
@@ -228,7 +228,7 @@ def test_what_may_not_be_created() -> None:
     with pytest.raises(NotFoundError, match="cannot be used as"):
         send(broker, "a", routing_type=ANYCAST)
     with pytest.raises(NotFoundError):
-        broker.route("", None, None)
+        broker.resolver.route("", None, None)
     assert list(broker.addresses) == ["a"]
     assert broker.addresses["a"].routing_types == {MULTICAST}
 
@@ -245,23 +245,25 @@ def test_no_two_queues_of_one_name() -> None:
     """A queue's name is unique in the broker."""
     broker = broker_of(queue_config("q", "a"))
     with pytest.raises(BrokerError, match="already exists"):
-        broker.create_queue(broker.obtain_address("b", MULTICAST), queue_config("q", "b"), auto_created=True)
+        broker.registry.create_queue(
+            broker.resolver.obtain_address("b", MULTICAST), queue_config("q", "b"), auto_created=True
+        )
 
 
 def test_routes_grow_old() -> None:
     """A route is good while queues come, here and elsewhere, and is resolved again when a queue of its address went."""
     broker = broker_of(queue_config(), queue_config("other", "b"))
-    route, to_queue = broker.route("a", None, None), broker.route("a", "q", None)
+    route, to_queue = broker.resolver.route("a", None, None), broker.resolver.route("a", "q", None)
     send(broker)
-    broker.create_queue(broker.addresses["a"], queue_config("late"), auto_created=True)
+    broker.registry.create_queue(broker.addresses["a"], queue_config("late"), auto_created=True)
     send(broker)
     assert counts(broker, "q", "late") == [2, 1]
-    broker.delete_queue(broker.queues["other"], NOW_MS)
-    assert broker.current(route)
-    assert broker.current(to_queue)
-    broker.delete_queue(broker.queues["q"], NOW_MS)
-    assert not broker.current(route)
-    assert not broker.current(to_queue)
+    broker.registry.delete_queue(broker.queues["other"], NOW_MS)
+    assert broker.bindings.is_current(route)
+    assert broker.bindings.is_current(to_queue)
+    broker.registry.delete_queue(broker.queues["q"], NOW_MS)
+    assert not broker.bindings.is_current(route)
+    assert not broker.bindings.is_current(to_queue)
     send(broker)
     assert counts(broker, "late") == [2]
 
@@ -269,27 +271,27 @@ def test_routes_grow_old() -> None:
 def test_routes_end_with_their_address() -> None:
     """Another address of the name is another address."""
     broker = broker_of()
-    route = broker.route("a", None, MULTICAST)
-    broker.delete_address(broker.addresses["a"])
-    broker.obtain_address("a", MULTICAST)
-    assert not broker.current(route)
-    assert broker.renewed(route).address is broker.addresses["a"]
+    route = broker.resolver.route("a", None, MULTICAST)
+    broker.registry.delete_address(broker.addresses["a"])
+    broker.resolver.obtain_address("a", MULTICAST)
+    assert not broker.bindings.is_current(route)
+    assert broker.resolver.renewed(route).address is broker.addresses["a"]
 
 
 def test_a_route_by_a_wildcard_address_grows_old() -> None:
     """The anycast queue that took the messages was on a wildcard address: without it the address needs its own."""
     broker = broker_of()
-    broker.create_queue(
-        broker.obtain_address("news.*", ANYCAST), queue_config("all", "news.*", ANYCAST), auto_created=True
+    broker.registry.create_queue(
+        broker.resolver.obtain_address("news.*", ANYCAST), queue_config("all", "news.*", ANYCAST), auto_created=True
     )
     send(broker, "news.sport", routing_type=ANYCAST)
     assert counts(broker, "all") == [1]
     assert "news.sport" not in broker.queues
-    route = broker.route("news.sport", None, ANYCAST)
-    assert broker.current(route)
-    broker.delete_queue(broker.queues["all"], NOW_MS)
-    assert not broker.current(route)
-    broker.renewed(route)
+    route = broker.resolver.route("news.sport", None, ANYCAST)
+    assert broker.bindings.is_current(route)
+    broker.registry.delete_queue(broker.queues["all"], NOW_MS)
+    assert not broker.bindings.is_current(route)
+    broker.resolver.renewed(route)
     assert "news.sport" in broker.queues
 
 
@@ -299,7 +301,7 @@ def test_a_plan_keeps_no_queue_that_is_gone() -> None:
     broker = broker_of(queue_config())
     send(broker)
     queue = weakref.ref(broker.queues["q"])
-    broker.delete_queue(broker.queues["q"], NOW_MS)
+    broker.registry.delete_queue(broker.queues["q"], NOW_MS)
     broker.dispatch(NOW_MS)
     gc.collect()
     assert queue() is None
@@ -349,11 +351,11 @@ def test_wildcard_queue_that_comes_and_goes() -> None:
     """Bindings count from the moment they are made, until they are removed."""
     broker = broker_of(addresses=["news.sport"])
     send(broker, "news.sport")
-    address = broker.obtain_address("news.#", MULTICAST)
-    queue = broker.create_subscription_queue("s", address, durable=False, selector=None)
+    address = broker.resolver.obtain_address("news.#", MULTICAST)
+    queue = broker.resolver.create_subscription_queue("s", address, durable=False, selector=None)
     send(broker, "news.sport")
     assert queue.message_count == 1
-    broker.delete_queue(queue, 0)
+    broker.registry.delete_queue(queue, 0)
     send(broker, "news.sport")
     assert broker.addresses["news.sport"].account.message_count == 0
     assert broker.addresses["news.sport"].unrouted_message_count == 2

@@ -155,13 +155,13 @@ def test_a_queue_that_goes_meanwhile_is_passed_over(monkeypatch: pytest.MonkeyPa
     gone = [broker.queues[f"q{number}"] for number in range(0, COUNT, 2)]
     broker.budget.refill(10**9)
     for queue in gone:
-        broker.delete_queue(queue, NOW_MS)
+        broker.registry.delete_queue(queue, NOW_MS)
     _turns_until_done(broker)
     assert settled == [(queue.id, [1], "deleted") for queue in gone]
     assert {queue.message_count for queue in broker.queues.values()} == {1}
     assert [queue.message_count for queue in gone] == [0] * len(gone)
     for queue in list(broker.queues.values()):
-        broker.delete_queue(queue, NOW_MS)
+        broker.registry.delete_queue(queue, NOW_MS)
     assert broker.addresses["news"].account.message_count == 0
 
 
@@ -231,7 +231,7 @@ def test_a_queue_that_breaks_off_keeps_nothing_from_the_others(monkeypatch: pyte
         arrive(arrivals, *rest)
 
     monkeypatch.setattr(Arrivals, "arrive", breaks)
-    (placing,) = broker.router.take_begun()
+    (placing,) = broker.enqueuer.take_begun()
     _turns_until_done(broker)
     assert (placing.done, placing.failed) == (True, True)
     assert [queue.name for queue in broker.queues.values() if not queue.message_count] == ["q5"]
@@ -244,9 +244,9 @@ def test_copies_keep_their_order_though_nobody_waits_for_them() -> None:
     broker.budget.refill(UNITS)
     for _ in range(3):
         send(broker, "source")
-        broker.flush_forwards(NOW_MS)
+        broker.forwarding.flush(NOW_MS)
     broker.end_turn()
-    assert not broker.router.begun
+    assert not broker.enqueuer.begun
     _turns_until_done(broker)
     assert {tuple(ids(queue.contents.order)) for queue in broker.queues.values()} == {(2, 4, 6)}
 
@@ -261,8 +261,8 @@ def test_a_broker_that_stops_carries_it_out() -> None:
 def test_subscriptions_that_come_meanwhile_get_nothing_of_it() -> None:
     broker = _topic()
     _publish(broker)
-    queue = broker.create_subscription_queue(
-        "late", broker.obtain_address("news", MULTICAST), durable=True, selector=None
+    queue = broker.resolver.create_subscription_queue(
+        "late", broker.resolver.obtain_address("news", MULTICAST), durable=True, selector=None
     )
     _turns_until_done(broker)
     assert queue.message_count == 0

@@ -10,6 +10,7 @@ import pytest
 from artemis_py.config.settings import AddressConfig, BrokerConfig, SettingsEntry, SettingsRepository
 from artemis_py.core.address import ANYCAST, MULTICAST, Address
 from artemis_py.core.broker import Broker
+from artemis_py.core.registry import Registry
 from artemis_py.core.walk import Walk
 from artemis_py.errors import ArtemisError
 from artemis_py.storage.pages import PageFiles
@@ -83,7 +84,7 @@ def test_what_stays(keeps: str) -> None:
         address_queue_scan_period=PERIOD_MS,
     )
     if keeps == "unused":
-        broker.obtain_anycast_queue("auto")
+        broker.resolver.obtain_anycast_queue("auto")
     else:
         use_once(broker)
     if keeps == "message":
@@ -117,7 +118,7 @@ def test_queue_whose_messages_expired_or_were_killed_was_used(how: str) -> None:
 def test_usage_check_may_be_skipped() -> None:
     """Then a queue that was never used goes too."""
     broker = swept(auto_delete_queues_skip_usage_check=True)
-    broker.obtain_anycast_queue("auto")
+    broker.resolver.obtain_anycast_queue("auto")
     rounds(broker, 2)
     assert "auto" not in broker.queues
 
@@ -182,10 +183,10 @@ def test_address_delay_and_switch(settings: dict[str, Any], gone: bool) -> None:
 def test_a_queue_made_anew_is_not_condemned() -> None:
     """The verdict is on the queue that was seen, not on its name."""
     broker = swept(auto_delete_queues_skip_usage_check=True)
-    broker.obtain_anycast_queue("auto")
+    broker.resolver.obtain_anycast_queue("auto")
     rounds(broker, 1)
-    broker.delete_queue(broker.queues["auto"], NOW_MS)
-    broker.obtain_anycast_queue("auto")
+    broker.registry.delete_queue(broker.queues["auto"], NOW_MS)
+    broker.resolver.obtain_anycast_queue("auto")
     rounds(broker, 1, start=2)
     assert "auto" in broker.queues
     rounds(broker, 1, start=3)
@@ -212,9 +213,9 @@ def test_rounds_are_due_in_time() -> None:
 def test_subscription_queue_goes_with_its_subscription() -> None:
     """At once; a durable one stays, whatever the rounds do."""
     broker = swept(auto_delete_queues_skip_usage_check=True)
-    address = broker.obtain_address("topic", MULTICAST)
-    passing = broker.create_subscription_queue("passing", address, durable=False, selector=None)
-    lasting = broker.create_subscription_queue("lasting", address, durable=True, selector=None)
+    address = broker.resolver.obtain_address("topic", MULTICAST)
+    passing = broker.resolver.create_subscription_queue("passing", address, durable=False, selector=None)
+    lasting = broker.resolver.create_subscription_queue("lasting", address, durable=True, selector=None)
     for queue in (passing, lasting):
         consumer = consumer_on(broker, queue)
         broker.detach(queue, consumer, failed=False, now_ms=NOW_MS)
@@ -226,9 +227,9 @@ def test_subscription_queue_goes_with_its_subscription() -> None:
 def test_temporary_address_goes_with_its_queue() -> None:
     """A connection's temporary destination."""
     broker = swept()
-    broker.create_temporary_address("temp", ANYCAST)
+    broker.resolver.create_temporary_address("temp", ANYCAST)
     send(broker, "temp", routing_type=ANYCAST)
-    broker.delete_queue(broker.queues["temp"], NOW_MS)
+    broker.registry.delete_queue(broker.queues["temp"], NOW_MS)
     assert "temp" not in broker.addresses
 
 
@@ -292,7 +293,7 @@ def test_what_comes_and_goes_during_a_round() -> None:
     for _ in range(60):
         turn_of(broker, NOW_MS + PERIOD_MS, 3)
         name = random.choice(list(broker.queues))
-        broker.delete_queue(broker.queues[name], NOW_MS)
+        broker.registry.delete_queue(broker.queues[name], NOW_MS)
         use_once(broker, f"late{random.random()}")
     assert not broker.agenda, "the first round is over"
     assert len(broker.queues) == 50, "no queue goes in its first round"
@@ -339,16 +340,16 @@ def test_rounds_go_on_when_an_address_cannot_be_deleted(monkeypatch: pytest.Monk
     for number in range(3):
         use_once(broker, f"auto{number}")
     rounds(broker, 3)
-    whole = broker.delete_address
+    whole = Registry.delete_address
     failed: list[str] = []
 
-    def delete(address: Address) -> None:
+    def delete(registry: Registry, address: Address) -> None:
         if address.name == "auto1" and not failed:
             failed.append(address.name)
             raise ArtemisError("broken")
-        whole(address)
+        whole(registry, address)
 
-    monkeypatch.setattr(broker, "delete_address", delete)
+    monkeypatch.setattr(Registry, "delete_address", delete)
     rounds(broker, 1, start=4)
     turn(broker, NOW_MS + 4 * PERIOD_MS)  # in which the round goes on
     assert failed == ["auto1"]

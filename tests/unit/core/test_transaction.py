@@ -43,7 +43,7 @@ def test_sends_are_seen_at_commit() -> None:
     transaction = Transaction()
     for _ in range(3):
         send_in(transaction, broker)
-    before = broker.last_message_id
+    before = broker.host.message_id
     assert transaction.size_bytes == 3 * (head_of("a").size_bytes + 1 + MESSAGE_OVERHEAD_BYTES)
     assert broker.queues["q"].contents.tally.added == 0
     transaction.commit(broker, NOW_MS)
@@ -116,7 +116,7 @@ def test_refused_at_commit() -> None:
 def test_queue_deleted_before_the_end(ends: str) -> None:
     """A subscription's queue goes with the subscription; what its transaction still holds must leave the address."""
     broker = broker_of(addresses=["a"])
-    queue = broker.create_subscription_queue("q", broker.addresses["a"], durable=False, selector=None)
+    queue = broker.resolver.create_subscription_queue("q", broker.addresses["a"], durable=False, selector=None)
     consumer = consumer_on(broker, queue)
     send(broker, head=head_of("a", persistent=True))
     turn(broker)
@@ -297,9 +297,8 @@ class GroupLog(MemoryLog):
 
 def test_a_commit_is_one_group_of_records() -> None:
     """Only persistent messages are written, and all of them between the same marks."""
-    broker = broker_of(queue_config(), addresses=["b"])
     log = GroupLog()
-    broker.log = log
+    broker = broker_of(queue_config(), addresses=["b"], log=log)
     transaction = Transaction()
     for persistent in (True, False, True, False):
         send_in(transaction, broker, head=head_of("a", persistent=persistent))

@@ -117,7 +117,7 @@ def fall_due(count: int) -> tuple[Bench, int]:
 
 def delete(count: int) -> tuple[Bench, int]:
     bench = _filled(count)
-    lines = bench.run(lambda: bench.broker.delete_queue(bench.queue, NOW_MS))
+    lines = bench.run(lambda: bench.broker.registry.delete_queue(bench.queue, NOW_MS))
     assert (bench.queue.message_count, bench.queue.contents.tally.killed, bench.broker.memory_bytes) == (0, count, 0)
     return bench, lines
 
@@ -150,7 +150,7 @@ def bury(count: int) -> tuple[Bench, int]:
 
 def refuse(count: int) -> tuple[Bench, int]:
     bench, consumer = _held(count)
-    bench.broker.pause("q")
+    bench.broker.operations.pause("q")
     last_id = next(reversed(consumer.held))
     lines = bench.run(lambda: bench.queue.refuse_up_to(consumer, last_id, NOW_MS))
     assert (bench.queue.contents.order.count, bench.queue.contents.tally.held_count) == (count, 0)
@@ -168,7 +168,7 @@ def acknowledge(count: int) -> tuple[Bench, int]:
 def shed(count: int) -> tuple[Bench, int]:
     """What comes back to a ring that has become small meanwhile is given up."""
     bench, consumer = _held(count)
-    bench.broker.set_ring_size("q", 10)
+    bench.broker.operations.set_ring_size("q", 10)
     lines = bench.run(lambda: bench.broker.detach(bench.queue, consumer, failed=False, now_ms=NOW_MS))
     assert (bench.queue.contents.order.count, bench.queue.contents.tally.replaced) == (10, count - 10)
     return bench, lines
@@ -221,8 +221,8 @@ def test_the_name_of_a_deleted_queue_is_free_at_once() -> None:
     broker, old = bench.broker, bench.queue
 
     def delete_and_create() -> None:
-        broker.delete_queue(old, NOW_MS)
-        broker.create_queue(broker.addresses["a"], queue_config(), auto_created=False)
+        broker.registry.delete_queue(old, NOW_MS)
+        broker.registry.create_queue(broker.addresses["a"], queue_config(), auto_created=False)
         send(broker)
 
     _once(bench, delete_and_create)

@@ -69,10 +69,10 @@ def test_messages_that_were_scheduled_and_purged() -> None:
 def test_schedules_of_queues_that_are_deleted() -> None:
     broker = broker_of()
     for number in range(1000):
-        address = broker.obtain_address(f"a{number}", "ANYCAST")
-        queue = broker.obtain_anycast_queue(address.name)
+        address = broker.resolver.obtain_address(f"a{number}", "ANYCAST")
+        queue = broker.resolver.obtain_anycast_queue(address.name)
         send(broker, address.name, due_ms=FAR_MS)
-        broker.delete_queue(queue, NOW_MS)
+        broker.registry.delete_queue(queue, NOW_MS)
     assert len(broker.timers.scheduled) <= 2
     assert not len(broker.timers)
 
@@ -85,7 +85,7 @@ def test_a_queue_has_one_alarm_however_often_it_is_set() -> None:
     for number in range(COUNT // 20):
         broker.timers.note_alarm(FAR_MS - number, queue.id)
     assert broker.timers.alarm_count <= 3
-    broker.delete_queue(queue, NOW_MS)
+    broker.registry.delete_queue(queue, NOW_MS)
     assert not broker.timers._alarm_ms
 
 

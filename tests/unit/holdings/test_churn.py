@@ -47,10 +47,10 @@ def clear(stage: LiveServer) -> None:
     broker = stage.broker
     for queue in list(broker.queues.values()):
         if queue.name != "DLQ":
-            broker.delete_queue(queue, 0)
+            broker.registry.delete_queue(queue, 0)
     for address in list(broker.addresses.values()):
         if address.name != "DLQ":
-            broker.delete_address(address)
+            broker.registry.delete_address(address)
     for dialect in stage.dialects():  # these tables have a bound of their own
         dialect._shapes.clear()
         dialect.memo.clear()

@@ -152,7 +152,7 @@ def test_a_large_body_that_nobody_reads(stage: LiveServer) -> None:
 
 def test_a_sender_that_waits_for_room(stage: LiveServer) -> None:
     """A sender that is not read is found gone when its address has room."""
-    address = stage.broker.obtain_address("full", "ANYCAST")
+    address = stage.broker.resolver.obtain_address("full", "ANYCAST")
     stats = stage.server.stats
 
     def come_and_go() -> None:
@@ -171,7 +171,7 @@ def test_a_sender_that_waits_for_room(stage: LiveServer) -> None:
 
 def test_a_sender_that_waits_for_room_and_is_gone(stage: LiveServer) -> None:
     """Nobody reads its socket, and there is never room: the reset is found all the same."""
-    stage.broker.obtain_address("full", "ANYCAST").bytes_max = 0
+    stage.broker.resolver.obtain_address("full", "ANYCAST").bytes_max = 0
     stats = stage.server.stats
     client = stage.greeted()
     client.send(sent("/queue/full") * 10)
@@ -225,8 +225,8 @@ def test_queues_and_addresses_that_are_deleted(stage: LiveServer) -> None:
         client.send(frame("UNSUBSCRIBE", "id:r", "receipt:2"))
         client.expect(b"receipt-id:2")
         queue = stage.broker.queues[name]
-        stage.broker.delete_queue(queue, 0)
-        stage.broker.delete_address(queue.address)
+        stage.broker.registry.delete_queue(queue, 0)
+        stage.broker.registry.delete_address(queue.address)
 
     flat(create_and_delete, lambda: settled(stage))
     client.close()

@@ -236,10 +236,10 @@ def test_everything_is_given_back(stage: LiveServer) -> None:
     stage.until(lambda: not stage.server.stats.connections, "it is gone")
     stage.until(lambda: not stage.server._http_services[0].connections_open, "both are gone")
     queue = stage.broker.queues["q"]
-    stage.broker.delete_queue(queue, 0)
+    stage.broker.registry.delete_queue(queue, 0)
     for address in list(stage.broker.addresses.values()):
         if not address.queues and address.auto_created:
-            stage.broker.delete_address(address)
+            stage.broker.registry.delete_address(address)
     assert stage.broker.holdings.by_kind() == before
 
 

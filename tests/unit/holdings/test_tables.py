@@ -63,7 +63,7 @@ def test_shapes_that_are_remembered() -> None:
 
 def test_routes_that_are_remembered() -> None:
     table = Routes()
-    address = Broker(configuration(), MemoryLog(), START_MS).obtain_address("q", None)
+    address = Broker(configuration(), MemoryLog(), START_MS).resolver.obtain_address("q", None)
 
     def remember(number: int, length: int) -> None:
         table.remember(f"/queue/{number:0{length}d}", Route(address, None, None))

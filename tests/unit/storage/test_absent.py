@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.core.broker import Broker
-from artemis_py.message import LargeBody, Message
+from artemis_py.message import Account, LargeBody, Message
 from artemis_py.paged import Page, PagedBody, Share
 from artemis_py.server.journal_store import JournalStore
 from artemis_py.server.repair import accept_losses
@@ -254,7 +254,7 @@ def test_what_is_accepted_as_lost_is_put_aside_when_it_comes_back(tmp_path: Path
     store._opened.close()
     store = opened(tmp_path)
     broker = Broker(config, store.log, 0, store.recovered_state(), store.pages)
-    assert broker.open_stream(broker.create_address("other", auto_created=True)).number == 2, "and no page"
+    assert broker.streams.open("other", Account(), 1 << 20).number == 2, "and no page"
     store._opened.close()
     for folder in places:
         shutil.rmtree(folder)

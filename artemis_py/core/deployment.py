@@ -1,0 +1,105 @@
+"""Creates at a start what broker.xml declares, and what the log remembers beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, final
+
+from artemis_py.config.settings import BrokerConfig, DivertConfig, QueueConfig
+from artemis_py.config.tables.queue_settings import known_attributes
+from artemis_py.core.address import Address, Divert
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.recipe import overflow_for
+from artemis_py.core.registry import Registry
+from artemis_py.selector import compile_selector
+
+
+@final
+class Deployment:
+    """One start. A queue that is declared and remembered keeps its number, and with it its messages. Its attributes are
+    those of the file, except what was changed while it ran (paused, ring-size).
+    """
+
+    __slots__ = ("_config", "_registry", "_remembered")
+
+    def __init__(self, config: BrokerConfig, registry: Registry, kept_queues: Iterable[dict[str, Any]]) -> None:
+        self._config = config
+        self._registry = registry
+        self._remembered = {fields["name"]: fields for fields in kept_queues}
+        """What the log says of queues that are not there again yet, by name."""
+
+    def run(self, kept_addresses: Iterable[dict[str, Any]]) -> None:
+        """Create everything: declared things first, then remembered ones, then diverts."""
+        registry = self._registry
+        registry.queue_id = max([registry.queue_id, *(fields["id"] for fields in self._remembered.values())])
+        for address_config in self._config.addresses:
+            address = registry.create_address(address_config.name, auto_created=False)
+            address.add_routing_types(address_config.routing_types)
+            for queue_config in address_config.queues:
+                if queue_config.name not in registry.bindings.queues:
+                    self._deploy_queue(address, queue_config)
+        for fields in kept_addresses:
+            address = self._address(fields["name"], auto_created=fields["auto_created"])
+            address.add_routing_types(fields["routing_types"])
+        for fields in self._remembered.values():
+            self._remember_queue(fields)
+        for divert_config in self._config.diverts:
+            self._deploy_divert(divert_config)
+        registry.begin_retention()
+
+    def _address(self, name: str, *, auto_created: bool) -> Address:
+        found = self._registry.bindings.addresses.get(name)
+        return found or self._registry.create_address(name, auto_created=auto_created)
+
+    def _deploy_queue(self, address: Address, config: QueueConfig) -> None:
+        registry = self._registry
+        fields = self._remembered.get(config.name)
+        if fields is None or fields["address"] != address.name or not config.durable:
+            registry.create_queue(address, config, auto_created=False)
+            return
+        queue = registry.open_queue(fields["id"], config, address)
+        _restore_changes(queue, fields)
+        registry.note_opened(queue)
+        if queue.attributes != fields.get("attributes", {}):
+            registry.note_queue(queue)
+        del self._remembered[config.name]
+
+    def _remember_queue(self, fields: dict[str, Any]) -> None:
+        registry = self._registry
+        if fields["name"] in registry.bindings.queues:
+            return
+        address = self._address(fields["address"], auto_created=True)
+        config = QueueConfig(
+            name=fields["name"],
+            address=address.name,
+            routing_type=fields["routing_type"],
+            filter=fields["filter"],
+            **known_attributes(fields.get("attributes", {})),
+        )
+        queue = registry.open_queue(fields["id"], config, address, auto_created=fields["auto_created"])
+        registry.quota.queue_came(queue.id, fields.get("user"))
+        _restore_changes(queue, fields)
+        registry.note_opened(queue)
+
+    def _deploy_divert(self, config: DivertConfig) -> None:
+        address = self._address(config.address, auto_created=False)
+        address.add_divert(
+            Divert(
+                config.name,
+                config.routing_name or config.name,
+                config.forwarding_addresses,
+                exclusive=config.exclusive,
+                selector=compile_selector(config.filter) if config.filter else None,
+                routing_type=config.routing_type,
+            )
+        )
+
+
+def _restore_changes(queue: Queue, fields: dict[str, Any]) -> None:
+    queue.gate.paused = fields["paused"]
+    # Under another policy the owner's client-id would be taken for a user.
+    if fields.get("owner_by") == queue.seats.exclusivity.policy:
+        queue.seats.exclusivity.owner = fields.get("owner")
+    if fields["ring_size"] is not None and queue.flow.overflow.depth is None:
+        queue.ring_size_changed = fields["ring_size"]
+        queue.flow.overflow = overflow_for(fields["ring_size"])

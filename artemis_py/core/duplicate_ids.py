@@ -1,0 +1,35 @@
+"""The duplicate ids that one address has seen."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from artemis_py.core.holdings import ID_BYTES, IDS, Holdings
+
+
+class DuplicateIds:
+    """The last N duplicate ids that an address has seen (Artemis manual, "Duplicate Message Detection")."""
+
+    def __init__(self, size: int, holdings: Holdings) -> None:
+        self._size = size
+        self._holdings = holdings
+        self._seen: OrderedDict[str, None] = OrderedDict()
+
+    def __contains__(self, duplicate_id: str) -> bool:
+        return duplicate_id in self._seen
+
+    def add(self, duplicate_id: str) -> None:
+        """Remember an id; beyond the size the oldest is forgotten."""
+        if self._size <= 0:
+            return
+        if duplicate_id not in self._seen:
+            self._holdings.move(IDS, ID_BYTES + len(duplicate_id))
+        self._seen[duplicate_id] = None
+        if len(self._seen) > self._size:
+            oldest, _ = self._seen.popitem(last=False)
+            self._holdings.move(IDS, -ID_BYTES - len(oldest))
+
+    def forget(self) -> None:
+        """The address is gone."""
+        self._holdings.move(IDS, -sum(ID_BYTES + len(each) for each in self._seen))
+        self._seen.clear()

@@ -1,0 +1,60 @@
+"""Leaves out messages whose duplicate id an address has seen (Artemis manual, "Duplicate Message Detection")."""
+
+from __future__ import annotations
+
+from typing import final
+
+from artemis_py.core.address import Address
+from artemis_py.core.duplicate_ids import DuplicateIds
+from artemis_py.message import Message
+from artemis_py.records import RecordLog
+
+
+@final
+class Duplicates:
+    """``size`` is ``id-cache-size`` of the broker, for addresses without their own; ``keeps`` is
+    ``persist-id-cache``.
+    """
+
+    __slots__ = ("_keeps", "_log", "_size")
+
+    def __init__(self, log: RecordLog, size: int, *, keeps: bool) -> None:
+        self._log = log
+        self._size = size
+        self._keeps = keeps
+
+    def has_seen(self, address: Address, message: Message) -> bool:
+        """Has the address seen the message's duplicate id?"""
+        duplicate_id = message.head.duplicate_id
+        return duplicate_id is not None and address.duplicate_ids is not None and duplicate_id in address.duplicate_ids
+
+    def remember(self, address: Address, duplicate_ids: list[str]) -> None:
+        """Take back the ids that an address had seen before a restart."""
+        seen = self._ids_of(address)
+        for duplicate_id in duplicate_ids:
+            seen.add(duplicate_id)
+
+    def leave_out(self, address: Address, messages: list[Message]) -> list[Message]:
+        """The messages that the address has not seen, in order. Their ids are remembered and written down. One that is
+        left out gets the lsn up to which its first copy is certainly in the log.
+        """
+        kept: list[Message] = []
+        for message in messages:
+            duplicate_id = message.head.duplicate_id
+            if duplicate_id is not None:
+                seen = self._ids_of(address)
+                if duplicate_id in seen:
+                    message.lsn = self._log.last_lsn
+                    self._log.story.refused(address.name, "duplicate", message)
+                    continue
+                seen.add(duplicate_id)
+                if self._keeps:
+                    message.lsn = self._log.duplicate_id(address.name, duplicate_id)
+            kept.append(message)
+        return kept
+
+    def _ids_of(self, address: Address) -> DuplicateIds:
+        if address.duplicate_ids is None:
+            own = address.settings.id_cache_size
+            address.duplicate_ids = DuplicateIds(self._size if own is None else own, address.memory.holdings)
+        return address.duplicate_ids

@@ -1,0 +1,145 @@
+"""Publishes the copies that the turn brought forth: diverted, dead and expired messages."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from artemis_py.core.admission import Admission
+from artemis_py.core.batch import Batch, Route
+from artemis_py.core.bindings import Bindings
+from artemis_py.core.events import DEAD, DISCARDED, NOT_ROUTED
+from artemis_py.core.faults import give_up
+from artemis_py.core.forward import Forward
+from artemis_py.core.forwards import Forwards
+from artemis_py.core.host import Host
+from artemis_py.core.queue.reference import QueueReference
+from artemis_py.core.resolver import Resolver
+from artemis_py.errors import NotFoundError
+from artemis_py.message import HeaderName, Message
+
+_ROUNDS_MAX: Final = 32
+_ACTUAL_EXPIRY: Final = HeaderName("_AMQ_ACTUAL_EXPIRY")
+
+
+@final
+class Forwarding:
+    """Makes the copies of dead and expired messages (queues note those in ``Copies``), and publishes them and the
+    diverted ones.
+    """
+
+    __slots__ = ("_admission", "_bindings", "_forwards", "_host", "_resolver")
+
+    def __init__(
+        self, host: Host, bindings: Bindings, resolver: Resolver, forwards: Forwards, admission: Admission
+    ) -> None:
+        self._host = host
+        self._bindings = bindings
+        self._resolver = resolver
+        self._forwards = forwards
+        self._admission = admission
+
+    @property
+    def is_due(self) -> bool:
+        """Is there something to copy or to publish?"""
+        return self._host.copies.are_due or len(self._forwards.waiting) > 0
+
+    def flush(self, now_ms: int) -> None:
+        """Publish all copies. Bounded: what a loop of addresses still wants after that waits for the next turn."""
+        for _ in range(_ROUNDS_MAX):
+            self._make_copies(now_ms)
+            forwards = self._forwards.take()
+            if not forwards:
+                break
+            for forward in forwards:
+                try:
+                    self._publish(forward, now_ms)
+                except Exception as error:
+                    give_up(self._host, "", f"copy to {forward.address}", error)
+        self._host.copies.close()
+
+    def _make_copies(self, now_ms: int) -> None:
+        copies = self._host.copies
+        dead, copies.dead = copies.dead, []
+        for queue, message in dead:
+            try:
+                self._copy_dead(queue, message)
+            except Exception as error:
+                give_up(self._host, queue.name, "dead letter", error)
+        expired, copies.expired = copies.expired, []
+        for queue, message in expired:
+            try:
+                self._copy_expired(queue, message, now_ms)
+            except Exception as error:
+                give_up(self._host, queue.name, "expiry", error)
+
+    def _copy_dead(self, queue: QueueReference, message: Message) -> None:
+        source = self._bindings.source_of(message, queue)
+        target = _dead_letter_address(queue, source.settings.dead_letter_address)
+        if target:
+            self._resolver.obtain_resources(source, target, dead=True)
+            self._forwards.add_dead(target, source, queue.name, message)
+        self._tell_dead(queue, message, target)
+
+    def _copy_expired(self, queue: QueueReference, message: Message, now_ms: int) -> None:
+        source = self._bindings.source_of(message, queue)
+        settings = source.settings
+        target = _expiry_address(queue, settings.expiry_address, settings.dead_letter_address)
+        if target and not (target == source.name and message.head.first(_ACTUAL_EXPIRY) is not None):
+            self._resolver.obtain_resources(source, target, dead=False)
+            self._forwards.add_expired(target, source, queue.name, message, now_ms)
+
+    def _tell_dead(self, queue: QueueReference, message: Message, target: str | None) -> None:
+        """Tell the operational log what became of a message after its last attempt."""
+        fields: dict[str, str | int] = {"message": message.id}
+        if target:
+            fields["dead_letter_address"] = target
+        address = self._bindings.addresses.get(target) if target else None
+        reached = address is not None and (bool(address.diverts) or self._bindings.has_queues(address))
+        self._host.note_event(DEAD if reached else NOT_ROUTED if target else DISCARDED, queue, fields)
+
+    def _publish(self, forward: Forward, now_ms: int) -> None:
+        route = self._route_of(forward)
+        if route is None:
+            return
+        account = route.address.account
+        number = self._host.next_message_id()
+        message = Message(forward.head, forward.body, number, now_ms, forward.expires_ms, account, forward.origin)
+        batch = Batch(
+            route,
+            [message],
+            message.size_bytes,
+            now_ms,
+            plain=False,
+            due_ms=forward.due_ms,
+            hops=forward.hops,
+            distinct=forward.as_it_is,
+            passed=forward.passed,
+        )
+        self._admission.publish(batch, admitted=True)
+
+    def _route_of(self, forward: Forward) -> Route | None:
+        """Where a copy goes. The target of a divert comes into being as for a sender. Dead and expired copies whose
+        address does not exist are dropped.
+        """
+        if forward.creates:
+            try:
+                return self._resolver.route(forward.address, None, forward.head.routing_type)
+            except NotFoundError:
+                return None
+        address = self._bindings.addresses.get(forward.address)
+        return None if address is None else self._bindings.route_to(address, None, forward.head.routing_type)
+
+
+def _dead_letter_address(queue: QueueReference, of_address: str | None) -> str | None:
+    """Where dead messages of a queue go; what the queue says itself counts before the address-setting."""
+    own = queue.rules.dead_letter_address
+    return of_address if own is None else own
+
+
+def _expiry_address(queue: QueueReference, of_address: str | None, dead_of_address: str | None) -> str | None:
+    """Where expired messages of a queue go (``expiry-policy``; Qpid's alternate is the dead-letter address)."""
+    if queue.rules.expiry_policy == "DELETE":
+        return None
+    if not of_address and queue.rules.expiry_policy == "ROUTE_TO_ALTERNATE":
+        return _dead_letter_address(queue, dead_of_address)
+    return of_address

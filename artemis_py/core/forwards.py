@@ -1,0 +1,134 @@
+"""Copies for other addresses: made of messages on their way, noted here, and published later in the turn."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from artemis_py.core.address import ANYCAST, MULTICAST, Address, Divert, Plan
+from artemis_py.core.batch import Batch
+from artemis_py.core.events import LOOPED, Events
+from artemis_py.core.forward import HOPS_HEADER, HOPS_MAX, Forward, copy_headers, hops_of
+from artemis_py.message import Message
+
+_STRIPPED: Final = frozenset({"destination-type", HOPS_HEADER})
+_HOPS: Final = frozenset({HOPS_HEADER})
+_OWN_TYPES: Final = (ANYCAST, MULTICAST)
+
+
+@final
+class Forwards:
+    """Makes the copies that diverts ask for, and those of messages that are dead, expired, or had no route. It
+    publishes none (``Forwarding`` does), so nothing recurses.
+    """
+
+    __slots__ = ("_events", "looped_message_count", "waiting")
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+        self.waiting: list[Forward] = []
+        """In the order in which they are to be published."""
+        self.looped_message_count = 0
+        """How many copies were dropped because they went in a circle."""
+
+    def take(self) -> list[Forward]:
+        """What waits; it is forgotten here."""
+        waiting, self.waiting = self.waiting, []
+        return waiting
+
+    # ---- diverts ---------------------------------------------------------------------------------
+
+    def divert(self, plan: Plan, batch: Batch) -> set[int]:
+        """Make the copies that diverts ask for; what an exclusive divert took leaves the batch. Returns the ids of the
+        messages that some divert took.
+        """
+        address = batch.route.address
+        kept: list[Message] = []
+        diverted: set[int] = set()
+        for message in batch.messages:
+            verdicts = batch.verdicts_of(message)
+            matched = [divert for divert in plan.exclusive_diverts if verdicts.of(divert.selector)]
+            if not matched:
+                kept.append(message)
+                if plan.retention is not None:
+                    self._retain(plan.retention, message, batch)
+                matched = [divert for divert in plan.diverts if verdicts.of(divert.selector)]
+            if matched:
+                diverted.add(message.id)
+            for divert in matched:
+                self._divert(address, divert, message, batch)
+        address.routed_message_count += len(batch.messages) - len(kept)
+        batch.narrow(kept)
+        return diverted
+
+    def _retain(self, retention: Divert, message: Message, batch: Batch) -> None:
+        """Copy a message as it is to where it is kept for queues of later."""
+        target = retention.forwarding_addresses[0]
+        forward = Forward(
+            target, message.head, message.body, message.expires_ms, batch.hops + 1, batch.due_ms, as_it_is=True
+        )
+        self._add(forward, batch.route.address)
+
+    def _divert(self, address: Address, divert: Divert, message: Message, batch: Batch) -> None:
+        hops = max(batch.hops, hops_of(message.head)) + 1
+        changes = copy_headers(message, address.name, divert.routing_name, hops)
+        drop = _HOPS if divert.routing_type == "PASS" else _STRIPPED
+        routing_type = divert.routing_type if divert.routing_type in _OWN_TYPES else None
+        if routing_type is not None:
+            changes["destination-type"] = routing_type
+        passed = (*batch.passed, divert.name)
+        for target in divert.forwarding_addresses:
+            if divert.name in batch.passed:
+                self._drop_looping(address, target)
+                continue
+            head = message.head.forwarded(target, changes, drop)
+            if routing_type is not None:
+                head.routing_type = routing_type
+            forward = Forward(
+                target,
+                head,
+                message.body,
+                message.expires_ms,
+                hops,
+                batch.due_ms,
+                creates=True,
+                origin=message.origin,
+                passed=passed,
+            )
+            self._add(forward, address)
+
+    # ---- dead, expired, without a route ----------------------------------------------------------
+
+    def add_dead(self, target: str, source: Address, queue_name: str, message: Message) -> None:
+        """Copy a message to the dead-letter address for which a consumer has failed for the last time."""
+        changes = copy_headers(message, source.name, queue_name, 1)
+        changes["reason"] = "max_deliveries"
+        self._add_changed(target, source, message, changes, 1)
+
+    def add_expired(self, target: str, source: Address, queue_name: str, message: Message, now_ms: int) -> None:
+        """Copy an expired message to the expiry address."""
+        hops = hops_of(message.head) + 1
+        changes = copy_headers(message, source.name, queue_name, hops)
+        changes["_AMQ_ACTUAL_EXPIRY"] = str(now_ms)
+        changes["reason"] = "time_limit"
+        self._add_changed(target, source, message, changes, hops)
+
+    def add_unrouted(self, target: str, source: Address, message: Message, hops_before: int) -> None:
+        """Copy a message that no queue took to the dead-letter address (``send-to-dla-on-no-route``)."""
+        hops = max(hops_before, hops_of(message.head)) + 1
+        changes = copy_headers(message, source.name, None, hops)
+        changes["reason"] = "no_route"
+        self._add_changed(target, source, message, changes, hops)
+
+    def _add_changed(self, target: str, source: Address, message: Message, changes: dict[str, str], hops: int) -> None:
+        head = message.head.forwarded(target, changes, _STRIPPED)
+        self._add(Forward(target, head, message.body, 0, hops), source)
+
+    def _add(self, forward: Forward, source: Address) -> None:
+        if forward.hops > HOPS_MAX:
+            self._drop_looping(source, forward.address)
+        else:
+            self.waiting.append(forward)
+
+    def _drop_looping(self, source: Address, target: str) -> None:
+        self.looped_message_count += 1
+        self._events.note(LOOPED, source.name, {"target": target})

@@ -1,0 +1,61 @@
+"""What an operator changes while the broker runs."""
+
+from __future__ import annotations
+
+from typing import final
+
+from artemis_py.core.events import OPERATION
+from artemis_py.core.host import Host
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.recipe import overflow_for
+from artemis_py.core.registry import Registry
+from artemis_py.errors import BrokerError, NotFoundError
+
+
+@final
+class Operations:
+    """Changes to queues by name. They survive a restart, and the operational log tells them."""
+
+    __slots__ = ("_host", "_registry")
+
+    def __init__(self, host: Host, registry: Registry) -> None:
+        self._host = host
+        self._registry = registry
+
+    def set_ring_size(self, queue_name: str, ring_size: int) -> None:
+        """Change a ring while it runs; -1 makes it no ring. A smaller ring purges nothing: it stops growing (R-08).
+
+        0 keeps nothing. Raises NotFoundError for an unknown queue, BrokerError for a size below -1 and for a queue with
+        an overflow-policy.
+        """
+        queue = self._queue(queue_name)
+        if queue.flow.overflow.depth is not None:
+            raise BrokerError(f"Queue {queue_name} has an overflow-policy; a ring-size would replace it")
+        if ring_size < -1:
+            raise BrokerError(f"ring-size must be -1 (no ring), 0 (keeps nothing) or more, not {ring_size}")
+        queue.flow.overflow = overflow_for(ring_size)
+        queue.ring_size_changed = ring_size
+        queue.parts.aftermath.use_room()
+        self._note(queue, f"set ring-size to {ring_size}", "ring-size")
+
+    def pause(self, queue_name: str) -> None:
+        """Stop a queue's dispatch; arrivals go on. Raises NotFoundError."""
+        queue = self._queue(queue_name)
+        queue.pause()
+        self._note(queue, "pause", "pause")
+
+    def resume(self, queue_name: str) -> None:
+        """Let a paused queue dispatch again. Raises NotFoundError."""
+        queue = self._queue(queue_name)
+        queue.resume()
+        self._note(queue, "resume", "resume")
+
+    def _note(self, queue: Queue, operation: str, kind: str) -> None:
+        self._registry.note_queue(queue)
+        self._host.note_event(OPERATION, queue.reference, {"operation": operation}, kind=kind)
+
+    def _queue(self, name: str) -> Queue:
+        queue = self._registry.bindings.queues.get(name)
+        if queue is None:
+            raise NotFoundError(f"Queue {name} does not exist")
+        return queue

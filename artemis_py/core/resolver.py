@@ -1,0 +1,195 @@
+"""From the name of a destination to the address or queue behind it, which may come into being."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final, final
+
+from artemis_py.config.settings import BrokerConfig, QueueConfig
+from artemis_py.core.address import ANYCAST, MULTICAST, Address
+from artemis_py.core.batch import Route
+from artemis_py.core.queue.queue import Queue
+from artemis_py.core.registry import Registry
+from artemis_py.errors import NotFoundError
+
+_NAMED_MAX: Final = 10
+"""How many queues an error names."""
+
+
+@final
+class Resolver:
+    """Finds what a destination names, and creates it where settings allow.
+
+    In every method ``by`` is the login of the client that asks. It is None where the broker itself asks: then no limit
+    on the number of addresses and queues holds.
+    """
+
+    __slots__ = ("_bindings", "_config", "_registry")
+
+    def __init__(self, config: BrokerConfig, registry: Registry) -> None:
+        self._config = config
+        self._registry = registry
+        self._bindings = registry.bindings
+
+    # ---- senders ---------------------------------------------------------------------------------
+
+    def route(self, name: str, queue_name: str | None, routing_type: str | None, by: str | None = None) -> Route:
+        """Where a message sent to this destination goes. Raises NotFoundError when settings do not allow to create it,
+        LimitError when there are as many addresses or queues as there may be.
+        """
+        bindings = self._bindings
+        if queue_name is not None:
+            queue = self.obtain_queue(name, queue_name, routing_type, by)
+            return bindings.route_to(bindings.address_of(queue), queue, None)
+        address = self.obtain_address(name, routing_type, by)
+        wants_anycast = routing_type == ANYCAST or (routing_type is None and ANYCAST in address.routing_types)
+        if wants_anycast and not bindings.has_anycast(address):
+            self._create_for_send(address, by)
+        return bindings.route_to(address, None, routing_type)
+
+    def renewed(self, route: Route) -> Route:
+        """A route to the same destination as things are now. Raises NotFoundError."""
+        if self._bindings.is_current(route):
+            return route
+        return self.route(route.address.name, None if route.queue is None else route.queue.name, route.routing_type)
+
+    def _create_for_send(self, address: Address, by: str | None) -> None:
+        if address.settings.auto_create_queues and address.name not in self._bindings.queues:
+            config = _plain_queue(address.name, address.name, ANYCAST)
+            self._registry.create_queue(address, config, auto_created=True, by=by)
+
+    # ---- addresses and queues --------------------------------------------------------------------
+
+    def obtain_address(self, name: str, routing_type: str | None, by: str | None = None) -> Address:
+        """An address with this routing type (None: whatever it has). Raises NotFoundError when it may not be created or
+        extended, LimitError when there are as many as there may be.
+        """
+        if not name:
+            raise NotFoundError("The destination has no address")
+        addresses = self._bindings.addresses
+        address = addresses.get(name)
+        if address is None:
+            settings = self._config.settings_for(name)
+            if not settings.auto_create_addresses:
+                raise NotFoundError(f"Address {name} does not exist and auto-create-addresses is false for it")
+            self._registry.quota.check_address(name, len(addresses), by)
+            address = self._registry.create_address(name, auto_created=True)
+            address.add_routing_types((routing_type or settings.default_address_routing_type,))
+            self._registry.note_address(address)
+        elif routing_type is not None and routing_type not in address.routing_types:
+            if not address.settings.auto_create_addresses:
+                has = " and ".join(sorted(address.routing_types)) or "no routing type"
+                raise NotFoundError(f"Address {name} has {has} and cannot be used as {routing_type}")
+            address.add_routing_types((routing_type,))
+            self._registry.note_address(address)
+        return address
+
+    def obtain_queue(
+        self, address_name: str, queue_name: str, routing_type: str | None, by: str | None = None
+    ) -> Queue:
+        """The queue of a fully qualified name, created if settings allow. Raises NotFoundError or BrokerError."""
+        if not queue_name:
+            raise NotFoundError(f"The destination {address_name}:: has no queue")
+        queue = self._bindings.queues.get(queue_name)
+        if queue is not None:
+            if address_name and queue.address.name != address_name:
+                raise NotFoundError(f"Queue {queue_name} is on address {queue.address.name}, not on {address_name}")
+            return queue
+        address_name = address_name or queue_name
+        settings = self._config.settings_for(address_name)
+        if not settings.auto_create_queues:
+            raise NotFoundError(f"Queue {queue_name} does not exist and auto-create-queues is false for {address_name}")
+        known = self._bindings.addresses.get(address_name)
+        if routing_type is None:
+            routing_type = settings.default_queue_routing_type
+            if known is not None and routing_type not in known.routing_types and known.routing_types:
+                routing_type = min(known.routing_types)
+        address = self.obtain_address(address_name, routing_type, by)
+        config = _plain_queue(queue_name, address_name, routing_type)
+        return self._registry.create_queue(address, config, auto_created=True, by=by)
+
+    # ---- consumers -------------------------------------------------------------------------------
+
+    def obtain_anycast_queue(self, name: str, by: str | None = None) -> Queue:
+        """The queue that a consumer of an anycast address reads: the one of the same name (created if settings
+        allow), or the only one. Raises NotFoundError or LimitError.
+        """
+        address = self.obtain_address(name, ANYCAST, by)
+        queue = self._bindings.queues.get(name)
+        if queue is not None and queue.address is address and queue.routing_type == ANYCAST:
+            return queue
+        others = list(islice(_anycast_of(address), _NAMED_MAX))
+        if len(others) == 1:
+            return others[0]
+        if others or not address.settings.auto_create_queues or queue is not None:
+            names = ", ".join(sorted(each.name for each in others))
+            hint = f"; subscribe to {name}::QUEUE with one of {names}" if others else ""
+            raise NotFoundError(f"Address {name} has no queue {name}, and none is created{hint}")
+        return self._registry.create_queue(address, _plain_queue(name, name, ANYCAST), auto_created=True, by=by)
+
+    def create_subscription_queue(
+        self, name: str, address: Address, *, durable: bool, selector: str | None, by: str | None = None
+    ) -> Queue:
+        """A queue for one subscriber (or one durable subscription) of a multicast address; ``auto-create-queues`` does
+        not matter. Raises BrokerError when the name is taken, LimitError.
+        """
+        config = _plain_queue(name, address.name, MULTICAST, durable=durable, selector=selector)
+        return self._registry.create_queue(address, config, auto_created=not durable, temporary=not durable, by=by)
+
+    def create_temporary_address(self, name: str, routing_type: str, by: str | None = None) -> Address:
+        """An address that goes with its last queue (a connection's temporary destination). Raises LimitError."""
+        registry, bindings = self._registry, self._bindings
+        registry.quota.check_address(name, len(bindings.addresses), by)
+        if routing_type != MULTICAST:
+            registry.quota.check_queue(name, len(bindings.queues), by)
+        address = registry.create_address(name, auto_created=True, temporary=True)
+        address.add_routing_types((routing_type,))
+        if routing_type != MULTICAST:
+            config = _plain_queue(name, name, routing_type, durable=False)
+            registry.create_queue(address, config, auto_created=True, by=by)
+        return address
+
+    # ---- dead and expired messages ---------------------------------------------------------------
+
+    def obtain_resources(self, source: Address, target: str, *, dead: bool) -> None:
+        """Make the queue for what is dead (or has expired) of an address, where its settings ask for one (Artemis
+        manual, "Automatically Creating Dead Letter Resources").
+        """
+        settings = source.settings
+        if dead:
+            wanted, prefix, suffix = (
+                settings.auto_create_dead_letter_resources,
+                settings.dead_letter_queue_prefix,
+                settings.dead_letter_queue_suffix,
+            )
+        else:
+            wanted, prefix, suffix = (
+                settings.auto_create_expiry_resources,
+                settings.expiry_queue_prefix,
+                settings.expiry_queue_suffix,
+            )
+        name = f"{prefix}{source.name}{suffix}"
+        if not wanted or name in self._bindings.queues:
+            return
+        address = self._bindings.addresses.get(target) or self._registry.create_address(target, auto_created=True)
+        routing_type = address.settings.default_queue_routing_type
+        quoted = source.name.replace("'", "''")
+        config = QueueConfig(
+            name=name, address=target, routing_type=routing_type, filter=f"_AMQ_ORIG_ADDRESS = '{quoted}'"
+        )
+        self._registry.create_queue(address, config, auto_created=True)
+
+
+def _anycast_of(address: Address) -> Iterator[Queue]:
+    if address.anycast_count:
+        for queue in address.queues.values():
+            if queue.routing_type == ANYCAST:
+                yield queue
+
+
+def _plain_queue(
+    name: str, address: str, routing_type: str, *, durable: bool = True, selector: str | None = None
+) -> QueueConfig:
+    """A queue nobody declared: everything from address-settings."""
+    return QueueConfig(name=name, address=address, routing_type=routing_type, durable=durable, filter=selector)
