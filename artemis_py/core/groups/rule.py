@@ -1,9 +1,4 @@
-"""Message groups: which group a message belongs to, and which consumer a group is with.
-
-What of a queue is ready and may not go out yet, because its group is with another consumer, is *parked*: noted by its
-place, once for each view, and not looked at again until its group is free. So a busy consumer holds up its own groups
-and nobody else's, and a dispatch costs the same with one entry parked and with a million.
-"""
+"""Message groups: which group a message belongs to, and which message closes it."""
 
 from __future__ import annotations
 
@@ -13,8 +8,6 @@ from typing import Final, final
 from zlib import crc32
 
 from artemis_py.config.tables.queue_settings import QueueSettings
-from artemis_py.core.order.order import Place
-from artemis_py.core.queue.consumer import Consumer
 from artemis_py.message import HeaderName, Message
 
 SHARED: Final = "SHARED_GROUPS"
@@ -104,25 +97,3 @@ def _rule(
         pauses=pauses,
         first_key=first_key,
     )
-
-
-@final
-class Group:
-    """One group: the consumer it is with, and what of it is parked."""
-
-    __slots__ = ("aside", "held", "key", "owner", "parked")
-
-    def __init__(self, key: str) -> None:
-        self.key = key
-        self.owner: Consumer | None = None
-        self.held = 0
-        """In shared groups: how many messages are with the consumer and not settled."""
-        self.aside = 0
-        """How many wait for another attempt: nothing of the group may overtake them."""
-        self.parked: dict[int, list[Place]] = {}
-        """Places by number of the view, as heaps."""
-
-    @property
-    def is_idle(self) -> bool:
-        """Is there nothing to remember?"""
-        return self.owner is None and not self.held and not self.aside and not self.parked

@@ -27,17 +27,17 @@ class Aftermath:
 
     def run(self) -> None:
         """Look what left since this was asked last."""
-        contents, views = self._contents, self._grouping.views
+        contents, groups = self._contents, self._grouping.groups
         if contents.has_left:
             contents.has_left = False
             self._flow.resume()
             if self._reading.cramped and self._waking.dry:
                 self.use_room()
-        if views is not None:
+        if groups is not None:
             if self._grouping.takes_freed():
                 self._waking.wake_dry()
                 self._host.note_ready(self._reference)
-            if views.pausing and not contents.tally.held_count:
+            if groups.owners.pausing and not contents.tally.held_count:
                 self._host.note_ready(self._reference)
 
     def use_room(self) -> None:

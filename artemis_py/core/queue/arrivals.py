@@ -71,7 +71,7 @@ class Arrivals:
         consumer = consumers[0]
         if consumer.settles and consumer.cursor is None and consumer.room_bytes > 0 and self._gate.is_open:
             self._grouping.look_for(messages)
-            return consumer if self._grouping.views is None else None
+            return consumer if self._grouping.groups is None else None
         return None
 
     def hand_over(self, consumer: Consumer, entries: list[Entry], size_bytes: int) -> None:
@@ -93,7 +93,7 @@ class Arrivals:
             for entry in entries:  # what stays must not depend on how many came at once
                 self.arrive([entry], entry.message.size_bytes, now_ms)
             return
-        if self._grouping.rule is not None and self._grouping.views is None:
+        if self._grouping.rule is not None and self._grouping.groups is None:
             self._grouping.look_for([entry.message for entry in entries])
         expires = self._contents.count_in(entries, size_bytes)
         if self._is_plain and not expires:

@@ -63,7 +63,7 @@ class Delivery:
                 if not self._others_are_woken(floor):
                     return
                 continue
-            if self._grouping.views is not None and self._grouping.serves(consumer):
+            if self._grouping.groups is not None and self._grouping.serves(consumer):
                 entry = self._next_grouped(consumer, now_ms)
             elif consumer.cursor is None and distribution.stays_with(consumer) and self._may_run(order.count):
                 self._deliver_run(consumer, now_ms)
@@ -108,7 +108,7 @@ class Delivery:
 
     def _takers_are_here(self) -> bool:
         consumers = self._distribution.consumers
-        if self._grouping.views is not None:  # then those that choose do not read pages themselves
+        if self._grouping.groups is not None:  # then those that choose do not read pages themselves
             return any(consumer.destructive for consumer in consumers)
         return any(consumer.cursor is None for consumer in consumers)
 
@@ -214,8 +214,9 @@ class Delivery:
     def _next_grouped(self, consumer: Consumer, now_ms: int) -> Entry | None:
         """The next entry for a consumer, out of the order, with its group given to the consumer."""
         contents, waking = self._contents, self._waking
-        views = self._grouping.views
-        assert views is not None
+        groups = self._grouping.groups
+        assert groups is not None
+        views = groups.views
         budget = self._host.budget
         while True:
             passes = min(SLICE_MAX, max(budget.left, 1))
@@ -233,7 +234,7 @@ class Delivery:
             if 0 < contents.expires_ms(entry.message) <= now_ms:
                 contents.expire([entry])
                 continue
-            views.take(consumer, entry.message)
+            groups.owners.take(consumer, entry.message)
             if self._grouping.takes_freed():
                 waking.wake_dry()
                 self._host.note_ready(self._reference)

@@ -67,7 +67,7 @@ class QueueParts:
         messages = [entry.message for entry in entries]
         tally.leave_delivery_run(messages)
         self.contents.acknowledge(messages, consumer.actor)
-        if self.grouping.views is not None:
+        if self.grouping.groups is not None:
             self.grouping.settle(messages)
 
     def note_attempt(self, entry: Entry, due_ms: int, consumer: Consumer, cause: str) -> None:
